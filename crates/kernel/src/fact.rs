@@ -1,0 +1,151 @@
+//! What happened. The only thing stored, streamed and replayed; a stored form, once released, opens for ever.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ask::{Answer, Ask, Cost, Origin, Sender, Stimulus};
+use crate::brief::Brief;
+use crate::money::{Heads, Msat};
+use crate::path::{AskId, CallRef, Path};
+use crate::refusal::Refusal;
+use crate::reply::Need;
+use crate::report::{Nudge, Outcome, Report};
+use crate::time::Millis;
+
+/// Something that happened in one contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The contract began. Its fee and severance are held from here on.
+    Opened(Arc<Brief>),
+    /// It asked something of the world, and set its ceiling aside.
+    Asked {
+        /// The ask's number.
+        id: AskId,
+        /// What was asked.
+        ask: Ask,
+        /// What it holds.
+        hold: Hold,
+        /// Why.
+        origin: Origin,
+    },
+    /// The world answered. The hold is settled: the cost, at most the hold, is spent and the rest is free.
+    Answered {
+        /// Which ask.
+        id: AskId,
+        /// With what.
+        answer: Answer,
+        /// The true cost, also where it is more than the hold.
+        cost: Cost,
+    },
+    /// Something was not admitted.
+    Refused {
+        /// Why.
+        why: Refusal,
+        /// What it was that was not admitted.
+        origin: Origin,
+    },
+    /// Money heard for a hire, or for one below it, was added to that hire's hold.
+    Raised {
+        /// Which hire.
+        hire: AskId,
+        /// By how much.
+        by: Msat,
+    },
+    /// The contract was told something.
+    Heard {
+        /// By whom.
+        from: Sender,
+        /// What.
+        stimulus: Stimulus,
+    },
+    /// A call waits for hires.
+    Waiting {
+        /// Which call.
+        call: CallRef,
+        /// The hires that it waits for and that had not reported.
+        on: Vec<AskId>,
+        /// How many of them it needs.
+        need: Need,
+        /// When it waits no longer.
+        until: Option<Millis>,
+    },
+    /// A call waits no longer: one that asked to wait, or one that hired and would have been answered by the report.
+    Woke {
+        /// Which call.
+        call: CallRef,
+        /// Why.
+        why: Waking,
+    },
+    /// The agent was told something once.
+    Nudged(Nudge),
+    /// The requests to come show earlier facts in short. No stored text changes.
+    Compacted {
+        /// Facts of the contract before this one; never beyond what a request has included.
+        upto: u32,
+        /// The size of the whole view.
+        bytes: u64,
+    },
+    /// The contract makes no more plans: it wraps up, or falls silent.
+    Closing(Outcome),
+    /// The contract ended: report, fee and change are one fact.
+    Closed(Box<Report>),
+}
+
+/// What an open ask sets aside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Of the purse.
+    pub money: Msat,
+    /// Of the heads: for a hire, one and what it passes on.
+    pub heads: Heads,
+}
+
+/// Why a call waits no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waking {
+    /// Enough of the hires have reported.
+    Reported,
+    /// The time is over.
+    TimedOut,
+    /// The owner or a hire said something that must be heard first. The hires go on in the background.
+    Words,
+    /// The contract is ending.
+    Closing,
+}
+
+/// The version of the stored form that this kernel writes.
+pub const FORMAT: u16 = 1;
+
+/// A fact as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The version of the stored form.
+    pub v: u16,
+    /// Its place in the session's journal, counted from 1.
+    pub seq: u64,
+    /// Whose fact it is.
+    pub contract: Path,
+    /// When it happened.
+    pub at: Millis,
+    /// What it followed from. All facts of one cause are stored together or not at all.
+    pub cause: Cause,
+    /// What happened.
+    pub fact: Fact,
+}
+
+/// What facts followed from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The hirer's ask, or the session's request.
+    Opening,
+    /// An answer to this ask.
+    Answer(AskId),
+    /// A stimulus.
+    Told(Sender),
+    /// The passing of time.
+    Tick,
+}

@@ -1,0 +1,36 @@
+//! The contract kernel of Guildhall: contracts, grants, facts and their laws.
+//!
+//! A contract is a small deterministic state machine, and a hire is just another ask. It is told what happened, it
+//! answers with facts; what the world owes it is derived from them. Nothing in this crate awaits, reads a clock, draws a
+//! random number, does IO or holds a text.
+
+mod account;
+mod ask;
+mod brief;
+mod fact;
+mod money;
+mod name;
+mod path;
+mod refusal;
+mod reply;
+mod report;
+mod tariff;
+mod text;
+mod time;
+
+pub use account::Account;
+pub use ask::{Addressee, Answer, Ask, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
+pub use brief::{
+    BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
+    Standing, Stay,
+};
+pub use fact::{Cause, FORMAT, Fact, Hold, Stored, Waking};
+pub use money::{AmountError, Heads, Msat, Quantity};
+pub use name::{AgentName, NAME_BYTES_MAX, NameError, Power, ToolName};
+pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
+pub use refusal::{MESSAGE_BYTES_MAX, Refusal};
+pub use reply::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Verdict};
+pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
+pub use tariff::{LAST_TOKENS_MIN, MAX_TOKENS_MIN, Tariff};
+pub use text::{Hash, HashError, TextKind, TextRef};
+pub use time::{Millis, WRAP_UP_MARGIN};

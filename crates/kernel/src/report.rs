@@ -1,0 +1,94 @@
+//! What a contract returns. Also on failure: nobody ends mute.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::{Heads, Msat};
+use crate::path::AskId;
+use crate::text::TextRef;
+
+/// What a contract returns: the answer to its hirer's ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it found.
+    pub text: Wording,
+    /// The structured output, where one was asked for.
+    pub output: Option<TextRef>,
+    /// Whether its hirer may rely on it. Only an accepted report pays the fee.
+    pub acceptance: Acceptance,
+    /// What it was told once and did not do.
+    pub unheeded: Vec<Nudge>,
+    /// The reports of its own hires that no request of its own included.
+    pub unheard: Vec<AskId>,
+    /// Everything that was spent, its hires' spending and its fee included.
+    pub spent: Msat,
+    /// What goes back to the hirer: what was granted less what was spent.
+    pub change: Msat,
+    /// The part of `spent` that is its fee.
+    pub fee: Msat,
+    /// How many heads were used below it.
+    pub heads: Heads,
+}
+
+/// Where a report's text comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wording {
+    /// The agent's own final text.
+    Final(TextRef),
+    /// No model made it: it is assembled around the newest text there is.
+    Assembled(TextRef),
+}
+
+/// How a contract ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It said what it had to say.
+    Done,
+    /// It was cut short, and says what it found.
+    Exhausted(Limit),
+    /// The world failed it.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// What cut a contract short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Its money.
+    Purse,
+    /// Its turns.
+    Turns,
+    /// Its deadline.
+    Deadline,
+    /// Somebody asked it to wrap up.
+    Asked,
+}
+
+/// Whether a report may be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Acceptance {
+    /// It is the agent's own text and passed every check. One cut short counts only if there was a check to pass.
+    Accepted,
+    /// A check failed or could not be paid for, or there is nothing that could be checked.
+    NotAccepted,
+}
+
+/// What an agent is told once: the next time, the runtime acts or the report says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nudge {
+    /// Its mode requires a hire before the report.
+    Required,
+    /// It promised a hire and made none.
+    Promise,
+    /// Its final text failed a check.
+    Mend,
+    /// It replied with nothing.
+    Empty,
+}

@@ -1,0 +1,33 @@
+//! Session time: it advances only while the session runs, and never goes back. The kernel is told it, and never reads a clock.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How long before its deadline a contract begins to wrap up, and how much earlier than its hirer it must report.
+pub const WRAP_UP_MARGIN: Millis = Millis(30_000);
+
+/// A moment, or a span, of session time in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    /// Returns the moment this much later; the end of time is never passed.
+    #[must_use]
+    pub fn after(self, span: Millis) -> Millis {
+        Millis(self.0.saturating_add(span.0))
+    }
+
+    /// Returns the moment this much earlier; the beginning is never passed.
+    #[must_use]
+    pub fn before(self, span: Millis) -> Millis {
+        Millis(self.0.saturating_sub(span.0))
+    }
+}
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}
