@@ -8,7 +8,7 @@ use crate::brief::{Brief, Check, Mode, Offer, PowerSet};
 use crate::money::Msat;
 use crate::name::ToolName;
 use crate::path::{AskId, AskKey, CallRef, Path};
-use crate::report::Report;
+use crate::report::{Nudge, Report};
 use crate::text::TextRef;
 use crate::time::Millis;
 
@@ -190,6 +190,31 @@ pub enum Answer {
     Failed(TextRef),
 }
 
+impl Answer {
+    /// Returns the report that a hire's answer is.
+    pub fn report(&self) -> Option<&Report> {
+        if let Answer::Report(report) = self { Some(report) } else { None }
+    }
+
+    /// Returns the text that a model is shown of it; its own replies it knows.
+    pub fn text(&self) -> Option<TextRef> {
+        match self {
+            Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) | Answer::Failed(text) => {
+                Some(*text)
+            }
+            Answer::Report(report) => Some(report.text.text()),
+            Answer::Said(_)
+            | Answer::Passed
+            | Answer::Approved
+            | Answer::NoReply
+            | Answer::Delivered
+            | Answer::Gone
+            | Answer::Lost
+            | Answer::Aborted => None,
+        }
+    }
+}
+
 /// A model's reply, as it is stored: what it said, and how many calls it made. The calls follow as facts of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
@@ -203,6 +228,8 @@ pub struct Said {
     pub input_tokens: Option<u64>,
     /// How many calls it makes.
     pub calls: u32,
+    /// What the agent layer finds left undone, should this be the final text.
+    pub undone: Option<Nudge>,
 }
 
 /// What an answer cost.

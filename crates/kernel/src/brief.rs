@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::money::{Heads, Msat};
 use crate::name::{AgentName, Power};
-use crate::path::{AskId, Path};
+use crate::path::{AskId, DEPTH_MAX, Path};
+use crate::refusal::Refusal;
 use crate::tariff::Tariff;
 use crate::text::{Hash, TextRef};
 use crate::time::Millis;
@@ -68,6 +69,48 @@ pub struct Brief {
     pub checks: Arc<[Check]>,
     /// Whether a final text ends it.
     pub stay: Stay,
+}
+
+impl Brief {
+    /// Returns the least money that such a contract can work with: one minimum turn, its severance and its fee.
+    pub fn minimum(&self) -> Msat {
+        let turn = self.tariff.turn_min(self.context.tokens().saturating_add(self.opening_bytes));
+        Msat::capped([turn, self.severance, self.fee].iter().map(|part| u128::from(part.get())).sum())
+    }
+
+    /// Returns the size of what is handed over in words: the task and all terms.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.task.bytes) + self.terms.iter().map(|term| u64::from(term.bytes)).sum::<u64>()
+    }
+
+    /// Returns how this contract appears in the lineage of its hires.
+    pub fn link(&self) -> Link {
+        Link { agent: self.agent.clone(), task_key: self.task_key }
+    }
+
+    /// Returns the first of these powers that the contract may not let its hires have.
+    pub fn beyond_grantable<'a>(&self, powers: &'a Powers) -> Option<&'a Power> {
+        let grantable = &self.powers.grantable;
+        powers.usable.beyond(grantable).or_else(|| powers.grantable.beyond(grantable))
+    }
+
+    /// Refuses a brief that no contract could lawfully work on.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let (money, minimum) = (self.grant.money, self.minimum());
+        if self.bytes() > BRIEF_BYTES_MAX {
+            return Err(Refusal::BriefTooLong { bytes: self.bytes() });
+        }
+        if self.path.level() + usize::from(self.grant.depth) > usize::from(DEPTH_MAX) {
+            return Err(Refusal::TooDeep { asked: self.grant.depth, left: DEPTH_MAX });
+        }
+        if self.stay == Stay::Open && self.path.level() > 0 {
+            return Err(Refusal::StaysOpen);
+        }
+        if money < minimum {
+            return Err(Refusal::Money { asked: money, free: money, minimum });
+        }
+        Ok(())
+    }
 }
 
 /// Whether an agent is an entry of the roster.

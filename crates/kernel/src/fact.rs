@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::{Answer, Ask, Cost, Origin, Sender, Stimulus};
 use crate::brief::Brief;
+use crate::input::Need;
 use crate::money::{Heads, Msat};
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::Refusal;
-use crate::reply::Need;
 use crate::report::{Nudge, Outcome, Report};
 use crate::time::Millis;
 
@@ -71,10 +71,10 @@ pub enum Fact {
         /// When it waits no longer.
         until: Option<Millis>,
     },
-    /// A call waits no longer: one that asked to wait, or one that hired and would have been answered by the report.
+    /// Something that kept the contract from its next turn does so no longer, before or without what it waited for.
     Woke {
-        /// Which call.
-        call: CallRef,
+        /// What.
+        pause: Pause,
         /// Why.
         why: Waking,
     },
@@ -102,7 +102,17 @@ pub struct Hold {
     pub heads: Heads,
 }
 
-/// Why a call waits no longer.
+/// What keeps a contract from its next turn, besides the answers that its calls need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// A call that asked to wait.
+    Call(CallRef),
+    /// A blocking hire. Woken, it goes on in the background.
+    Hire(AskId),
+}
+
+/// Why a pause is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waking {

@@ -59,8 +59,8 @@ impl Msat {
     }
 
     /// Takes a computed price; one beyond the supply becomes the supply, which no purse can pay.
-    pub const fn capped(msat: u128) -> Msat {
-        if msat > Self::SUPPLY.0 as u128 { Self::SUPPLY } else { Msat(msat as u64) }
+    pub fn capped(msat: u128) -> Msat {
+        u64::try_from(msat).map_or(Self::SUPPLY, |msat| Msat(msat).min(Self::SUPPLY))
     }
 
     /// Returns the number of millisatoshis.
@@ -104,7 +104,7 @@ impl Msat {
                 (Some(0), _) => Err(AmountError::Zero),
                 (Some(sat), _) => Msat::from_sat(sat),
                 (None, Some(float)) if float < 0.0 => Err(AmountError::Negative),
-                (None, Some(float)) if float == 0.0 => Err(AmountError::Zero),
+                (None, Some(0.0)) => Err(AmountError::Zero),
                 (None, Some(float)) if float >= 2.1e15 => Err(AmountError::BeyondSupply),
                 (None, Some(float)) if float.fract() != 0.0 => Err(AmountError::Fractional),
                 // Whole and below the supply, so the text of its integer part is exact: 250.0 means 250.

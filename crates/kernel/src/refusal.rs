@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::brief::BRIEF_BYTES_MAX;
+use crate::input::CALLS_MAX;
 use crate::money::{AmountError, Heads, Msat};
 use crate::name::{AgentName, NameError, Power, ToolName};
 use crate::path::Path;
-use crate::reply::CALLS_MAX;
 use crate::time::Millis;
 
 /// The longest message or question, in bytes.

@@ -17,8 +17,8 @@ pub struct Report {
     pub output: Option<TextRef>,
     /// Whether its hirer may rely on it. Only an accepted report pays the fee.
     pub acceptance: Acceptance,
-    /// What it was told once and did not do.
-    pub unheeded: Vec<Nudge>,
+    /// What its final text left undone although it had been told.
+    pub unheeded: Option<Nudge>,
     /// The reports of its own hires that no request of its own included.
     pub unheard: Vec<AskId>,
     /// Everything that was spent, its hires' spending and its fee included.
@@ -39,6 +39,14 @@ pub enum Wording {
     Final(TextRef),
     /// No model made it: it is assembled around the newest text there is.
     Assembled(TextRef),
+}
+
+impl Wording {
+    /// Returns the text, whoever made it.
+    pub fn text(&self) -> TextRef {
+        let (Wording::Final(text) | Wording::Assembled(text)) = self;
+        *text
+    }
 }
 
 /// How a contract ended.

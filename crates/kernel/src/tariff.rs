@@ -30,6 +30,11 @@ impl Tariff {
         Msat::capped(parts.div_ceil(TOKENS_PER_PRICE))
     }
 
+    /// Returns what the least worthwhile turn with this much input costs at most.
+    pub fn turn_min(&self, input_tokens: u64) -> Msat {
+        self.ceiling(input_tokens, self.max_tokens.min(MAX_TOKENS_MIN))
+    }
+
     /// Returns how many output tokens `money` pays for beside the input: as many as one may ask for, or as fit, or
     /// `None` if not even [`MAX_TOKENS_MIN`] do.
     pub fn affordable(&self, input_tokens: u64, money: Msat) -> Option<u32> {

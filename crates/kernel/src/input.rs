@@ -64,7 +64,14 @@ impl Reply {
     /// Returns what is stored of the reply itself.
     pub fn said(&self) -> Said {
         let calls = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
-        Said { reply: self.reply, words: self.words, output: self.output, input_tokens: self.input_tokens, calls }
+        Said {
+            reply: self.reply,
+            words: self.words,
+            output: self.output,
+            input_tokens: self.input_tokens,
+            calls,
+            undone: self.verdict.nudge,
+        }
     }
 }
 

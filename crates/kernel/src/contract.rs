@@ -1,0 +1,329 @@
+//! One hire of one agent, from its brief to its report: a state machine that is told what happened and answers with facts.
+//!
+//! `step` decides (`hear`, `admit`, `course`), and every decision is a fact; only `fold` changes the state, and it checks
+//! each fact on the way in. So a restored contract is the same as the one that was lost, and a journal that breaks a law
+//! is found where it breaks.
+
+mod admit;
+mod course;
+mod fold;
+mod hear;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::account::Account;
+use crate::ask::{Answer, Ask, Cost, Origin, Sender};
+use crate::brief::Brief;
+use crate::fact::{Fact, Hold};
+use crate::input::{Input, Need, Reply};
+use crate::money::{Heads, Msat};
+use crate::path::{AskId, CallRef, Path};
+use crate::refusal::Refusal;
+use crate::report::{Nudge, Outcome, Report};
+use crate::text::TextRef;
+use crate::time::{Millis, WRAP_UP_MARGIN};
+
+/// How many of its model calls a contract may lose before it gives up. Losses cost their holds, so this binds only where
+/// calls are free.
+pub const LOSSES_MAX: u32 = 32;
+
+/// Tokens that framing one text for a model takes at most: roles, ids, labels.
+const FRAME_TOKENS: u64 = 32;
+
+/// One hire of one agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contract {
+    brief: Arc<Brief>,
+    phase: Phase,
+    facts: u32,
+    purse: Account<Msat>,
+    heads: Account<Heads>,
+    /// The part of the hold that only a last request may use.
+    severance: Msat,
+    asked: u32,
+    /// Asked and not answered. Boxed, so that a contract with one open ask does not pay for a whole tree node of them.
+    open: BTreeMap<AskId, Box<Open>>,
+    /// How many open asks and waits keep it from its next turn.
+    pauses: u32,
+    hires: u32,
+    /// Live hires by ordinal.
+    live: BTreeMap<u32, AskId>,
+    /// Open questions: they have timers.
+    questions: Vec<AskId>,
+    waits: Vec<Wait>,
+    /// Calls of the newest reply that no fact has placed yet.
+    placing: Option<Placing>,
+    /// A tool call whose approval was answered, and that no fact has placed yet.
+    leave: Option<CallRef>,
+    /// Money heard for a hire and not yet passed on or kept.
+    passing: Option<(Path, Msat)>,
+    turns: u32,
+    losses: u32,
+    view: View,
+    request: Option<Requested>,
+    /// There is something that the model has not been shown.
+    unread: bool,
+    owed: Vec<AskId>,
+    finale: Option<Finale>,
+    newest: TextRef,
+    nudged: BTreeSet<Nudge>,
+    round: Round,
+    heard: BTreeSet<Sender>,
+    /// A person has asked an open root to end.
+    dismissed: bool,
+    /// The model can't be had any more.
+    broken: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Phase {
+    Working,
+    /// No more plans: `Exhausted` and `Failed` wrap up, `Cancelled` falls silent.
+    Closing(Outcome),
+    Closed(Box<Report>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Open {
+    ask: Ask,
+    hold: Hold,
+    origin: Origin,
+    /// Whether the next turn waits for it.
+    pauses: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Wait {
+    call: CallRef,
+    on: Vec<AskId>,
+    need: Need,
+    until: Option<Millis>,
+    ready: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Placing {
+    reply: AskId,
+    next: u32,
+    calls: u32,
+}
+
+/// The size of the next request: what was last reported or held, and the bytes added since.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct View {
+    tokens: u64,
+    since: u64,
+    compacted: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Requested {
+    id: AskId,
+    upto: u32,
+    tokens: u64,
+    last: bool,
+}
+
+/// A text that may become the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Finale {
+    text: TextRef,
+    output: Option<TextRef>,
+    undone: Option<Nudge>,
+}
+
+/// One round of checks over one final text.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Round {
+    placed: usize,
+    open: usize,
+    failed: bool,
+}
+
+/// Says which fact of a journal can't have happened, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("fact {index} ({fact}) can't have happened: {why}")]
+pub struct Corrupt {
+    /// The fact's place among the contract's facts, counted from 0; one past the end if the journal breaks off.
+    pub index: usize,
+    /// What kind of fact it is.
+    pub fact: &'static str,
+    /// The law that it breaks.
+    pub why: &'static str,
+}
+
+impl Contract {
+    /// Opens a contract, or refuses a brief on which none could lawfully work.
+    pub fn open(brief: Arc<Brief>, now: Millis) -> Result<(Contract, Vec<Fact>), Refusal> {
+        brief.check()?;
+        let opened = Fact::Opened(brief);
+        let mut contract = Contract::opened(&opened).expect("a checked brief opens");
+        let mut facts = vec![opened];
+        contract.advance(now, &mut facts);
+        Ok((contract, facts))
+    }
+
+    /// Takes what happened and returns what follows. A late, repeated or unfitting input yields no facts.
+    pub fn step(&mut self, input: Input, now: Millis) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if matches!(self.phase, Phase::Closed(_)) {
+            return facts;
+        }
+        match input {
+            Input::Answer { id, answer, cost } => self.answer(id, answer, cost, &mut facts),
+            Input::Reply { id, reply, cost } => self.reply(id, *reply, cost, now, &mut facts),
+            Input::Told { from, what } => self.hear(from, what, now, &mut facts),
+            Input::Tick => {}
+        }
+        self.expire(now, &mut facts);
+        self.advance(now, &mut facts);
+        facts
+    }
+
+    /// Rebuilds a contract from its facts, checking each against the laws.
+    pub fn restore(facts: impl IntoIterator<Item = Fact>) -> Result<Contract, Corrupt> {
+        let mut facts = facts.into_iter();
+        let first = facts.next().ok_or(Corrupt { index: 0, fact: "nothing", why: "a contract has facts" })?;
+        let corrupt = |index, fact: &Fact, why| Corrupt { index, fact: fold::kind(fact), why };
+        let mut contract = Contract::opened(&first).map_err(|why| corrupt(0, &first, why))?;
+        let mut count = 1;
+        for fact in facts {
+            contract.fold(&fact).map_err(|why| corrupt(count, &fact, why))?;
+            count += 1;
+        }
+        match contract.unrest() {
+            Some(why) => Err(Corrupt { index: count, fact: "the end", why }),
+            None => Ok(contract),
+        }
+    }
+
+    /// Returns what was asked and not answered: what the world owes. Derived, so a crash loses nothing.
+    pub fn outstanding(&self) -> impl Iterator<Item = (AskId, &Ask)> {
+        self.open.iter().map(|(id, open)| (*id, &open.ask))
+    }
+
+    /// Returns an ask that is still open.
+    pub fn ask(&self, id: AskId) -> Option<&Ask> {
+        self.open.get(&id).map(|open| &open.ask)
+    }
+
+    /// Returns what an open ask holds.
+    pub fn hold(&self, id: AskId) -> Option<Hold> {
+        self.open.get(&id).map(|open| open.hold)
+    }
+
+    /// Returns when time alone will change something, if ever.
+    pub fn wake_at(&self) -> Option<Millis> {
+        let wrap_up = match self.phase {
+            Phase::Working => self.brief.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN)),
+            Phase::Closing(_) | Phase::Closed(_) => None,
+        };
+        let waits = self.waits.iter().filter_map(|wait| wait.until);
+        let questions = self.questions.iter().map(|id| self.question_until(*id));
+        wrap_up.into_iter().chain(waits).chain(questions).min()
+    }
+
+    /// Returns the report, once there is one.
+    pub fn report(&self) -> Option<&Report> {
+        match &self.phase {
+            Phase::Closed(report) => Some(report),
+            Phase::Working | Phase::Closing(_) => None,
+        }
+    }
+
+    /// Returns whether it was cancelled and has yet to fall silent: its open leaf calls are to be aborted.
+    pub fn is_cancelled(&self) -> bool {
+        self.phase == Phase::Closing(Outcome::Cancelled)
+    }
+
+    /// Returns what it was hired for.
+    pub fn brief(&self) -> &Arc<Brief> {
+        &self.brief
+    }
+
+    /// Returns its money.
+    pub fn purse(&self) -> &Account<Msat> {
+        &self.purse
+    }
+
+    /// Returns its heads.
+    pub fn heads(&self) -> &Account<Heads> {
+        &self.heads
+    }
+
+    /// Returns how many facts it has.
+    pub fn facts(&self) -> u32 {
+        self.facts
+    }
+
+    fn answer(&mut self, id: AskId, answer: Answer, cost: Cost, facts: &mut Vec<Fact>) {
+        let Some(open) = self.open.get(&id) else { return };
+        // A reply's calls must be placed with it, so it comes as an input of its own.
+        if matches!(answer, Answer::Said(_)) || !fold::fits(&open.ask, &answer, &self.phase) {
+            return;
+        }
+        let approval = fold::approval(&open.ask).map(|call| (open.origin, call.clone()));
+        let approved = answer == Answer::Approved;
+        self.emit(Fact::Answered { id, answer, cost }, facts);
+        match approval {
+            // A contract that is ending has no open questions, so what was approved can still be asked for.
+            Some((origin, call)) if approved => self.admit_tool(call, origin, facts),
+            Some((origin, _)) => self.refuse(Refusal::NotApproved, origin, facts),
+            None => self.wake_ready(facts),
+        }
+        self.give_up_if_broken(facts);
+    }
+
+    fn reply(&mut self, id: AskId, reply: Reply, cost: Cost, now: Millis, facts: &mut Vec<Fact>) {
+        let Some(Ask::Model(_)) = self.ask(id) else { return };
+        self.emit(Fact::Answered { id, answer: Answer::Said(reply.said()), cost }, facts);
+        match self.phase {
+            Phase::Working => self.take(id, reply, now, facts),
+            Phase::Closing(_) => self.turn_down(id, reply.calls, facts),
+            Phase::Closed(_) => unreachable!("a closed contract has no open ask"),
+        }
+    }
+
+    /// Records a decision: the fact changes the state and is returned to be stored.
+    fn emit(&mut self, fact: Fact, facts: &mut Vec<Fact>) {
+        if let Err(why) = self.fold(&fact) {
+            panic!("the kernel emits lawful facts only: {why}: {fact:?}");
+        }
+        facts.push(fact);
+    }
+
+    fn refuse(&mut self, why: Refusal, origin: Origin, facts: &mut Vec<Fact>) {
+        self.emit(Fact::Refused { why, origin }, facts);
+    }
+
+    /// Asks something of the world.
+    fn emit_ask(&mut self, ask: Ask, hold: Hold, origin: Origin, facts: &mut Vec<Fact>) {
+        self.emit(Fact::Asked { id: AskId(self.asked + 1), ask, hold, origin }, facts);
+    }
+
+    fn question_until(&self, id: AskId) -> Millis {
+        match &self.open[&id].ask {
+            Ask::Question { until, .. } => *until,
+            Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. } => {
+                unreachable!("the list of questions names questions")
+            }
+        }
+    }
+}
+
+impl View {
+    fn total(&self) -> u64 {
+        self.tokens.saturating_add(self.since)
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.since = self.since.saturating_add(bytes).saturating_add(FRAME_TOKENS);
+    }
+}
+
+impl Round {
+    fn passed(&self, checks: usize) -> bool {
+        self.placed == checks && self.open == 0 && !self.failed
+    }
+}

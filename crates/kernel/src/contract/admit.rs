@@ -1,0 +1,360 @@
+//! What a reply asks for is admitted or refused here, call by call. All checks come first; a refusal spends nothing.
+
+use std::sync::Arc;
+
+use super::{Contract, Phase};
+use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
+use crate::brief::{Brief, Context, Grant, Inherit, Link, Offer, Standing, Stay};
+use crate::fact::{Fact, Hold, Pause, Waking};
+use crate::input::{CALLS_MAX, Call, Need, Reply, Stead, ThenHire};
+use crate::money::{Heads, Msat, Quantity};
+use crate::path::{AskId, CallRef, Path};
+use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
+use crate::report::{Nudge, Outcome};
+use crate::text::TextRef;
+use crate::time::{Millis, WRAP_UP_MARGIN};
+
+/// What an unbudgeted hire gets: the same for all of one reply, taken once.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    money: Msat,
+    heads: Heads,
+}
+
+impl Contract {
+    /// Takes a reply while working: its calls in order, then the one rule for verdicts.
+    pub(super) fn take(&mut self, id: AskId, reply: Reply, now: Millis, facts: &mut Vec<Fact>) {
+        if let Some(shorter) = reply.verdict.compact
+            && self.view.compacted < shorter.upto
+            && self.request.is_some_and(|request| shorter.upto <= request.upto)
+        {
+            self.emit(Fact::Compacted { upto: shorter.upto, bytes: shorter.bytes }, facts);
+        }
+        if reply.calls.is_empty() {
+            return self.judge(&reply, now, facts);
+        }
+        let offers = reply.calls.iter().map(|call| match call {
+            Call::Hire(offer) => Want::Hire(offer),
+            Call::Tool { call, approval: None } => Want::Tool(call),
+            Call::Tool { approval: Some(_), .. }
+            | Call::Wait { .. }
+            | Call::Stop(_)
+            | Call::Message { .. }
+            | Call::AskHirer { .. }
+            | Call::Invalid(_) => Want::Nothing,
+        });
+        let share = self.share(offers.take(CALLS_MAX as usize), now);
+        self.place(id, reply.calls, facts, |contract, call, origin, facts| {
+            contract.admit(call, origin, share, now, facts);
+        });
+    }
+
+    /// Takes the calls of a reply that comes when it is too late for any.
+    pub(super) fn turn_down(&mut self, id: AskId, calls: Vec<Call>, facts: &mut Vec<Fact>) {
+        self.place(id, calls, facts, |contract, _, call, facts| {
+            contract.refuse(Refusal::Closing, Origin::Call(call), facts);
+        });
+    }
+
+    /// Goes through a reply's calls in order; what is beyond the limit is refused as one.
+    fn place(
+        &mut self,
+        reply: AskId,
+        calls: Vec<Call>,
+        facts: &mut Vec<Fact>,
+        mut each: impl FnMut(&mut Contract, Call, CallRef, &mut Vec<Fact>),
+    ) {
+        let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        for (index, call) in (0..CALLS_MAX).zip(calls) {
+            each(self, call, CallRef { reply, index }, facts);
+        }
+        if count > CALLS_MAX {
+            let call = CallRef { reply, index: CALLS_MAX };
+            self.refuse(Refusal::TooManyCalls { calls: count }, Origin::Call(call), facts);
+        }
+    }
+
+    /// The one rule for what the agent layer makes of a final text: nudge if told to and not yet done, else hire.
+    fn judge(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
+        let empty = reply.words.is_none().then_some(Nudge::Empty);
+        match empty.or(reply.verdict.nudge) {
+            Some(nudge) if !self.nudged.contains(&nudge) => self.emit(Fact::Nudged(nudge), facts),
+            Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
+            Some(Nudge::Required | Nudge::Promise | Nudge::Mend) | None => {
+                if let Some(ThenHire { why, offers }) = &reply.verdict.then_hire {
+                    let share = self.share(offers.iter().map(Want::Hire), now);
+                    let origin = match why {
+                        Stead::Cascade => Origin::Cascade,
+                        Stead::Promise => Origin::Promise,
+                    };
+                    for offer in offers.iter().take(CALLS_MAX as usize) {
+                        self.admit_hire(offer, origin, share, now, facts);
+                    }
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, call: Call, at: CallRef, share: Share, now: Millis, facts: &mut Vec<Fact>) {
+        let origin = Origin::Call(at);
+        match call {
+            Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
+            Call::Tool { call, approval: Some(until) } => match call.needs.beyond(&self.brief.powers.usable) {
+                Some(power) => self.refuse(Refusal::NoPower { tool: call.tool, power: power.clone() }, origin, facts),
+                None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
+            },
+            Call::Hire(offer) => self.admit_hire(&offer, origin, share, now, facts),
+            Call::Wait { on, need, until } => self.admit_wait(&on, need, until, at, facts),
+            Call::Stop(to) => self.admit_tell(to, Stimulus::Cancel, origin, facts),
+            Call::Message { to, text } => match too_long(text) {
+                Some(why) => self.refuse(why, origin, facts),
+                None => self.admit_tell(to, Stimulus::Message(text), origin, facts),
+            },
+            Call::AskHirer { question, until } => match too_long(question) {
+                _ if self.brief.path.level() == 0 => self.refuse(Refusal::NoHirer, origin, facts),
+                Some(why) => self.refuse(why, origin, facts),
+                None => self.ask_question(Addressee::Hirer, Matter::Words(question), until, origin, facts),
+            },
+            Call::Invalid(why) => self.refuse(why, origin, facts),
+        }
+    }
+
+    pub(super) fn admit_tool(&mut self, call: ToolCall, origin: Origin, facts: &mut Vec<Fact>) {
+        let (price, free) = (call.price, self.purse.available());
+        if let Some(power) = call.needs.beyond(&self.brief.powers.usable) {
+            let why = Refusal::NoPower { power: power.clone(), tool: call.tool };
+            return self.refuse(why, origin, facts);
+        }
+        if price > free {
+            return self.refuse(Refusal::Money { asked: price, free, minimum: price }, origin, facts);
+        }
+        self.emit_ask(Ask::Tool(call), Hold { money: price, heads: Heads::ZERO }, origin, facts);
+    }
+
+    fn ask_question(&mut self, to: Addressee, matter: Matter, until: Millis, origin: Origin, facts: &mut Vec<Fact>) {
+        self.emit_ask(Ask::Question { to, matter, until }, Hold::default(), origin, facts);
+    }
+
+    fn admit_tell(&mut self, to: Path, what: Stimulus, origin: Origin, facts: &mut Vec<Fact>) {
+        if self.live_hire(&to).is_none() {
+            return self.refuse(Refusal::UnknownHire { hire: to }, origin, facts);
+        }
+        self.emit_ask(Ask::Tell { to, what }, Hold::default(), origin, facts);
+    }
+
+    fn admit_wait(&mut self, on: &[Path], need: Need, until: Option<Millis>, call: CallRef, facts: &mut Vec<Fact>) {
+        let own = |hire: &Path| hire.hirer().as_ref() == Some(&self.brief.path) && hire.ordinal() <= self.hires;
+        let refusal = match on.iter().find(|hire| !own(hire)) {
+            Some(stranger) => Some(Refusal::UnknownHire { hire: stranger.clone() }),
+            None if on.is_empty() && self.live.is_empty() => Some(Refusal::NothingToAwait),
+            None => None,
+        };
+        if let Some(why) = refusal {
+            return self.refuse(why, Origin::Call(call), facts);
+        }
+        let mut live: Vec<AskId> = match on {
+            [] => self.live.values().copied().collect(),
+            named => named.iter().filter_map(|hire| self.live_hire(hire)).collect(),
+        };
+        // One of several has reported already, so a call that needs any has what it needs.
+        if need == Need::Any && live.len() < on.len() {
+            live.clear();
+        }
+        self.emit(Fact::Waiting { call, on: live, need, until }, facts);
+        self.wake_ready(facts);
+    }
+
+    /// Wakes the calls that have what they wait for.
+    pub(super) fn wake_ready(&mut self, facts: &mut Vec<Fact>) {
+        let ready: Vec<CallRef> = self.waits.iter().filter(|wait| wait.ready).map(|wait| wait.call).collect();
+        for call in ready {
+            self.emit(Fact::Woke { pause: Pause::Call(call), why: Waking::Reported }, facts);
+        }
+    }
+
+    pub(super) fn admit_hire(
+        &mut self,
+        offer: &Offer,
+        origin: Origin,
+        share: Share,
+        now: Millis,
+        facts: &mut Vec<Fact>,
+    ) {
+        match self.consider(offer, share, now) {
+            Err(why) => self.refuse(why, origin, facts),
+            Ok(brief) => {
+                let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
+                let hold = Hold { money: brief.grant.money, heads };
+                self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode: offer.mode }, hold, origin, facts);
+            }
+        }
+    }
+
+    /// Makes a brief of an offer, or says why not.
+    fn consider(&self, offer: &Offer, share: Share, now: Millis) -> Result<Brief, Refusal> {
+        self.object(offer, now)?;
+        let free = self.heads.available();
+        let heads = match (offer.heads, &offer.hiring) {
+            (Some(heads), _) => heads,
+            (None, None) => Heads::ZERO,
+            (None, Some(_)) => share.heads.minus(Heads(1)).unwrap_or(Heads::ZERO),
+        };
+        let asked = heads.plus(Heads(1)).unwrap_or(heads);
+        if heads >= free {
+            return Err(Refusal::NoHeads { asked, free });
+        }
+        let brief = self.draft(offer, offer.budget.unwrap_or(share.money), heads);
+        let (asked, free, minimum) = (brief.grant.money, self.purse.available(), brief.minimum());
+        if asked > free || asked < minimum {
+            return Err(Refusal::Money { asked, free, minimum });
+        }
+        brief.check()?;
+        Ok(brief)
+    }
+
+    /// Every reason against a hire that is not a matter of how much is free.
+    fn object(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
+        let own = &*self.brief;
+        let Some(hiring) = &own.hiring else { return Err(Refusal::MayNotHire) };
+        if self.phase != Phase::Working {
+            return Err(Refusal::Closing);
+        }
+        let fork = offer.inherit == Inherit::Fork;
+        if fork && self.request.is_none() {
+            return Err(Refusal::NothingToFork);
+        }
+        let known = match offer.standing {
+            Standing::Listed => hiring.team.contains(&offer.agent),
+            Standing::AdHoc => hiring.ad_hoc,
+        };
+        if !fork && !known {
+            return Err(Refusal::UnknownAgent { agent: offer.agent.clone(), team: hiring.team.to_vec() });
+        }
+        self.object_to_circle(offer, fork || hiring.recursive)?;
+        let (asked, left) = (offer.depth.unwrap_or(0), own.grant.depth);
+        if asked >= left {
+            return Err(Refusal::TooDeep { asked: asked.saturating_add(1), left });
+        }
+        match self.due(offer) {
+            Some(deadline) if deadline.before(WRAP_UP_MARGIN) <= now => {
+                return Err(Refusal::Deadline { deadline, now });
+            }
+            Some(_) | None => {}
+        }
+        match own.beyond_grantable(&offer.powers) {
+            Some(power) => Err(Refusal::Powers { power: power.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Law 9: no agent hires itself or one above it, and nobody is hired twice in a line for the same task.
+    fn object_to_circle(&self, offer: &Offer, again: bool) -> Result<(), Refusal> {
+        let own = self.brief.link();
+        let agent = if offer.inherit == Inherit::Fork { &own.agent } else { &offer.agent };
+        let made_up = offer.standing == Standing::AdHoc;
+        let above = || std::iter::once(&own).chain(self.brief.lineage.upward());
+        let same = |link: &&Link| link.task_key == offer.task_key && (made_up || link.agent == *agent);
+        if let Some(link) = above().find(same) {
+            return Err(Refusal::SameTask { agent: link.agent.clone() });
+        }
+        if again || made_up {
+            return Ok(());
+        }
+        match above().position(|link| link.agent == *agent) {
+            None => Ok(()),
+            Some(0) => Err(Refusal::SelfHire),
+            Some(level) => {
+                let mut way: Vec<_> = above().take(level + 1).map(|link| link.agent.clone()).collect();
+                way.reverse();
+                way.push(agent.clone());
+                Err(Refusal::Cycle { way })
+            }
+        }
+    }
+
+    /// When a hire's report is due: as asked, but early enough for its hirer to wrap up after it.
+    fn due(&self, offer: &Offer) -> Option<Millis> {
+        let latest = self.brief.grant.deadline.map(|own| own.before(WRAP_UP_MARGIN));
+        [latest, offer.deadline].into_iter().flatten().min()
+    }
+
+    fn draft(&self, offer: &Offer, money: Msat, heads: Heads) -> Brief {
+        let own = &*self.brief;
+        let depth = offer.depth.unwrap_or(own.grant.depth - 1);
+        let fork = match offer.inherit {
+            Inherit::Fresh => None,
+            Inherit::Fork => self.request,
+        };
+        let context = fork.map_or(Context::Fresh, |request| Context::Fork {
+            request: request.id,
+            upto: request.upto,
+            tokens: request.tokens,
+        });
+        Brief {
+            path: own.path.hire(self.hires + 1),
+            agent: if fork.is_some() { own.agent.clone() } else { offer.agent.clone() },
+            standing: if fork.is_some() { own.standing } else { offer.standing },
+            task: offer.task,
+            task_key: offer.task_key,
+            terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),
+            adds: Arc::clone(&offer.adds),
+            grant: Grant { money, heads, depth, deadline: self.due(offer) },
+            fee: offer.fee,
+            severance: offer.severance,
+            tariff: if fork.is_some() { own.tariff } else { offer.tariff },
+            turns_max: offer.turns_max,
+            context,
+            opening_bytes: offer.opening_bytes,
+            lineage: own.lineage.with(own.link()),
+            powers: offer.powers.clone(),
+            hiring: offer.hiring.clone(),
+            checks: Arc::clone(&offer.checks),
+            stay: Stay::Once,
+        }
+    }
+
+    /// What unbudgeted hires get: what is free after the budgeted calls, divided by their number and one for the hirer.
+    pub(super) fn share<'a>(&self, wants: impl Iterator<Item = Want<'a>>, now: Millis) -> Share {
+        let (mut money, mut heads) = (self.purse.available(), self.heads.available());
+        let (mut sharing_money, mut sharing_heads) = (1, 1);
+        for want in wants {
+            match want {
+                Want::Nothing => {}
+                Want::Tool(call) => money = money.minus(call.price).unwrap_or(money),
+                Want::Hire(offer) if self.object(offer, now).is_err() => {}
+                Want::Hire(offer) => {
+                    match offer.budget {
+                        Some(budget) => money = money.minus(budget).unwrap_or(money),
+                        None => sharing_money += 1,
+                    }
+                    match (offer.heads, &offer.hiring) {
+                        (Some(said), _) => {
+                            heads = said.plus(Heads(1)).and_then(|all| heads.minus(all)).unwrap_or(heads);
+                        }
+                        (None, None) => heads = heads.minus(Heads(1)).unwrap_or(heads),
+                        (None, Some(_)) => sharing_heads += 1,
+                    }
+                }
+            }
+        }
+        let money = Msat::new(money.get() / sharing_money).expect("a part of what is available");
+        Share { money, heads: Heads(heads.0 / sharing_heads) }
+    }
+
+    /// The ask of a live hire of this contract.
+    pub(super) fn live_hire(&self, path: &Path) -> Option<AskId> {
+        let own = path.hirer().as_ref() == Some(&self.brief.path);
+        own.then(|| self.live.get(&path.ordinal()).copied()).flatten()
+    }
+}
+
+/// What a call takes from what is free, before shares are made of the rest.
+pub(super) enum Want<'a> {
+    Nothing,
+    Tool(&'a ToolCall),
+    Hire(&'a Offer),
+}
+
+fn too_long(text: TextRef) -> Option<Refusal> {
+    (text.bytes > MESSAGE_BYTES_MAX).then_some(Refusal::MessageTooLong { bytes: text.bytes })
+}

@@ -1,0 +1,97 @@
+//! What a contract is told: words, money, hires from outside, the wish that it ends. Each is heard once.
+
+use super::{Contract, Phase};
+use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Sender, Stimulus};
+use crate::brief::{Mode, Offer};
+use crate::fact::{Fact, Hold, Pause, Waking};
+use crate::money::Msat;
+use crate::path::{AskId, Path};
+use crate::refusal::Refusal;
+use crate::report::{Limit, Outcome};
+use crate::text::TextRef;
+use crate::time::Millis;
+
+use super::admit::Want;
+
+impl Contract {
+    pub(super) fn hear(&mut self, from: Sender, what: Stimulus, now: Millis, facts: &mut Vec<Fact>) {
+        // Who was cancelled listens to nothing but money, which must end up somewhere.
+        let deaf = self.is_cancelled() && !matches!(what, Stimulus::TopUp { .. });
+        if deaf || self.heard.contains(&from) {
+            return;
+        }
+        if let Stimulus::TopUp { to, money } = what {
+            return self.hear_money(from, to, money, facts);
+        }
+        self.emit(Fact::Heard { from: from.clone(), stimulus: what.clone() }, facts);
+        match what {
+            Stimulus::Message(text) => self.hear_words(&from, text, facts),
+            Stimulus::Question(_) => self.detach(facts),
+            Stimulus::Hire(offer) => self.hear_hire(*offer, now, facts),
+            Stimulus::WrapUp if self.phase == Phase::Working && !self.at_ease() => {
+                self.begin_closing(Outcome::Exhausted(Limit::Asked), facts);
+            }
+            Stimulus::WrapUp => {}
+            Stimulus::Cancel => self.begin_closing(Outcome::Cancelled, facts),
+            Stimulus::TopUp { .. } => unreachable!("money was heard above"),
+        }
+    }
+
+    /// Words of one's hirer answer the question that it was asked. Words of the owner interrupt a wait.
+    fn hear_words(&mut self, from: &Sender, text: TextRef, facts: &mut Vec<Fact>) {
+        let speaker = match from {
+            Sender::Owner { .. } => {
+                self.detach(facts);
+                Addressee::Owner
+            }
+            Sender::Contract(_) => Addressee::Hirer,
+        };
+        let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Words(_), .. }) if *to == speaker);
+        if let Some(id) = self.questions.iter().copied().find(answers) {
+            self.emit(Fact::Answered { id, answer: Answer::Words(text), cost: Cost::Known(Msat::ZERO) }, facts);
+        }
+    }
+
+    /// Lets what the contract waits for go on in the background, so that it can hear what was said.
+    fn detach(&mut self, facts: &mut Vec<Fact>) {
+        if self.phase != Phase::Working {
+            return;
+        }
+        let waits = self.waits.iter().map(|wait| Pause::Call(wait.call));
+        let hires = self.live.values().filter(|id| self.open[id].pauses).map(|id| Pause::Hire(*id));
+        for pause in waits.chain(hires).collect::<Vec<_>>() {
+            self.emit(Fact::Woke { pause, why: Waking::Words }, facts);
+        }
+    }
+
+    /// A hire from outside has nobody who waits for it, so it is always a background one.
+    fn hear_hire(&mut self, offer: Offer, now: Millis, facts: &mut Vec<Fact>) {
+        let offer = Offer { mode: Mode::Background, ..offer };
+        let share = self.share(std::iter::once(Want::Hire(&offer)), now);
+        self.admit_hire(&offer, Origin::Outside, share, now, facts);
+    }
+
+    /// Money is taken, or passed on by one hop: the hold of the hire on the way grows by it. If nobody on the way lives,
+    /// it stays here.
+    fn hear_money(&mut self, from: Sender, to: Path, money: Msat, facts: &mut Vec<Fact>) {
+        if !self.pays(&from) || self.purse.raised(money).is_none() {
+            return self.refuse(Refusal::TopUpAstray, Origin::Outside, facts);
+        }
+        let what = Stimulus::TopUp { to: to.clone(), money };
+        self.emit(Fact::Heard { from, stimulus: what.clone() }, facts);
+        if to == self.brief.path {
+            return;
+        }
+        let next = self.brief.path.toward(&to).and_then(|hop| Some((self.live_hire(&hop)?, hop)));
+        match next {
+            Some((hire, hop)) if self.phase == Phase::Working => {
+                self.emit(Fact::Raised { hire, by: money }, facts);
+                self.emit_ask(Ask::Tell { to: hop, what }, Hold::default(), Origin::Course, facts);
+            }
+            Some(_) | None => {
+                let why = Refusal::TopUpStays { to, with: self.brief.path.clone() };
+                self.refuse(why, Origin::Outside, facts);
+            }
+        }
+    }
+}
