@@ -1,2 +1,86 @@
-//! Tasks.
-fn main() {}
+//! Runs the project's chores, so that each is one command on a machine that has only a Rust toolchain.
+//! Must never need a tool, a service or a file from outside the repository.
+#![allow(clippy::print_stdout, reason = "a command-line tool answers on stdout")]
+
+mod mutants;
+mod slot;
+mod test;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// What a chore came to; the error is for the person who typed the command.
+type Outcome = Result<(), String>;
+
+const SOAK_SCHEDULES: &str = "10000000";
+
+const HELP: &str = "\
+cargo xtask test               everything that must pass before a merge
+cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
+cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise
+cargo xtask bench [ARGS...]    measures the kernel; ARGS go to `cargo bench`
+
+Examples:
+  cargo xtask test
+  cargo xtask mutants hold-forgotten
+  cargo xtask soak 1_000_000
+  cargo xtask bench -- admit
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    enter_root().and_then(|()| dispatch(&args)).unwrap_or_else(|why| {
+        eprintln!("{why}");
+        ExitCode::FAILURE
+    })
+}
+
+fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
+    match args {
+        ["test"] => test::run()?,
+        ["mutants", names @ ..] if names.iter().all(|name| !name.starts_with('-')) => mutants::run(names)?,
+        ["soak"] => soak(SOAK_SCHEDULES)?,
+        ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
+        ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel"]).args(extra))?,
+        ["help" | "--help" | "-h"] => print!("{HELP}"),
+        _ => {
+            eprint!("`cargo xtask {}` is not one of these:\n\n{HELP}", args.join(" "));
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the root of the workspace the current directory: all paths below are relative to it.
+fn enter_root() -> Outcome {
+    let xtask = env::var_os("CARGO_MANIFEST_DIR").ok_or("start this as `cargo xtask`")?;
+    env::set_current_dir(PathBuf::from(xtask).join("..")).map_err(|e| format!("the root of the workspace: {e}"))
+}
+
+fn is_count(text: &str) -> bool {
+    text.replace('_', "").parse::<u64>().is_ok()
+}
+
+fn soak(schedules: &str) -> Outcome {
+    run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))
+}
+
+/// The `cargo` that started us, with these arguments.
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+/// Runs a `cargo` command whose output the person is to see.
+fn run(command: &mut Command) -> Outcome {
+    let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let failed = |how: String| Err(format!("`cargo {}` failed: {how}", args.join(" ")));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => failed(status.to_string()),
+        Err(e) => failed(e.to_string()),
+    }
+}

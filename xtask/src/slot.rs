@@ -1,0 +1,204 @@
+//! A copy of the source with a build directory of its own, where one mutant at a time is built and run.
+//! A file is rewritten only when its content differs, so that cargo rebuilds what the mutant changed and no more.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cargo;
+use crate::mutants::{Catcher, Mutant};
+
+const SOURCE: [&str; 4] = ["Cargo.toml", "Cargo.lock", "crates", "xtask"];
+const RUN_TIME_MAX: Duration = Duration::from_mins(2);
+const POLL: Duration = Duration::from_millis(20);
+const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
+const LINE_CHARS_MAX: usize = 120;
+
+/// What became of a mutant.
+pub(crate) enum Verdict {
+    /// With the first line of the evidence.
+    Caught(String),
+    /// It ran into the time limit, which its clean twin did not.
+    Hung,
+    Survived,
+    /// It did not get as far as a verdict.
+    Unusable(String),
+}
+
+pub(crate) struct Slot {
+    source: PathBuf,
+    build: PathBuf,
+    log: PathBuf,
+}
+
+impl Slot {
+    pub(crate) fn prepare(number: usize) -> io::Result<Self> {
+        let mutants = env::current_dir()?.join("target/mutants");
+        let source = mutants.join(format!("slot-{number}"));
+        fs::create_dir_all(&source)?;
+        for name in SOURCE {
+            mirror(Path::new(name), &source.join(name))?;
+        }
+        Ok(Self {
+            source,
+            build: mutants.join(format!("build-{number}")),
+            log: mutants.join(format!("slot-{number}.log")),
+        })
+    }
+
+    /// Fails unless the catcher is content with the source as it is: otherwise a catch would mean nothing.
+    pub(crate) fn expect_clean(&self, catcher: &Catcher) -> Result<(), String> {
+        match self.judge(catcher) {
+            Verdict::Survived => Ok(()),
+            Verdict::Hung => Err(format!("the run takes longer than {} s", RUN_TIME_MAX.as_secs())),
+            Verdict::Caught(line) => Err(format!("the run fails already: {line} (all of it: {})", self.log.display())),
+            Verdict::Unusable(why) => Err(why),
+        }
+    }
+
+    pub(crate) fn try_out(&self, mutant: &Mutant) -> Verdict {
+        let file = self.source.join(&mutant.file);
+        let planted = || -> Result<Verdict, String> {
+            let bugged = mutant.planted(&self.source)?;
+            let clean = fs::read(&file).map_err(|e| e.to_string())?;
+            fs::write(&file, bugged).map_err(|e| e.to_string())?;
+            let verdict = self.judge(&mutant.catcher);
+            fs::write(&file, clean).map_err(|e| e.to_string())?;
+            Ok(verdict)
+        };
+        planted().unwrap_or_else(Verdict::Unusable)
+    }
+
+    fn judge(&self, catcher: &Catcher) -> Verdict {
+        let ran = self.build(catcher).and_then(|program| self.run(&program, catcher).map_err(|e| e.to_string()));
+        let (status, output) = match ran {
+            Ok((Some(status), output)) => (status, output),
+            Ok((None, _)) => return Verdict::Hung,
+            Err(why) => return Verdict::Unusable(why),
+        };
+        match status.code() {
+            Some(0) if output.contains("running 0 tests") => Verdict::Unusable("no example has that name".into()),
+            Some(0) => Verdict::Survived,
+            Some(1 | 101) => Verdict::Caught(evidence(&output)),
+            _ => Verdict::Unusable(format!("the run ended with {status}: {}", evidence(&output))),
+        }
+    }
+
+    /// Builds what the catcher runs and returns its path. The program is run without cargo around it, because killing
+    /// cargo at the time limit would leave the program running.
+    fn build(&self, catcher: &Catcher) -> Result<PathBuf, String> {
+        let args: &[&str] = match catcher {
+            Catcher::Schedules => &["build", "-p", "guildhall-sim", "--bin", "guildhall-sim"],
+            Catcher::Example(_) => &["test", "--no-run", "-p", "guildhall-kernel", "--test", "examples"],
+        };
+        let output = cargo(args)
+            .arg("--message-format=json-render-diagnostics")
+            .current_dir(&self.source)
+            .env("CARGO_TARGET_DIR", &self.build)
+            .env("CARGO_TERM_COLOR", "never")
+            .output()
+            .map_err(|e| format!("cargo: {e}"))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let error: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("error")).collect();
+            return Err(format!("it does not compile\n{}", error.join("\n")));
+        }
+        let messages: Vec<Value> = serde_json::Deserializer::from_slice(&output.stdout)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("cargo's messages: {e}"))?;
+        let program = messages.iter().rev().find_map(|message| message["executable"].as_str());
+        program.map(PathBuf::from).ok_or_else(|| "cargo built no program".into())
+    }
+
+    /// Returns how the program ended, unless it had to be killed at the time limit, and what it printed.
+    fn run(&self, program: &Path, catcher: &Catcher) -> io::Result<(Option<ExitStatus>, String)> {
+        let mut command = Command::new(program);
+        match catcher {
+            Catcher::Schedules => command.args(["--schedules", "20000", "--threads", "1"]).current_dir(&self.source),
+            Catcher::Example(name) => command.arg(name).current_dir(self.source.join("crates/kernel")),
+        };
+        let log = File::create(&self.log)?;
+        let status = within(RUN_TIME_MAX, command.stdout(log.try_clone()?).stderr(log))?;
+        let mut output = Vec::new();
+        File::open(&self.log)?.take(OUTPUT_BYTES_MAX).read_to_end(&mut output)?;
+        Ok((status, String::from_utf8_lossy(&output).into()))
+    }
+}
+
+/// Runs to the end or kills at the time limit; nothing is left running either way.
+fn within(limit: Duration, command: &mut Command) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// The violation, else the message of the panic, else the last line.
+fn evidence(output: &str) -> String {
+    let mut lines = output.lines();
+    let violation = output.lines().find(|line| line.starts_with("violation:"));
+    let panic = || lines.find(|line| line.contains("panicked at")).and_then(|_| lines.next());
+    let last = || output.lines().rfind(|line| !line.trim().is_empty());
+    let line = violation.or_else(panic).or_else(last).unwrap_or("(it printed nothing)");
+    line.chars().take(LINE_CHARS_MAX).collect()
+}
+
+/// Makes `to` equal to `from`, writing and removing only what differs.
+fn mirror(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_file() {
+        let wanted = fs::read(from)?;
+        return if fs::read(to).is_ok_and(|present| present == wanted) { Ok(()) } else { fs::write(to, wanted) };
+    }
+    let mut wanted = entries(from)?;
+    fs::create_dir_all(to)?;
+    if wanted.contains(OsStr::new("Cargo.toml")) {
+        wanted.remove(OsStr::new("target"));
+    }
+    for name in entries(to)?.difference(&wanted) {
+        let stale = to.join(name);
+        if stale.is_dir() { fs::remove_dir_all(stale)? } else { fs::remove_file(stale)? }
+    }
+    wanted.iter().try_for_each(|name| mirror(&from.join(name), &to.join(name)))
+}
+
+fn entries(directory: &Path) -> io::Result<BTreeSet<OsString>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_never_ends_is_killed_at_the_limit() {
+        assert_eq!(within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap(), None);
+    }
+
+    #[test]
+    fn evidence_is_the_violation_then_the_panic_then_the_last_line() {
+        let panic = "thread 'main' panicked at src/main.rs:1:2:\nboom\nnote: backtrace\n";
+        let check = |output: &str, expect: &str| assert_eq!(evidence(output), expect);
+        check(&format!("{panic}violation: lost 3 msat\nviolation: more\n"), "violation: lost 3 msat");
+        check(panic, "boom");
+        check("starting\nnever reached: TooDeep\n\n", "never reached: TooDeep");
+        check("", "(it printed nothing)");
+    }
+}

@@ -1,0 +1,41 @@
+//! The one test command of the project: every check, cheapest first, up to the first failure.
+
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::{Outcome, cargo, mutants, run as run_cargo};
+
+type Step = (&'static str, fn() -> Outcome);
+
+const STEPS: &[Step] = &[
+    ("format", || run_cargo(&mut cargo(&["fmt", "--all", "--check"]))),
+    ("lints", || run_cargo(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))),
+    ("tests", || run_cargo(&mut cargo(&["test", "--workspace"]))),
+    ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
+    ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),
+    ("mutants", || mutants::run(&[])),
+];
+
+pub(crate) fn run() -> Outcome {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        require(subcommand, component)?;
+    }
+    for (passed, (name, step)) in STEPS.iter().enumerate() {
+        println!("== {name}");
+        let start = Instant::now();
+        let outcome = step();
+        let seconds = start.elapsed().as_secs_f64();
+        if let Err(why) = outcome {
+            println!("test: {passed} passed, 1 failed");
+            return Err(format!("{name}, after {seconds:.1} s: {why}"));
+        }
+        println!("== {name}: ok, {seconds:.1} s");
+    }
+    println!("test: {} passed, 0 failed", STEPS.len());
+    Ok(())
+}
+
+fn require(subcommand: &str, component: &str) -> Outcome {
+    run_cargo(cargo(&[subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()))
+        .map_err(|why| format!("{component} is missing; type: rustup component add {component}\n({why})"))
+}

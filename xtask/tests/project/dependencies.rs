@@ -1,0 +1,151 @@
+//! What the workspace depends on: licences, bans and sources as `deny.toml` has them, and who may depend on whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::licence::is_allowed;
+use crate::root;
+
+/// Our crates and those of ours that each may depend on, for whatever purpose.
+const OURS: &[(&str, &[&str])] = &[
+    ("guildhall-kernel", &[]),
+    ("guildhall-laws", &["guildhall-kernel"]),
+    ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
+    ("xtask", &[]),
+];
+
+const KERNEL_NEEDS: [&str; 3] = ["serde", "serde_json", "thiserror"];
+
+/// Crates that bring the outside world along; the kernel must not reach one through anything it needs.
+const WORLDLY: &[&str] = &[
+    "async-io",
+    "async-std",
+    "chrono",
+    "fastrand",
+    "futures-executor",
+    "getrandom",
+    "hyper",
+    "jiff",
+    "libc",
+    "mio",
+    "parking_lot",
+    "polling",
+    "rand",
+    "rand_core",
+    "rayon",
+    "reqwest",
+    "rustix",
+    "smol",
+    "socket2",
+    "tempfile",
+    "time",
+    "tokio",
+    "uuid",
+    "web-time",
+    "windows-sys",
+];
+
+static METADATA: LazyLock<Value> = LazyLock::new(|| {
+    let args = ["metadata", "--format-version", "1", "--all-features"];
+    let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo writes JSON")
+});
+
+static DENY: LazyLock<toml::Table> = LazyLock::new(|| {
+    let text = fs::read_to_string(root().join("deny.toml")).expect("deny.toml is there");
+    text.parse().expect("deny.toml is TOML")
+});
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("`{key}` is a list"))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("`{key}` is a text"))
+}
+
+fn packages() -> &'static [Value] {
+    list(&METADATA, "packages")
+}
+
+fn third_party() -> impl Iterator<Item = &'static Value> {
+    packages().iter().filter(|package| !package["source"].is_null())
+}
+
+fn package(name: &str) -> &'static Value {
+    packages().iter().find(|package| package["name"] == name).unwrap_or_else(|| panic!("{name} is in the graph"))
+}
+
+#[test]
+fn every_licence_is_one_we_accept() {
+    let allow = DENY["licenses"]["allow"].as_array().expect("an allow list");
+    let allow: Vec<&str> = allow.iter().map(|name| name.as_str().expect("a name")).collect();
+    let verdict = |package: &Value| is_allowed(package["license"].as_str().unwrap_or_default(), &allow);
+    let refused: Vec<String> = third_party()
+        .filter(|package| verdict(package) != Ok(true))
+        .map(|package| format!("{}: {}", text(package, "name"), package["license"]))
+        .collect();
+    assert!(refused.is_empty(), "not satisfiable by the allow list of deny.toml: {refused:#?}");
+}
+
+#[test]
+fn nothing_banned_is_in_the_graph() {
+    let names: BTreeSet<&str> = packages().iter().map(|package| text(package, "name")).collect();
+    let bans = DENY["bans"]["deny"].as_array().expect("a list of bans");
+    let present: Vec<_> = bans.iter().filter(|ban| names.contains(ban["crate"].as_str().expect("a name"))).collect();
+    assert!(!bans.is_empty() && present.is_empty(), "{present:#?}");
+}
+
+#[test]
+fn everything_comes_from_the_one_registry() {
+    let sources: BTreeSet<&str> = third_party().map(|package| text(package, "source")).collect();
+    assert!(sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")), "{sources:?}");
+}
+
+#[test]
+fn our_crates_depend_on_each_other_in_one_direction() {
+    let allowed: BTreeMap<&str, &[&str]> = OURS.iter().copied().collect();
+    for package in packages().iter().filter(|package| package["source"].is_null()) {
+        let name = text(package, "name");
+        let Some(may) = allowed.get(name) else { panic!("{name} is new: say in OURS what it may depend on") };
+        for needed in list(package, "dependencies").iter().filter(|dependency| dependency["path"].is_string()) {
+            let needed = text(needed, "name");
+            assert!(may.contains(&needed), "{name} depends on {needed}, which OURS does not allow");
+        }
+    }
+}
+
+#[test]
+fn the_kernel_needs_three_crates_and_reaches_no_io() {
+    let dependencies = list(package("guildhall-kernel"), "dependencies").iter();
+    let direct: BTreeSet<&str> =
+        dependencies.filter(|needed| needed["kind"] != "dev").map(|needed| text(needed, "name")).collect();
+    assert_eq!(direct, BTreeSet::from(KERNEL_NEEDS));
+
+    let reached = normal_tree("guildhall-kernel");
+    assert!(reached.is_superset(&direct), "the walk found only {reached:?}");
+    let worldly: Vec<_> = reached.iter().filter(|name| WORLDLY.contains(name)).collect();
+    assert!(worldly.is_empty(), "the kernel reaches {worldly:?}");
+}
+
+/// The names of all packages that the package needs outside of tests and build scripts, itself included.
+fn normal_tree(name: &str) -> BTreeSet<&'static str> {
+    let nodes: BTreeMap<_, _> =
+        list(&METADATA["resolve"], "nodes").iter().map(|node| (text(node, "id"), node)).collect();
+    let names: BTreeMap<_, _> = packages().iter().map(|package| (text(package, "id"), text(package, "name"))).collect();
+    let mut reached = BTreeSet::new();
+    let mut open = vec![text(package(name), "id")];
+    while let Some(id) = open.pop() {
+        if reached.insert(id) {
+            let needed = list(nodes[id], "deps").iter();
+            let normal = needed.filter(|needed| list(needed, "dep_kinds").iter().any(|kind| kind["kind"].is_null()));
+            open.extend(normal.map(|needed| text(needed, "pkg")));
+        }
+    }
+    reached.into_iter().map(|id| names[id]).collect()
+}

@@ -1,0 +1,114 @@
+//! Runs `cargo xtask mutants` on a workspace of two tiny crates: the runner must tell a catch from everything else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", "[workspace]\nresolver = '3'\nmembers = ['crates/*']"),
+    ("xtask/README", ""),
+    ("crates/kernel/Cargo.toml", "[package]\nname = 'guildhall-kernel'\nedition = '2024'"),
+    (
+        "crates/kernel/src/lib.rs",
+        "pub fn double(n: u32) -> u32 {\n    n + n\n}\n\npub fn half(n: u32) -> u32 {\n    n / 2 // unseen\n}\n",
+    ),
+    (
+        "crates/kernel/tests/examples.rs",
+        "#[test]\nfn half_of_four_is_two() {\n    assert_eq!(guildhall_kernel::half(4), 2, \"half\");\n}\n",
+    ),
+    (
+        "crates/sim/Cargo.toml",
+        "[package]\nname = 'guildhall-sim'\nedition = '2024'\n[dependencies]\nguildhall-kernel.path = '../kernel'",
+    ),
+    (
+        "crates/sim/src/main.rs",
+        "fn main() {
+            assert!(std::env::args().skip(1).eq([\"--schedules\", \"20000\", \"--threads\", \"1\"]));
+            match guildhall_kernel::double(3) {
+                6 => {}
+                7 => std::process::exit(3),
+                n => { println!(\"found\\nviolation: {n} is not 6\"); std::process::exit(1) }
+            }
+        }",
+    ),
+];
+
+/// Name, `find`, `replace` and the rest; all in the kernel's `lib.rs`.
+const MUTANTS: &[(&str, &str, &str, &str)] = &[
+    ("violates", "n + n", "n * n", "caught_by = 'schedules'"),
+    ("panics", "n + n", "panic!(\"gone {n}\")", "caught_by = 'schedules'"),
+    ("exemplary", "n / 2", "n / 3", "caught_by = 'example'\nexample = 'half_of_four'"),
+    ("survives", "// unseen", "// seen", "caught_by = 'schedules'\nwhy = 'A comment.'"),
+    ("miscompiles", "n + n", "n + nn", "caught_by = 'schedules'"),
+    ("derails", "n + n", "n + n + 1", "caught_by = 'schedules'"),
+    ("nameless", "n / 2", "n / 3", "caught_by = 'example'\nexample = 'no_such_test'"),
+    ("twofold", "n: u32", "n: u64", "caught_by = 'schedules'"),
+];
+
+fn workspace(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mutants = MUTANTS.iter().map(|(name, find, replace, rest)| {
+        let file = "crates/kernel/src/lib.rs";
+        format!("[[mutant]]\nname = '{name}'\nfile = '{file}'\nfind = '{find}'\nreplace = '{replace}'\n{rest}\n")
+    });
+    let list = mutants.collect::<String>();
+    for (path, text) in FILES.iter().chain([&("crates/sim/mutants.toml", list.as_str())]) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let locked = Command::new(env!("CARGO")).args(["generate-lockfile", "--offline"]).current_dir(&root).output();
+    assert!(locked.unwrap().status.success());
+    root
+}
+
+/// Runs these mutants and compares the table, without its times and in order of names, and the complaints
+/// as far as they go: what follows is the compiler's.
+fn check(root: &Path, names: &[&str], table: &[&str], complaints: &str) {
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let xtask = xtask.arg("mutants").args(names).env("CARGO_MANIFEST_DIR", root.join("xtask"));
+    let Output { status, stdout, stderr } = xtask.output().unwrap();
+    let stdout = String::from_utf8(stdout).unwrap();
+    let is_time = |word: &str| word.parse::<f64>().is_ok() && word.contains('.');
+    let words = |row: &str| row.split_whitespace().filter(|word| !is_time(word)).collect::<Vec<_>>().join(" ");
+    let mut rows: Vec<String> = stdout.lines().skip(1).map(words).collect();
+    rows.sort();
+    let stderr = String::from_utf8(stderr).unwrap();
+    let said = stderr.lines().take(complaints.lines().count().max(1)).collect::<Vec<_>>().join("\n");
+    assert_eq!((rows, said.as_str()), (table.iter().map(|row| (*row).into()).collect(), complaints));
+    assert_eq!(status.code(), Some(i32::from(!complaints.is_empty())));
+}
+
+#[test]
+fn a_catch_is_told_from_a_survivor_and_from_a_bug_that_proves_nothing() {
+    let root = workspace("mutants");
+    let source = || fs::read_to_string(root.join("crates/kernel/src/lib.rs")).unwrap();
+    let before = source();
+
+    check(
+        &root,
+        &["violates", "panics", "exemplary", "survives"],
+        &[
+            "exemplary example assertion `left == right` failed: half",
+            "panics schedules gone 3",
+            "survives NOTHING",
+            "violates schedules violation: 9 is not 6",
+        ],
+        "survives survived. A comment.",
+    );
+    let miscompiles =
+        "miscompiles proves nothing: it does not compile\nerror[E0425]: cannot find value `nn` in this scope";
+    check(&root, &["miscompiles"], &["miscompiles UNUSABLE"], miscompiles);
+    check(
+        &root,
+        &["derails"],
+        &["derails UNUSABLE"],
+        "derails proves nothing: the run ended with exit status: 3: (it printed nothing)",
+    );
+    check(&root, &["nameless"], &[], "nameless, without its bug: no example has that name");
+    let twofold = "twofold: `n: u32` must occur once in crates/kernel/src/lib.rs, occurs 2 times";
+    check(&root, &[], &[], twofold);
+    check(&root, &["violates"], &["violates schedules violation: 9 is not 6"], "");
+
+    assert_eq!(source(), before);
+}
