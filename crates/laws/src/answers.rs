@@ -1,0 +1,201 @@
+//! What came back: of the kind that was asked for, once, and charged at its cost and never above its hold.
+
+use guildhall_kernel::{
+    Acceptance, Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus,
+};
+
+use crate::batch::Duty;
+use crate::calls::Call;
+use crate::checker::Step;
+use crate::contract::{Asked, Contract, Heard, Kind, Phase, State, Tree, Verdict};
+use crate::purse::{charge, wide};
+use crate::violation::{Found, Law};
+
+/// An ask was answered.
+pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost: Cost) {
+    let contract = &step.tree.contracts[step.me];
+    let Some(asked) = contract.ask(id) else {
+        return step.found.broken(Law::Holds, format_args!("{id} was never asked"));
+    };
+    let State::Open { money, heads } = asked.state else {
+        return step.found.broken(Law::Holds, format_args!("{id} is settled a second time"));
+    };
+    let name = asked.kind.name();
+    let fits = answers(&asked.kind, answer);
+    step.found.demand(fits, Law::Holds, format_args!("{id}, {name}, has an answer of another kind"));
+    let by_itself = !matches!(step.batch.cause, Cause::Answer(_));
+    let silent = matches!(asked.kind, Kind::Question { .. });
+    step.found.demand(!by_itself || silent, Law::Replay, format_args!("{id}, {name}, is answered by nobody"));
+    if matches!(answer, Answer::Aborted) {
+        let cancelled = matches!(contract.phase, Phase::Closing(Outcome::Cancelled));
+        step.found.demand(cancelled, Law::Closing, format_args!("{id} is aborted, but nobody cancelled"));
+    }
+    let guest = check_world(step.tree, asked, answer, cost, step.found);
+    let origin = asked.origin;
+    let contract = &mut step.tree.contracts[step.me];
+    let charged = (charge(cost, money), heads_used(answer, heads, step.found));
+    contract.money.settle(money, charged.0);
+    contract.heads.settle(heads, charged.1);
+    contract.own += if guest { charged.0 } else { 0 };
+    contract.open -= 1;
+    let Some(asked) = contract.ask_mut(id) else { return };
+    asked.state = State::Settled { money: charged.0, heads: charged.1 };
+    follow(step, id, answer);
+    if let Origin::Call(call) = origin {
+        resolve(step, call, answer);
+    }
+}
+
+/// Returns whether an answer is of the kind that was asked for.
+fn answers(kind: &Kind, answer: &Answer) -> bool {
+    let lost = matches!(answer, Answer::Lost | Answer::Aborted);
+    let lost_or_failed = lost || matches!(answer, Answer::Failed(_));
+    match kind {
+        Kind::Model { .. } => lost_or_failed || matches!(answer, Answer::Said(_)),
+        Kind::Tool => lost_or_failed || matches!(answer, Answer::Result(_)),
+        Kind::Hire(_) => matches!(answer, Answer::Report(_)),
+        Kind::Check(_) => lost_or_failed || matches!(answer, Answer::Passed | Answer::FailedCheck(_)),
+        Kind::Question { matter: Matter::Words(_), .. } => lost || matches!(answer, Answer::Words(_) | Answer::NoReply),
+        Kind::Question { matter: Matter::Approval(_), .. } => {
+            lost || matches!(answer, Answer::Approved | Answer::NoReply)
+        }
+        Kind::Tell { .. } => matches!(answer, Answer::Delivered | Answer::Gone),
+    }
+}
+
+/// Checks an answer against what other contracts' facts say. Returns whether its cost is the contract's own: all but the
+/// spending of a hire that has facts here.
+fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &mut Found<'_>) -> bool {
+    match (&asked.kind, answer) {
+        (Kind::Hire(hired), Answer::Report(report)) => {
+            let known = cost == Cost::Known(report.spent);
+            found.demand(known, Law::Hires, format_args!("charged {cost:?} for a report of {}", report.spent));
+            let Some(child) = hired.child else { return true };
+            check_report(&tree.contracts[child], report, found);
+            false
+        }
+        (Kind::Tell { to, what, heard }, Answer::Delivered) => {
+            let money = matches!(what, Stimulus::TopUp { .. });
+            let lost = money && *heard == Heard::NotYet && tree.find(to).is_some();
+            found.demand(!lost, Law::Hires, format_args!("{to} is said to have heard of money, and has not"));
+            true
+        }
+        (Kind::Tell { to, .. }, Answer::Gone) => {
+            check_gone(tree, to, found);
+            true
+        }
+        (
+            Kind::Model { .. }
+            | Kind::Tool
+            | Kind::Hire(_)
+            | Kind::Check(_)
+            | Kind::Question { .. }
+            | Kind::Tell { .. },
+            _,
+        ) => true,
+    }
+}
+
+fn check_report(child: &Contract, report: &Report, found: &mut Found<'_>) {
+    let path = child.path();
+    match &child.phase {
+        Phase::Closed(closed) => {
+            found.demand(**closed == *report, Law::Reports, format_args!("this is not the report of {path}"));
+        }
+        Phase::Working | Phase::Closing(_) => {
+            found.broken(Law::Reports, format_args!("{path} has reported, but has not closed"));
+        }
+    }
+}
+
+fn check_gone(tree: &Tree, to: &Path, found: &mut Found<'_>) {
+    let alive = tree.find(to).is_some_and(|at| !tree.contracts[at].is_closed());
+    found.demand(!alive, Law::Closing, format_args!("{to} is said to be gone, and is not"));
+}
+
+/// How many heads an answer used: for a report, the hire itself and those below it.
+fn heads_used(answer: &Answer, held: i128, found: &mut Found<'_>) -> i128 {
+    let Answer::Report(report) = answer else { return 0 };
+    let used = 1 + i128::from(report.heads.0);
+    found.demand(used <= held, Law::Purse, format_args!("{used} heads used of {held} held"));
+    used.min(held)
+}
+
+/// Takes over what an answer means for the contract.
+fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
+    let contract = &mut step.tree.contracts[step.me];
+    match answer {
+        Answer::Said(said) => {
+            replied(contract, id, said);
+            step.batch.must(Duty::PlaceCalls);
+        }
+        Answer::Report(_) => {
+            contract.live.remove(&id);
+            contract.owed.push(id);
+            step.batch.must(Duty::WakeWaiting);
+        }
+        Answer::Passed => checked(contract, id, Verdict::Passed),
+        Answer::FailedCheck(_) | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {
+            checked(contract, id, Verdict::NotPassed);
+        }
+        Answer::Result(_)
+        | Answer::Words(_)
+        | Answer::Approved
+        | Answer::NoReply
+        | Answer::Delivered
+        | Answer::Gone => {}
+    }
+}
+
+fn replied(contract: &mut Contract, id: AskId, said: &Said) {
+    contract.replies = contract.replies.saturating_add(1);
+    contract.said = Some(*said);
+    contract.words = said.words.or(contract.words);
+    contract.round.clear();
+    contract.calls.begin(id, said.calls);
+}
+
+fn checked(contract: &mut Contract, id: AskId, verdict: Verdict) {
+    if let Some(Asked { kind: Kind::Check(check), .. }) = contract.ask(id) {
+        contract.round.push((*check, verdict));
+    }
+}
+
+/// Resolves the call that an answer belongs to, or says what must follow.
+fn resolve(step: &mut Step<'_, '_>, call: CallRef, answer: &Answer) {
+    let calls = &mut step.tree.contracts[step.me].calls;
+    let to = match (calls.get(call), answer) {
+        (Some(Call::Approval), Answer::Approved) => Call::Approved,
+        (Some(Call::Approval), Answer::NoReply | Answer::Lost) => Call::Denied,
+        (Some(_) | None, _) => Call::Resolved,
+    };
+    if !matches!(to, Call::Resolved) {
+        step.batch.must(Duty::FollowUp(call));
+    }
+    calls.turn(call, to);
+}
+
+/// Returns whether every check of the brief passed since the newest reply.
+pub(crate) fn all_passed(contract: &Contract) -> bool {
+    contract.brief.checks.iter().all(|check| {
+        let mut of_it = contract.round.iter().filter(|(other, _)| other == check).map(|(_, verdict)| *verdict);
+        of_it.next_back() == Some(Verdict::Passed)
+    })
+}
+
+/// Returns whether a report may be accepted at all, by how it ended.
+pub(crate) fn may_be_accepted(contract: &Contract, outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Done => true,
+        Outcome::Exhausted(_) => !contract.brief.checks.is_empty(),
+        Outcome::Failed | Outcome::Cancelled => false,
+    }
+}
+
+/// Returns the fee that a report pays.
+pub(crate) fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
+    match acceptance {
+        Acceptance::Accepted => wide(contract.brief.fee),
+        Acceptance::NotAccepted => 0,
+    }
+}

@@ -1,0 +1,246 @@
+//! What a contract asks: numbered, within its phase, and with the right ceiling set aside from what it has.
+
+use guildhall_kernel::{
+    AgentName, Ask, AskId, CallRef, Check, Hash, Hold, Matter, Mode, Origin, Outcome, Path, PowerSet, Request, Stay,
+    Stimulus, Turn,
+};
+
+use crate::batch::Stage;
+use crate::calls::{Act, Call};
+use crate::checker::Step;
+use crate::contract::{Asked, Contract, Heard, Hired, Kind, Phase, Requested, State, Wish};
+use crate::hires;
+use crate::purse::{ceiling, output_least, wide};
+use crate::stimuli::check_edge;
+use crate::violation::{Found, Law};
+
+/// Something was asked.
+pub(crate) fn asked(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, hold: Hold, origin: Origin) {
+    let contract = &mut step.tree.contracts[step.me];
+    let due = contract.asks.len() + 1;
+    step.found.demand(usize::try_from(id.0) == Ok(due), Law::Replay, format_args!("{id} is asked when #{due} is due"));
+    check_phase(contract, ask, step.found);
+    check_origin(ask, origin, step.found);
+    if let Origin::Call(call) = origin {
+        place(contract, ask, call, step.found);
+    }
+    let kind = match ask {
+        Ask::Model(request) => requested(contract, id, request, step.found),
+        Ask::Tool(call) => {
+            check_powers(contract, &call.needs, step.found);
+            Kind::Tool
+        }
+        Ask::Hire { brief, .. } => {
+            hires::check(contract, brief, step.found);
+            check_offer(&mut step.batch.offer, &brief.agent, brief.task_key, origin, step.found);
+            contract.hires.push(id);
+            contract.live.insert(id);
+            let brief = brief.clone();
+            Kind::Hire(Hired { brief, child: None, on_the_way: 0, told: Wish::GoOn })
+        }
+        Ask::Check(check) => {
+            let known = contract.brief.checks.contains(check);
+            step.found.demand(known, Law::Reports, format_args!("a check that the brief does not name"));
+            Kind::Check(*check)
+        }
+        Ask::Question { to, matter, .. } => Kind::Question { to: *to, matter: matter.clone(), heard: Heard::NotYet },
+        Ask::Tell { to, what } => Kind::Tell { to: to.clone(), what: what.clone(), heard: Heard::NotYet },
+    };
+    set_aside(contract, ask, hold, step.found);
+    let state = State::Open { money: wide(hold.money), heads: i128::from(hold.heads.0) };
+    contract.asks.push(Asked { kind, origin, state });
+    contract.open += 1;
+    if let Ask::Tell { to, what } = ask {
+        told(step, to, what);
+    }
+}
+
+/// Checks the ceiling, and moves it from what is available to what is held.
+fn set_aside(contract: &mut Contract, ask: &Ask, hold: Hold, found: &mut Found<'_>) {
+    let (money, heads) = match ask {
+        Ask::Model(request) => (ceiling(&contract.brief.tariff, request.tokens, request.max_tokens), 0),
+        Ask::Tool(call) => (wide(call.price), 0),
+        Ask::Hire { brief, .. } => (wide(brief.grant.money), 1 + i128::from(brief.grant.heads.0)),
+        Ask::Check(check) => (wide(check.price), 0),
+        Ask::Question { .. } | Ask::Tell { .. } => (0, 0),
+    };
+    let taken = (wide(hold.money), i128::from(hold.heads.0));
+    found.demand(taken.0 == money, Law::Holds, format_args!("holds {} msat where {money} is the ceiling", taken.0));
+    found.demand(taken.1 == heads, Law::Holds, format_args!("holds {} heads where {heads} are due", taken.1));
+    let free = (contract.money.available, contract.heads.available);
+    found.demand(taken.0 <= free.0, Law::Purse, format_args!("holds {} msat of {} available", taken.0, free.0));
+    found.demand(taken.1 <= free.1, Law::Purse, format_args!("holds {} heads of {} available", taken.1, free.1));
+    contract.money.hold(taken.0);
+    contract.heads.hold(taken.1);
+}
+
+/// Checks that what is asked may be asked this late.
+fn check_phase(contract: &Contract, ask: &Ask, found: &mut Found<'_>) {
+    let outcome = match &contract.phase {
+        Phase::Working => {
+            let hires_on = matches!(ask, Ask::Hire { .. }) && contract.wish != Wish::GoOn;
+            return found.demand(!hires_on, Law::Closing, format_args!("hires after being told to end"));
+        }
+        Phase::Closing(outcome) => *outcome,
+        Phase::Closed(report) => report.outcome,
+    };
+    let allowed = match (outcome, ask) {
+        (Outcome::Done | Outcome::Exhausted(_), Ask::Model(request)) => request.turn == Turn::Last,
+        (Outcome::Done | Outcome::Exhausted(_), Ask::Check(_)) => true,
+        (Outcome::Done | Outcome::Exhausted(_), Ask::Tell { what, .. }) => {
+            matches!(what, Stimulus::WrapUp | Stimulus::Cancel | Stimulus::TopUp { .. })
+        }
+        (Outcome::Failed, Ask::Tell { what, .. }) => matches!(what, Stimulus::WrapUp | Stimulus::TopUp { .. }),
+        (Outcome::Cancelled, Ask::Tell { what, .. }) => matches!(what, Stimulus::Cancel),
+        (_, Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }) => false,
+    };
+    found.demand(allowed, Law::Closing, format_args!("asks for {} while closing as {outcome:?}", name(ask)));
+}
+
+/// Checks that an ask has a reason of the right kind.
+fn check_origin(ask: &Ask, origin: Origin, found: &mut Found<'_>) {
+    let fits = match (ask, origin) {
+        (Ask::Model(_) | Ask::Check(_) | Ask::Tell { .. }, Origin::Course)
+        | (Ask::Tell { .. }, Origin::Outside)
+        | (Ask::Tool(_) | Ask::Question { .. } | Ask::Tell { .. } | Ask::Hire { .. }, Origin::Call(_))
+        | (Ask::Hire { .. }, Origin::Cascade | Origin::Promise | Origin::Outside) => true,
+        (_, Origin::Course | Origin::Call(_) | Origin::Cascade | Origin::Promise | Origin::Outside) => false,
+    };
+    found.demand(fits, Law::Replay, format_args!("{} can't come from {origin:?}", name(ask)));
+}
+
+fn place(contract: &mut Contract, ask: &Ask, call: CallRef, found: &mut Found<'_>) {
+    let (act, new) = match ask {
+        Ask::Hire { mode: Mode::Blocking, .. } => (Act::Other, Call::Hire),
+        Ask::Hire { mode: Mode::Background, .. } => (Act::Other, Call::Resolved),
+        Ask::Question { matter: Matter::Approval(_), .. } => (Act::Other, Call::Approval),
+        Ask::Tool(tool) => {
+            if matches!(contract.calls.get(call), Some(Call::Approved)) {
+                let same = approved(contract, call, ask);
+                found.demand(same, Law::Refusals, format_args!("{} is not the call that was approved", tool.tool));
+            }
+            (Act::Tool, Call::Asked)
+        }
+        Ask::Question { matter: Matter::Words(_), .. } | Ask::Tell { .. } => (Act::Other, Call::Asked),
+        // Has no call to answer, which its origin was found wrong for.
+        Ask::Model(_) | Ask::Check(_) => return,
+    };
+    contract.calls.place(call, act, new, found);
+}
+
+/// Returns whether a tool call is the one that leave was given for: its question is the newest with that origin.
+fn approved(contract: &Contract, call: CallRef, ask: &Ask) -> bool {
+    let question = contract.asks.iter().rev().find(|asked| asked.origin == Origin::Call(call));
+    match (question.map(|asked| &asked.kind), ask) {
+        (Some(Kind::Question { matter: Matter::Approval(leave), .. }), Ask::Tool(tool)) => leave == tool,
+        (Some(_) | None, _) => false,
+    }
+}
+
+/// A request: its cursor, the reports it includes, and whether it may be made.
+fn requested(contract: &mut Contract, id: AskId, request: &Request, found: &mut Found<'_>) -> Kind {
+    let Request { upto, hears, max_tokens, turn, .. } = request;
+    let facts = contract.facts;
+    found.demand(*upto == facts, Law::Replay, format_args!("shows {upto} facts where there are {facts}"));
+    let owed = &contract.owed;
+    found.demand(hears == owed, Law::Reports, format_args!("includes the reports {hears:?}, owed are {owed:?}"));
+    contract.owed.clear();
+    let open = contract.request.filter(|newest| contract.is_open(newest.ask));
+    found.demand(open.is_none(), Law::Holds, format_args!("a second request while one is open"));
+    let left = contract.calls.unresolved();
+    found.demand(left.is_none(), Law::Reports, format_args!("a request while call {left:?} has no answer"));
+    let (least, most) = (output_least(&contract.brief.tariff), contract.brief.tariff.max_tokens);
+    let sensible = (least..=most).contains(max_tokens);
+    found.demand(sensible, Law::Holds, format_args!("{max_tokens} output tokens, not {least} to {most}"));
+    match turn {
+        Turn::Next => {
+            let (replies, most) = (contract.replies, contract.brief.turns_max);
+            let left = contract.brief.stay == Stay::Open || replies < most;
+            found.demand(left, Law::Grants, format_args!("one more turn after {replies} of {most}"));
+            contract.requests = contract.requests.saturating_add(1);
+        }
+        Turn::Last => last(contract, found),
+    }
+    contract.request = Some(Requested { ask: id, upto: *upto });
+    Kind::Model { turn: *turn }
+}
+
+/// The one request that the severance pays for: it is released in the same fact.
+fn last(contract: &mut Contract, found: &mut Found<'_>) {
+    let cut_short = matches!(contract.phase, Phase::Closing(Outcome::Exhausted(_)));
+    found.demand(cut_short, Law::Severance, format_args!("a last request of one who was not cut short"));
+    let again = contract.asks.iter().any(|asked| matches!(asked.kind, Kind::Model { turn: Turn::Last }));
+    found.demand(!again, Law::Severance, format_args!("a second last request"));
+    contract.money.release(contract.severance);
+    contract.severance = 0;
+}
+
+fn check_powers(contract: &Contract, needs: &PowerSet, found: &mut Found<'_>) {
+    if let Some(power) = hires::lacking(needs, &contract.brief.powers.usable) {
+        found.broken(Law::Grants, format_args!("a tool needs the power {power}, which the contract lacks"));
+    }
+}
+
+/// A hire from outside is the one that was offered.
+fn check_offer(
+    offer: &mut Option<(AgentName, Hash)>,
+    agent: &AgentName,
+    task_key: Hash,
+    origin: Origin,
+    found: &mut Found<'_>,
+) {
+    if origin != Origin::Outside {
+        return;
+    }
+    let same = offer.take().is_some_and(|(offered, key)| offered == *agent && key == task_key);
+    found.demand(same, Law::Refusals, format_args!("hires {agent} from outside, who was not offered"));
+}
+
+/// Something is to be heard by somebody below.
+fn told(step: &mut Step<'_, '_>, to: &Path, what: &Stimulus) {
+    let contract = &mut step.tree.contracts[step.me];
+    let hire = contract.live_hire(to);
+    let hired = hire.and_then(|id| contract.ask_mut(id)).and_then(|asked| match &mut asked.kind {
+        Kind::Hire(hired) => Some(hired),
+        Kind::Model { .. } | Kind::Tool | Kind::Check(_) | Kind::Question { .. } | Kind::Tell { .. } => None,
+    });
+    match (what, hired) {
+        (Stimulus::WrapUp, Some(hired)) => hired.told = hired.told.max(Wish::WrapUp),
+        (Stimulus::Cancel, Some(hired)) => hired.told = Wish::Cancel,
+        (Stimulus::TopUp { to: addressee, money }, Some(hired)) => {
+            hired.on_the_way += wide(*money);
+            let child = hired.child;
+            let due = step.batch.top_up.as_mut().filter(|due| due.to == *addressee && due.money == *money);
+            match due {
+                Some(due) if hire.is_some_and(|hire| due.stage == Stage::Raised(hire)) => due.stage = Stage::PassedOn,
+                Some(_) | None => {
+                    step.found.broken(Law::Hires, format_args!("passes on {money} to {to} that was not heard for it"));
+                }
+            }
+            if let Some(child) = child {
+                check_edge(step.tree, child, step.found);
+            }
+        }
+        (Stimulus::Message(_), _) => {
+            let below = contract.path().toward(to).is_some();
+            step.found.demand(below, Law::Replay, format_args!("words for {to}, who does not stand below"));
+        }
+        (Stimulus::WrapUp | Stimulus::Cancel | Stimulus::TopUp { .. }, None) => {
+            step.found.broken(Law::Replay, format_args!("tells {to}, which is no live hire"));
+        }
+        (Stimulus::Question(_) | Stimulus::Hire(_), _) => {
+            step.found.broken(Law::Replay, format_args!("tells {to} what no contract can tell"));
+        }
+    }
+}
+
+fn name(ask: &Ask) -> &'static str {
+    match ask {
+        Ask::Model(_) => "a request",
+        Ask::Tool(_) => "a tool call",
+        Ask::Hire { .. } => "a hire",
+        Ask::Check(Check { .. }) => "a check",
+        Ask::Question { .. } => "a question",
+        Ask::Tell { .. } => "a tell",
+    }
+}

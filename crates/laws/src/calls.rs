@@ -1,0 +1,168 @@
+//! The calls of a reply: each is placed once, in order, in the reply's own batch, and none is left behind by the next
+//! request.
+
+use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Waking};
+
+use crate::contract::{Contract, Phase};
+use crate::violation::{Found, Law};
+
+/// The calls of the newest reply.
+#[derive(Default)]
+pub(crate) struct Calls {
+    pub(crate) reply: Option<AskId>,
+    /// How many the reply makes.
+    pub(crate) made: u32,
+    placed: Vec<Call>,
+}
+
+/// Where a call stands.
+pub(crate) enum Call {
+    /// An ask answers it.
+    Asked,
+    /// The report of a hire answers it.
+    Hire,
+    /// Leave was asked for.
+    Approval,
+    /// Leave was given: the call itself must follow.
+    Approved,
+    /// Leave was not given: a refusal must follow.
+    Denied,
+    /// It waits for hires.
+    Waiting { on: Vec<AskId>, need: Need, until: Option<Millis> },
+    /// It has its answer.
+    Resolved,
+}
+
+/// What a fact does with a call that leave was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Tool,
+    Refusal,
+    Other,
+}
+
+impl Calls {
+    /// Begins with a new reply.
+    pub(crate) fn begin(&mut self, reply: AskId, made: u32) {
+        self.reply = Some(reply);
+        self.made = made;
+        self.placed.clear();
+    }
+
+    /// How many placements there must be: those over the limit are refused as one.
+    fn due(&self) -> u32 {
+        self.made.min(CALLS_MAX + 1)
+    }
+
+    pub(crate) fn get(&self, call: CallRef) -> Option<&Call> {
+        if self.reply != Some(call.reply) {
+            return None;
+        }
+        self.placed.get(usize::try_from(call.index).ok()?)
+    }
+
+    fn get_mut(&mut self, call: CallRef) -> Option<&mut Call> {
+        if self.reply != Some(call.reply) {
+            return None;
+        }
+        self.placed.get_mut(usize::try_from(call.index).ok()?)
+    }
+
+    /// Places a call, or follows up on leave that was asked for.
+    pub(crate) fn place(&mut self, call: CallRef, act: Act, new: Call, found: &mut Found<'_>) {
+        let CallRef { reply, index } = call;
+        if self.reply != Some(reply) {
+            return found.broken(Law::Reports, format_args!("call {index} of {reply}, which is not the newest reply"));
+        }
+        if let Some(old) = self.get_mut(call) {
+            let fits = match old {
+                Call::Approved => matches!(act, Act::Tool | Act::Refusal),
+                Call::Denied => act == Act::Refusal,
+                Call::Asked | Call::Hire | Call::Approval | Call::Waiting { .. } | Call::Resolved => false,
+            };
+            *old = new;
+            return found.demand(fits, Law::Reports, format_args!("call {index} of {reply} is placed twice"));
+        }
+        let next = u32::try_from(self.placed.len()).unwrap_or(u32::MAX);
+        found.demand(index == next, Law::Reports, format_args!("call {index} of {reply} is placed when {next} is due"));
+        let (made, due) = (self.made, self.due());
+        found.demand(index < due, Law::Reports, format_args!("call {index} of {reply}, which made {made}"));
+        if index == next && index < due {
+            self.placed.push(new);
+        }
+    }
+
+    /// Sets where a call stands, unless it has its answer or is no call of the newest reply.
+    pub(crate) fn turn(&mut self, call: CallRef, to: Call) {
+        if let Some(call) = self.get_mut(call) {
+            *call = to;
+        }
+    }
+
+    /// Returns the first call that has no answer.
+    pub(crate) fn unresolved(&self) -> Option<usize> {
+        self.placed.iter().position(|call| !matches!(call, Call::Resolved))
+    }
+
+    /// Returns whether a call waits for a hire.
+    pub(crate) fn blocked(&self) -> bool {
+        self.placed.iter().any(|call| matches!(call, Call::Hire | Call::Waiting { .. }))
+    }
+
+    pub(crate) fn check_placed(&self, found: &mut Found<'_>) {
+        let (placed, due) = (self.placed.len(), self.due());
+        let all = u32::try_from(placed) == Ok(due);
+        found.demand(all, Law::Reports, format_args!("{placed} calls of a reply were placed, {due} should have been"));
+    }
+
+    pub(crate) fn check_followed_up(&self, call: CallRef, found: &mut Found<'_>) {
+        let pending = matches!(self.get(call), Some(Call::Approved | Call::Denied));
+        found.demand(!pending, Law::Reports, format_args!("an approval was answered and nothing followed"));
+    }
+
+    /// Checks that no call waits for what has come.
+    pub(crate) fn check_waiting(&self, contract: &Contract, found: &mut Found<'_>) {
+        if contract.is_closed() {
+            return;
+        }
+        for (index, call) in self.placed.iter().enumerate() {
+            let Call::Waiting { on, need, .. } = call else { continue };
+            let met = on.is_empty() || has_reported(contract, on, *need);
+            found.demand(!met, Law::Liveness, format_args!("call {index} waits for reports that have come"));
+        }
+    }
+}
+
+fn has_reported(contract: &Contract, on: &[AskId], need: Need) -> bool {
+    match need {
+        Need::Any => on.iter().any(|id| !contract.is_open(*id)),
+        Need::All => on.iter().all(|id| !contract.is_open(*id)),
+    }
+}
+
+/// A call begins to wait.
+pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, found: &mut Found<'_>) {
+    if let Call::Waiting { on, .. } = &wait {
+        for id in on {
+            let live = contract.live.contains(id);
+            found.demand(live, Law::Liveness, format_args!("a call waits for {id}, which is no live hire"));
+        }
+    }
+    contract.calls.place(call, Act::Other, wait, found);
+}
+
+/// A call waits no longer.
+pub(crate) fn woke(contract: &mut Contract, call: CallRef, why: Waking, at: Millis, found: &mut Found<'_>) {
+    let ending = !matches!(contract.phase, Phase::Working);
+    let fits = match (contract.calls.get(call), why) {
+        (Some(Call::Waiting { .. } | Call::Hire), Waking::Words) => true,
+        (Some(Call::Waiting { .. } | Call::Hire), Waking::Closing) => ending,
+        (Some(Call::Waiting { on, need, .. }), Waking::Reported) => on.is_empty() || has_reported(contract, on, *need),
+        (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
+        (Some(Call::Hire), Waking::Reported | Waking::TimedOut)
+        | (Some(Call::Asked | Call::Approval | Call::Approved | Call::Denied | Call::Resolved) | None, _) => false,
+    };
+    let CallRef { reply, index } = call;
+    found.demand(fits, Law::Reports, format_args!("call {index} of {reply} can't have woken for {why:?}"));
+    contract.calls.turn(call, Call::Resolved);
+}

@@ -1,0 +1,126 @@
+//! How a contract ends: for a reason that happened, with nothing open, and with a report that adds up.
+
+use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, TextRef, Turn, WRAP_UP_MARGIN, Wording};
+
+use crate::answers::{all_passed, fee_due, may_be_accepted};
+use crate::batch::Duty;
+use crate::checker::Step;
+use crate::contract::{Contract, Kind, Phase, Wish};
+use crate::purse::{ceiling, output_least, wide};
+use crate::violation::{Found, Law};
+
+/// The contract makes no more plans.
+pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
+    let at = step.at;
+    let contract = &mut step.tree.contracts[step.me];
+    let once = match (&contract.phase, outcome) {
+        (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled)
+        | (Phase::Closing(Outcome::Exhausted(_) | Outcome::Failed), Outcome::Cancelled) => true,
+        (Phase::Working | Phase::Closing(_) | Phase::Closed(_), _) => false,
+    };
+    step.found.demand(once, Law::Closing, format_args!("closing as {outcome:?} can't follow"));
+    let brief = &contract.brief;
+    let happened = match outcome {
+        Outcome::Done | Outcome::Failed | Outcome::Exhausted(Limit::Purse) => true,
+        Outcome::Cancelled => contract.wish == Wish::Cancel,
+        Outcome::Exhausted(Limit::Asked) => contract.wish >= Wish::WrapUp,
+        Outcome::Exhausted(Limit::Turns) => contract.requests >= brief.turns_max,
+        Outcome::Exhausted(Limit::Deadline) => {
+            let now = u128::from(at.0) + u128::from(WRAP_UP_MARGIN.0);
+            brief.grant.deadline.is_some_and(|deadline| now >= u128::from(deadline.0))
+        }
+    };
+    step.found.demand(happened, Law::Closing, format_args!("closing as {outcome:?}, for which there is no reason"));
+    contract.phase = Phase::Closing(outcome);
+    step.batch.must(Duty::TellHires);
+}
+
+/// The contract ended.
+pub(crate) fn closed(contract: &mut Contract, report: &Report, found: &mut Found<'_>) {
+    let open = contract.open;
+    found.demand(open == 0, Law::Closing, format_args!("closed while {open} asks are open"));
+    let due = match contract.phase {
+        Phase::Working => Outcome::Done,
+        Phase::Closing(outcome) => outcome,
+        Phase::Closed(ref report) => report.outcome,
+    };
+    found.demand(report.outcome == due, Law::Closing, format_args!("ends as {:?}, not {due:?}", report.outcome));
+    check_text(contract, report, found);
+    check_acceptance(contract, report, found);
+    check_last(contract, report, found);
+    check_lists(contract, report, found);
+    check_figures(contract, report, found);
+    contract.money.release(contract.severance + wide(contract.brief.fee));
+    contract.severance = 0;
+    let fee = wide(report.fee);
+    contract.money.hold(fee);
+    contract.money.settle(fee, fee);
+    contract.own += fee;
+    contract.phase = Phase::Closed(Box::new(report.clone()));
+}
+
+fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
+    let done = report.outcome == Outcome::Done;
+    match report.text {
+        Wording::Final(text) => {
+            let said = contract.words == Some(text) || contract.said.is_some_and(|said| is_of(said.output, text));
+            let said = said || contract.said.is_some_and(|said| said.reply == text);
+            found.demand(said, Law::Reports, format_args!("the final text is not what the agent said last"));
+            let calls = contract.said.map_or(0, |said| said.calls);
+            found.demand(!done || calls == 0, Law::Reports, format_args!("done with a reply that makes {calls} calls"));
+        }
+        Wording::Assembled(_) => {
+            found.demand(!done, Law::Reports, format_args!("done without a final text"));
+        }
+    }
+}
+
+fn is_of(output: Option<TextRef>, text: TextRef) -> bool {
+    output == Some(text)
+}
+
+fn check_acceptance(contract: &Contract, report: &Report, found: &mut Found<'_>) {
+    match report.acceptance {
+        Acceptance::NotAccepted => {}
+        Acceptance::Accepted => {
+            let own = matches!(report.text, Wording::Final(_));
+            found.demand(own, Law::Reports, format_args!("accepted without a final text"));
+            let may = may_be_accepted(contract, report.outcome);
+            found.demand(may, Law::Reports, format_args!("accepted, but ended as {:?}", report.outcome));
+            found.demand(all_passed(contract), Law::Reports, format_args!("accepted without passing every check"));
+        }
+    }
+    let (fee, due) = (wide(report.fee), fee_due(contract, report.acceptance));
+    found.demand(fee == due, Law::Hires, format_args!("a fee of {fee} msat is paid where {due} is due"));
+}
+
+/// Nobody who was cut short ends mute while the severance could pay for a last word.
+fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
+    let cut_short = matches!(report.outcome, Outcome::Exhausted(_));
+    if !cut_short || matches!(report.text, Wording::Final(_)) {
+        return;
+    }
+    let asked = contract.asks.iter().any(|asked| matches!(asked.kind, Kind::Model { turn: Turn::Last }));
+    let tariff = &contract.brief.tariff;
+    let least = ceiling(tariff, LAST_TOKENS_MIN, output_least(tariff));
+    let could = contract.money.available + contract.severance;
+    found.demand(asked || could < least, Law::Severance, format_args!("ends mute with {could} msat for a last word"));
+}
+
+fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
+    let (unheard, owed) = (&report.unheard, &contract.owed);
+    found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but owed are {owed:?}"));
+    for (nth, nudge) in report.unheeded.iter().enumerate() {
+        let once = contract.nudged.contains(nudge) && !report.unheeded[..nth].contains(nudge);
+        found.demand(once, Law::Reports, format_args!("did not heed {nudge:?}, of which it was not told"));
+    }
+}
+
+fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {
+    let (spent, due) = (wide(report.spent), contract.money.spent + wide(report.fee));
+    found.demand(spent == due, Law::Hires, format_args!("reports {spent} msat spent, {due} were"));
+    let (change, due) = (wide(report.change), contract.money.granted - spent);
+    found.demand(change == due, Law::Hires, format_args!("gives {change} msat back, {due} are left"));
+    let (heads, due) = (i128::from(report.heads.0), contract.heads.spent);
+    found.demand(heads == due, Law::Purse, format_args!("reports {heads} heads, {due} were used"));
+}

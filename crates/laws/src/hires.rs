@@ -1,0 +1,103 @@
+//! What may be handed down: the fourth and the ninth law, from the hirer's side of an admitted hire.
+
+use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Power, PowerSet, Standing, Stay, WRAP_UP_MARGIN};
+
+use crate::contract::Contract;
+use crate::purse::{minimum, wide};
+use crate::violation::{Found, Law};
+
+/// Checks a hire against the contract that makes it.
+pub(crate) fn check(hirer: &Contract, hire: &Brief, found: &mut Found<'_>) {
+    let ordinal = u32::try_from(hirer.hires.len() + 1).unwrap_or(u32::MAX);
+    let next = hire.path.ordinal() == ordinal && hire.path.hirer().as_ref() == Some(hirer.path());
+    found.demand(next, Law::Hires, format_args!("{} is not the path of hire {ordinal}", hire.path));
+    check_grant(&hirer.brief, hire, found);
+    check_handed_down(&hirer.brief, hire, found);
+    check_who(&hirer.brief, hire, found);
+    check_task(&hirer.brief, hire, found);
+    check_context(hirer, hire, found);
+}
+
+fn check_grant(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
+    let (have, gives) = (hirer.grant.depth, hire.grant.depth);
+    let falls = gives < have && hire.path.level() <= usize::from(DEPTH_MAX);
+    found.demand(falls, Law::Grants, format_args!("passes on depth {gives} of {have}"));
+    let in_time = match (hirer.grant.deadline, hire.grant.deadline) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(mine), Some(its)) => u128::from(its.0) + u128::from(WRAP_UP_MARGIN.0) <= u128::from(mine.0),
+    };
+    let (mine, its) = (hirer.grant.deadline, hire.grant.deadline);
+    found.demand(in_time, Law::Grants, format_args!("due {its:?}, too late for a hirer that is due {mine:?}"));
+    for set in [&hire.powers.usable, &hire.powers.grantable] {
+        if let Some(power) = lacking(set, &hirer.powers.grantable) {
+            found.broken(Law::Grants, format_args!("passes on the power {power}, which it may not grant"));
+        }
+    }
+    let (money, least) = (wide(hire.grant.money), minimum(hire));
+    found.demand(money >= least, Law::Refusals, format_args!("a grant of {money} msat where {least} is the least"));
+}
+
+fn check_handed_down(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
+    let due = hirer.terms.iter().chain(hirer.adds.iter());
+    let enough = hire.terms.len() >= hirer.terms.len() + hirer.adds.len();
+    let kept = enough && due.zip(hire.terms.iter()).all(|(due, term)| due == term);
+    found.demand(kept, Law::Grants, format_args!("terms were dropped or changed on the way down"));
+    let mut links = hire.lineage.upward();
+    let mine = links.next().is_some_and(|link| link.agent == hirer.agent && link.task_key == hirer.task_key);
+    let rest = links.eq(hirer.lineage.upward());
+    found.demand(mine && rest, Law::Grants, format_args!("the lineage is not the hirer's and the hirer"));
+    found.demand(hire.stay == Stay::Once, Law::Grants, format_args!("a hire that stays open"));
+}
+
+/// Checks who is hired. A fork is the hirer itself and is on nobody's team.
+fn check_who(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
+    let agent = &hire.agent;
+    let Some(hiring) = &hirer.hiring else {
+        return found.broken(Law::Refusals, format_args!("hires {agent}, but may hire nobody"));
+    };
+    if let Context::Fork { .. } = hire.context {
+        return found.demand(*agent == hirer.agent, Law::Refusals, format_args!("a fork as {agent}, another agent"));
+    }
+    let allowed = match hire.standing {
+        Standing::Listed => hiring.team.contains(agent),
+        Standing::AdHoc => hiring.ad_hoc,
+    };
+    found.demand(allowed, Law::Refusals, format_args!("hires {agent}, who is not on its team"));
+    if hiring.recursive || hire.standing == Standing::AdHoc {
+        return;
+    }
+    found.demand(*agent != hirer.agent, Law::Refusals, format_args!("{agent} hires itself"));
+    let above = hirer.lineage.upward().any(|link| link.agent == *agent);
+    found.demand(!above, Law::Refusals, format_args!("hires {agent}, who waits above"));
+}
+
+/// Checks that nobody above has the same task; for a made-up specialist the task alone counts.
+fn check_task(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
+    let same = |agent: &AgentName| hire.standing == Standing::AdHoc || hire.agent == *agent;
+    let mut again = hire.task_key == hirer.task_key && same(&hirer.agent);
+    again |= hirer.lineage.upward().any(|link| link.task_key == hire.task_key && same(&link.agent));
+    found.demand(!again, Law::Refusals, format_args!("hires {} for a task that is being done above", hire.agent));
+}
+
+fn check_context(hirer: &Contract, hire: &Brief, found: &mut Found<'_>) {
+    match &hire.context {
+        Context::Fresh => {}
+        Context::After { .. } => found.broken(Law::Grants, format_args!("a hire that goes on after a root")),
+        Context::Fork { request, upto, .. } => {
+            let newest = hirer.request.is_some_and(|newest| newest.ask == *request && newest.upto == *upto);
+            found.demand(newest, Law::Grants, format_args!("a fork of {request}, which is not the newest request"));
+            let same = hire.tariff == hirer.brief.tariff;
+            found.demand(same, Law::Grants, format_args!("a fork with a tariff of its own"));
+        }
+    }
+}
+
+/// Returns the first power that the other set lacks. Both are in order.
+pub(crate) fn lacking<'a>(set: &'a PowerSet, of: &PowerSet) -> Option<&'a Power> {
+    let mut have = of.iter().peekable();
+    set.iter().find(|power| {
+        while have.next_if(|other| other < power).is_some() {}
+        have.peek() != Some(power)
+    })
+}

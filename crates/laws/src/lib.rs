@@ -1,0 +1,41 @@
+//! The independent checker of Guildhall's laws: stored facts in, violations out.
+//!
+//! It shares the kernel's vocabulary and nothing else: all arithmetic and every rule is done again here, so that one
+//! mistake can't hide in both. It never decides, repairs or panics; a journal that makes no sense is a violation.
+//!
+//! ```
+//! use guildhall_kernel::{Cause, FORMAT, Fact, Millis, Outcome, Path, Stored};
+//! use guildhall_laws::{Checker, Law};
+//!
+//! let mut checker = Checker::new();
+//! let stored = Stored {
+//!     v: FORMAT,
+//!     seq: 1,
+//!     contract: Path::root(1),
+//!     at: Millis(0),
+//!     cause: Cause::Tick,
+//!     fact: Fact::Closing(Outcome::Failed),
+//! };
+//! let broken = checker.observe(&stored);
+//! assert_eq!(broken[0].law, Law::Replay);
+//! assert_eq!(broken[0].to_string(), "law 10 (replay), contract 1, fact 1: a contract has facts before it was opened");
+//! ```
+
+mod answers;
+mod asks;
+mod batch;
+mod calls;
+mod checker;
+mod closing;
+mod contract;
+mod hires;
+mod opening;
+mod purse;
+mod refusals;
+mod rest;
+mod stimuli;
+mod violation;
+
+pub use checker::Checker;
+pub use rest::BillLine;
+pub use violation::{Law, Violation};

@@ -1,0 +1,88 @@
+//! What was not admitted: with a reason that was true when it was given, as far as facts can tell.
+
+use guildhall_kernel::{BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal};
+
+use crate::batch::{Duty, Stage};
+use crate::calls::{Act, Call};
+use crate::checker::Step;
+use crate::contract::{Contract, Phase};
+use crate::purse::wide;
+use crate::violation::Law;
+
+/// Something was refused.
+pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin) {
+    let holds = is_true(&step.tree.contracts[step.me], why, origin, step.at);
+    step.found.demand(holds, Law::Refusals, format_args!("the reason given is not true: {why:?}"));
+    if let Refusal::TopUpStays { to, with } = why {
+        stays(step, to, with);
+    }
+    if let Refusal::Closing = why {
+        step.batch.must(Duty::BeEnding);
+    }
+    match origin {
+        Origin::Call(call) => {
+            step.tree.contracts[step.me].calls.place(call, Act::Refusal, Call::Resolved, step.found);
+        }
+        Origin::Outside => step.batch.offer = None,
+        Origin::Course | Origin::Cascade | Origin::Promise => {}
+    }
+}
+
+/// Money that could go no further: its way was closed, led elsewhere, or the contract is ending.
+fn stays(step: &mut Step<'_, '_>, to: &Path, with: &Path) {
+    let contract = &step.tree.contracts[step.me];
+    let ending = !matches!(contract.phase, Phase::Working);
+    let barred = contract.path().toward(to).is_none_or(|hire| contract.live_hire(&hire).is_none());
+    let holds = with == contract.path() && (ending || barred);
+    step.found.demand(holds, Law::Refusals, format_args!("money for {to} stays with {with} for no reason"));
+    match step.batch.top_up.as_mut().filter(|due| due.to == *to && due.stage == Stage::Heard) {
+        Some(due) => due.stage = Stage::Stays,
+        None => step.found.broken(Law::Refusals, format_args!("no money for {to} was heard that could stay")),
+    }
+}
+
+fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bool {
+    let brief = &contract.brief;
+    let recursive = brief.hiring.as_ref().is_some_and(|hiring| hiring.recursive);
+    match why {
+        Refusal::MayNotHire => brief.hiring.is_none(),
+        Refusal::SelfHire | Refusal::Cycle { .. } => !recursive,
+        Refusal::UnknownAgent { agent, .. } => brief.hiring.as_ref().is_none_or(|hiring| !hiring.team.contains(agent)),
+        Refusal::SameTask { agent } => brief.agent == *agent || brief.lineage.upward().any(|link| link.agent == *agent),
+        Refusal::TooDeep { asked, left } => asked > left && *left <= brief.grant.depth,
+        Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) == contract.heads.available,
+        Refusal::Money { asked, free, minimum } => {
+            (asked > free || asked < minimum) && wide(*free) == contract.money.available
+        }
+        Refusal::Deadline { deadline, now } => now >= deadline && *now == at,
+        Refusal::Powers { power } => !has(&brief.powers.grantable, power),
+        Refusal::NoPower { power, .. } => !has(&brief.powers.usable, power),
+        Refusal::NothingToFork => contract.request.is_none(),
+        Refusal::BriefTooLong { bytes } => *bytes > BRIEF_BYTES_MAX,
+        Refusal::MessageTooLong { bytes } => *bytes > MESSAGE_BYTES_MAX,
+        Refusal::TooManyCalls { calls } => {
+            let over = matches!(origin, Origin::Call(call) if call.index == CALLS_MAX);
+            over && *calls > CALLS_MAX && *calls == contract.calls.made
+        }
+        Refusal::UnknownHire { hire } => contract.live_hire(hire).is_none(),
+        Refusal::NothingToAwait => contract.live.is_empty(),
+        Refusal::NoHirer => brief.path.level() == 0,
+        Refusal::NotApproved => {
+            matches!(origin, Origin::Call(call) if matches!(contract.calls.get(call), Some(Call::Denied)))
+        }
+        // These are about texts, about offers that no fact shows, or are looked at elsewhere.
+        Refusal::Closing
+        | Refusal::TopUpStays { .. }
+        | Refusal::StaysOpen
+        | Refusal::TopUpAstray
+        | Refusal::BadAmount(_)
+        | Refusal::BadName(_)
+        | Refusal::Malformed
+        | Refusal::UnknownTool
+        | Refusal::DoubledCall => true,
+    }
+}
+
+fn has(set: &PowerSet, power: &Power) -> bool {
+    set.iter().any(|other| other == power)
+}

@@ -1,0 +1,122 @@
+//! What a contract is told: once, by whoever says so, and if it is money, from its hirer's hold or its owner alone.
+
+use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stimulus};
+
+use crate::batch::{Duty, Stage, TopUp};
+use crate::checker::Step;
+use crate::contract::{Asked, Heard, Kind, Phase, State, Tree, Wish};
+use crate::purse::wide;
+use crate::violation::{Found, Law};
+
+/// The contract was told something.
+pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus) {
+    match from {
+        Sender::Owner { command } => {
+            let first = step.tree.contracts[step.me].commands.insert(*command);
+            step.found.demand(first, Law::Holds, format_args!("command {command} is heard twice"));
+        }
+        Sender::Contract(key) => heard_from(step, key, stimulus),
+    }
+    let working = matches!(step.tree.contracts[step.me].phase, Phase::Working);
+    match stimulus {
+        Stimulus::Message(_) if working && matches!(from, Sender::Owner { .. }) => step.batch.must(Duty::WakeAll),
+        Stimulus::Question(_) if working => step.batch.must(Duty::WakeAll),
+        Stimulus::Message(_) | Stimulus::Question(_) => {}
+        Stimulus::TopUp { to, money } => topped_up(step, from, to, *money),
+        Stimulus::Hire(offer) => {
+            step.batch.offer = Some((offer.agent.clone(), offer.task_key));
+            step.batch.must(Duty::Consider);
+        }
+        Stimulus::WrapUp => {
+            wish(step, Wish::WrapUp);
+            step.batch.must(Duty::BeWrappingUp);
+        }
+        Stimulus::Cancel => {
+            wish(step, Wish::Cancel);
+            step.batch.must(Duty::BeCancelled);
+        }
+    }
+}
+
+fn wish(step: &mut Step<'_, '_>, heard: Wish) {
+    let wish = &mut step.tree.contracts[step.me].wish;
+    *wish = heard.max(*wish);
+}
+
+/// Checks that a contract said what it is said to have said, and to whom.
+fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
+    let me = step.tree.contracts[step.me].path().clone();
+    let teller = step.tree.find(&key.contract);
+    let Some(asked) = teller.and_then(|at| step.tree.contracts[at].ask_mut(key.ask)) else {
+        return step.found.broken(Law::Holds, format_args!("{key} told something before it was asked"));
+    };
+    let (said, heard) = match &mut asked.kind {
+        Kind::Tell { to, what, heard } => (*to == me && what == stimulus, heard),
+        Kind::Question { to: Addressee::Hirer, matter: Matter::Words(words), heard } => {
+            let to_me = key.contract.hirer().as_ref() == Some(&me);
+            (to_me && *stimulus == Stimulus::Question(*words), heard)
+        }
+        Kind::Model { .. } | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
+            return step.found.broken(Law::Holds, format_args!("{key} tells nobody anything"));
+        }
+    };
+    step.found.demand(said, Law::Holds, format_args!("{key} did not tell this contract that"));
+    step.found.demand(*heard == Heard::NotYet, Law::Holds, format_args!("{key} is heard twice"));
+    *heard = Heard::Once;
+}
+
+/// More money came.
+fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
+    let edge = step.tree.contracts[step.me].hirer;
+    let contract = &mut step.tree.contracts[step.me];
+    let path = contract.path();
+    let right = match from {
+        Sender::Owner { .. } => path.level() == 0,
+        Sender::Contract(key) => path.hirer().as_ref() == Some(&key.contract),
+    };
+    step.found.demand(right, Law::Hires, format_args!("money from {from:?}, who is not its hirer"));
+    if to != path {
+        step.batch.top_up = Some(TopUp { to: to.clone(), money, stage: Stage::Heard });
+        step.batch.must(Duty::PassOn);
+    }
+    contract.money.grow(wide(money));
+    let Some(edge) = edge else { return };
+    if let Some(Asked { kind: Kind::Hire(hired), .. }) = step.tree.contracts[edge.hirer].ask_mut(edge.ask) {
+        hired.on_the_way -= wide(money);
+    }
+    check_edge(step.tree, step.me, step.found);
+}
+
+/// A hire's hold grew by money that was heard for it, or for somebody below it.
+pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
+    let contract = &mut step.tree.contracts[step.me];
+    let toward = step.batch.top_up.as_ref().and_then(|top_up| contract.path().toward(&top_up.to));
+    let due = step.batch.top_up.as_mut().filter(|top_up| top_up.stage == Stage::Heard && top_up.money == by);
+    let right = toward.is_some_and(|toward| contract.live_hire(&toward) == Some(hire));
+    match due {
+        Some(top_up) if right => top_up.stage = Stage::Raised(hire),
+        Some(_) | None => {
+            step.found.broken(Law::Hires, format_args!("{hire} is raised by {by}, which was not heard for it"));
+        }
+    }
+    let free = contract.money.available;
+    step.found.demand(wide(by) <= free, Law::Purse, format_args!("{hire} is raised by {by} of {free} msat available"));
+    let Some(asked) = contract.ask_mut(hire) else { return };
+    let State::Open { money, .. } = &mut asked.state else { return };
+    *money += wide(by);
+    contract.money.hold(wide(by));
+}
+
+/// Checks that a hirer's hold is its hire's grant and the top-ups that the hire has not heard yet.
+pub(crate) fn check_edge(tree: &Tree, child: usize, found: &mut Found<'_>) {
+    let contract = &tree.contracts[child];
+    let Some(edge) = contract.hirer else { return };
+    let Some(asked) = tree.contracts[edge.hirer].ask(edge.ask) else { return };
+    let (State::Open { money: held, .. }, Kind::Hire(hired)) = (asked.state, &asked.kind) else { return };
+    let (granted, on_the_way) = (contract.money.granted, hired.on_the_way);
+    found.demand(
+        held == granted + on_the_way && on_the_way >= 0,
+        Law::Hires,
+        format_args!("its hirer holds {held} msat, it was granted {granted}, {on_the_way} are on the way"),
+    );
+}

@@ -1,0 +1,133 @@
+//! What the checker finds: which law, where, and what was wrong. Text is made only when something was.
+
+use std::fmt;
+
+use guildhall_kernel::Path;
+
+/// One of the laws, by its number in the design. What makes a journal unreadable as one counts as [`Law::Replay`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Law {
+    /// 1: what was granted is available, held or spent; money and heads alike.
+    Purse,
+    /// 2: a hold precedes its ask, and each ask is settled exactly once.
+    Holds,
+    /// 3: a hire's hold is its contract's grant, and the bill adds up.
+    Hires,
+    /// 4: what is passed on is within what one has: depth, deadline, powers, terms.
+    Grants,
+    /// 5: every call and every hire is answered once, and every report is heard or listed.
+    Reports,
+    /// 6: nobody outlives its hirer, and one who is ending asks for nothing new.
+    Closing,
+    /// 7: the severance pays for one last request and nothing else.
+    Severance,
+    /// 8: whoever has not closed is owed something.
+    Liveness,
+    /// 9: what must be refused is, and with a true reason.
+    Refusals,
+    /// 10: the journal can be folded: in order, in whole batches, with cursors that fit.
+    Replay,
+}
+
+impl Law {
+    /// Every law that can be checked from facts.
+    pub const ALL: [Law; 10] = [
+        Law::Purse,
+        Law::Holds,
+        Law::Hires,
+        Law::Grants,
+        Law::Reports,
+        Law::Closing,
+        Law::Severance,
+        Law::Liveness,
+        Law::Refusals,
+        Law::Replay,
+    ];
+
+    /// Returns its number in the design.
+    pub fn number(self) -> u8 {
+        match self {
+            Law::Purse => 1,
+            Law::Holds => 2,
+            Law::Hires => 3,
+            Law::Grants => 4,
+            Law::Reports => 5,
+            Law::Closing => 6,
+            Law::Severance => 7,
+            Law::Liveness => 8,
+            Law::Refusals => 9,
+            Law::Replay => 10,
+        }
+    }
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Law::Purse => "purse",
+            Law::Holds => "holds",
+            Law::Hires => "hires",
+            Law::Grants => "grants",
+            Law::Reports => "reports",
+            Law::Closing => "closing",
+            Law::Severance => "severance",
+            Law::Liveness => "liveness",
+            Law::Refusals => "refusals",
+            Law::Replay => "replay",
+        }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "law {} ({})", self.number(), self.name())
+    }
+}
+
+/// A law that a journal breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{law}, contract {contract}, fact {seq}: {what}")]
+pub struct Violation {
+    /// Which law.
+    pub law: Law,
+    /// Whose fact broke it.
+    pub contract: Path,
+    /// Which fact; for what only shows at rest, the last one there is.
+    pub seq: u64,
+    /// What was wrong.
+    pub what: String,
+}
+
+/// What was found while looking at one fact of one contract.
+pub(crate) struct Found<'a> {
+    contract: &'a Path,
+    seq: u64,
+    list: Vec<Violation>,
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn at(contract: &'a Path, seq: u64) -> Found<'a> {
+        Found { contract, seq, list: Vec::new() }
+    }
+
+    /// Notes a violation unless the law holds.
+    pub(crate) fn demand(&mut self, holds: bool, law: Law, what: fmt::Arguments<'_>) {
+        if !holds {
+            self.broken(law, what);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn broken(&mut self, law: Law, what: fmt::Arguments<'_>) {
+        self.list.push(Violation { law, contract: self.contract.clone(), seq: self.seq, what: what.to_string() });
+    }
+
+    pub(crate) fn add(&mut self, mut other: Vec<Violation>) {
+        if !other.is_empty() {
+            self.list.append(&mut other);
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Violation> {
+        self.list
+    }
+}
