@@ -70,8 +70,6 @@ pub struct Contract {
     nudged: BTreeSet<Nudge>,
     round: Round,
     heard: BTreeSet<Sender>,
-    /// A person has asked an open root to end.
-    dismissed: bool,
     /// The model can't be had any more.
     broken: bool,
 }
@@ -79,7 +77,7 @@ pub struct Contract {
 #[derive(Clone, Debug, PartialEq)]
 enum Phase {
     Working,
-    /// No more plans: `Exhausted` and `Failed` wrap up, `Cancelled` falls silent.
+    /// No more plans: `Exhausted` and `Failed` wrap up, `Cancelled` falls silent, `Done` is a conversation that ends.
     Closing(Outcome),
     Closed(Box<Report>),
 }
@@ -139,6 +137,7 @@ struct Round {
     placed: usize,
     open: usize,
     failed: bool,
+    unpaid: bool,
 }
 
 /// Says which fact of a journal can't have happened, and why.
@@ -324,6 +323,11 @@ impl View {
 
 impl Round {
     fn passed(&self, checks: usize) -> bool {
-        self.placed == checks && self.open == 0 && !self.failed
+        self.placed == checks && self.open == 0 && !self.failed && !self.unpaid
+    }
+
+    /// A text that failed may pass when mended; a check that can't be paid for never passes.
+    fn can_be_mended(&self) -> bool {
+        self.failed && !self.unpaid
     }
 }

@@ -7,7 +7,7 @@ use crate::input::CALLS_MAX;
 use crate::money::{AmountError, Heads, Msat};
 use crate::name::{AgentName, NameError, Power, ToolName};
 use crate::path::Path;
-use crate::time::Millis;
+use crate::time::{Millis, WRAP_UP_MARGIN};
 
 /// The longest message or question, in bytes.
 pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
@@ -69,9 +69,11 @@ pub enum Refusal {
         minimum: Msat,
     },
     /// Not enough time.
-    #[error("due {deadline}, but it is {now} already: do it yourself, now")]
+    #[error(
+        "a report due at {deadline} leaves no time to work, it is {now} and wrapping up takes {WRAP_UP_MARGIN}: do it yourself"
+    )]
     Deadline {
-        /// The latest a report could be due.
+        /// When its report would be due.
         deadline: Millis,
         /// What time it is.
         now: Millis,

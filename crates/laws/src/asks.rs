@@ -30,13 +30,13 @@ pub(crate) fn asked(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, hold: Hold, o
             check_powers(contract, &call.needs, step.found);
             Kind::Tool
         }
-        Ask::Hire { brief, .. } => {
+        Ask::Hire { brief, mode } => {
             hires::check(contract, brief, step.found);
             check_offer(&mut step.batch.offer, &brief.agent, brief.task_key, origin, step.found);
             contract.hires.push(id);
             contract.live.insert(id);
             let brief = brief.clone();
-            Kind::Hire(Hired { brief, child: None, on_the_way: 0, told: Wish::GoOn })
+            Kind::Hire(Hired { brief, child: None, on_the_way: 0, told: Wish::GoOn, blocks: *mode == Mode::Blocking })
         }
         Ask::Check(check) => {
             let known = contract.brief.checks.contains(check);
@@ -149,6 +149,8 @@ fn requested(contract: &mut Contract, id: AskId, request: &Request, found: &mut 
     found.demand(open.is_none(), Law::Holds, format_args!("a second request while one is open"));
     let left = contract.calls.unresolved();
     found.demand(left.is_none(), Law::Reports, format_args!("a request while call {left:?} has no answer"));
+    let blocked = contract.live.iter().find(|hire| contract.blocks(**hire));
+    found.demand(blocked.is_none(), Law::Reports, format_args!("a request while hire {blocked:?} blocks"));
     let (least, most) = (output_least(&contract.brief.tariff), contract.brief.tariff.max_tokens);
     let sensible = (least..=most).contains(max_tokens);
     found.demand(sensible, Law::Holds, format_args!("{max_tokens} output tokens, not {least} to {most}"));

@@ -1,7 +1,7 @@
 //! The facts of one cause: stored together or not at all. What a fact obliges its batch to contain is noted here and
 //! looked at when the batch is over, so that the order inside a batch stays the kernel's business.
 
-use guildhall_kernel::{AgentName, AskId, CallRef, Cause, Fact, Hash, Millis, Msat, Outcome, Path, Stored};
+use guildhall_kernel::{AgentName, Answer, AskId, CallRef, Cause, Fact, Hash, Millis, Msat, Outcome, Path, Stored};
 
 use crate::contract::{Contract, Kind, Phase, Tree, Wish};
 use crate::violation::{Found, Law};
@@ -94,6 +94,8 @@ impl Batch {
         let first = self.facts == 0;
         let fits = match (&stored.cause, &stored.fact) {
             (Cause::Opening, Fact::Opened(_)) => first,
+            // A question that nobody answered in time is noticed at the next occasion.
+            (Cause::Answer(_), Fact::Answered { answer: Answer::NoReply, .. }) if !first => true,
             (Cause::Answer(cause), Fact::Answered { id, .. }) => first && cause == id,
             (Cause::Told(cause), Fact::Heard { from, .. }) => first && cause == from,
             // Money that goes astray is refused and not heard.

@@ -1,7 +1,7 @@
 //! The calls of a reply: each is placed once, in order, in the reply's own batch, and none is left behind by the next
 //! request.
 
-use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Waking};
+use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Pause, Waking};
 
 use crate::contract::{Contract, Phase};
 use crate::violation::{Found, Law};
@@ -151,18 +151,27 @@ pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, found:
     contract.calls.place(call, Act::Other, wait, found);
 }
 
-/// A call waits no longer.
-pub(crate) fn woke(contract: &mut Contract, call: CallRef, why: Waking, at: Millis, found: &mut Found<'_>) {
+/// Something that the next turn waited for is waited for no longer.
+pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Millis, found: &mut Found<'_>) {
     let ending = !matches!(contract.phase, Phase::Working);
-    let fits = match (contract.calls.get(call), why) {
-        (Some(Call::Waiting { .. } | Call::Hire), Waking::Words) => true,
-        (Some(Call::Waiting { .. } | Call::Hire), Waking::Closing) => ending,
-        (Some(Call::Waiting { on, need, .. }), Waking::Reported) => on.is_empty() || has_reported(contract, on, *need),
-        (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
-        (Some(Call::Hire), Waking::Reported | Waking::TimedOut)
-        | (Some(Call::Asked | Call::Approval | Call::Approved | Call::Denied | Call::Resolved) | None, _) => false,
+    let fits = match pause {
+        Pause::Call(call) => match (contract.calls.get(call), why) {
+            (Some(Call::Waiting { .. }), Waking::Words) => true,
+            (Some(Call::Waiting { .. }), Waking::Closing) => ending,
+            (Some(Call::Waiting { on, need, .. }), Waking::Reported) => {
+                on.is_empty() || has_reported(contract, on, *need)
+            }
+            (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
+            (Some(_) | None, _) => false,
+        },
+        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Words,
     };
-    let CallRef { reply, index } = call;
-    found.demand(fits, Law::Reports, format_args!("call {index} of {reply} can't have woken for {why:?}"));
-    contract.calls.turn(call, Call::Resolved);
+    found.demand(fits, Law::Reports, format_args!("{pause:?} can't have woken for {why:?}"));
+    let call = match pause {
+        Pause::Call(call) => Some(call),
+        Pause::Hire(id) => contract.unblock(id),
+    };
+    if let Some(call) = call {
+        contract.calls.turn(call, Call::Resolved);
+    }
 }

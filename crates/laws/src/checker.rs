@@ -112,7 +112,7 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
             let wait = Call::Waiting { on: on.clone(), need: *need, until: *until };
             calls::waiting(contract, *call, wait, step.found);
         }
-        Fact::Woke { call, why } => calls::woke(contract, *call, *why, *at, step.found),
+        Fact::Woke { pause, why } => calls::woke(contract, *pause, *why, *at, step.found),
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
         Fact::Compacted { upto, .. } => compacted(contract, *upto, step.found),
         Fact::Closing(outcome) => closing::closing(step, *outcome),

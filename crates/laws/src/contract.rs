@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Addressee, AskId, Brief, Check, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stay, Stimulus, TextRef, Turn,
+    Addressee, AskId, Brief, CallRef, Check, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stay, Stimulus,
+    TextRef, Turn,
 };
 
 use crate::calls::Calls;
@@ -137,6 +138,23 @@ impl Contract {
         self.brief.stay == Stay::Open && matches!(self.phase, Phase::Working) && self.open == 0
     }
 
+    /// Returns whether the next turn waits for the report of a hire.
+    pub(crate) fn blocks(&self, hire: AskId) -> bool {
+        matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { blocks: true, .. }), .. }))
+    }
+
+    /// Lets a hire go on in the background. Returns the call that it would have answered.
+    pub(crate) fn unblock(&mut self, hire: AskId) -> Option<CallRef> {
+        let asked = self.ask_mut(hire)?;
+        if let Kind::Hire(hired) = &mut asked.kind {
+            hired.blocks = false;
+        }
+        match asked.origin {
+            Origin::Call(call) => Some(call),
+            Origin::Course | Origin::Cascade | Origin::Promise | Origin::Outside => None,
+        }
+    }
+
     /// Returns the open ask of the live hire with this path.
     pub(crate) fn live_hire(&self, path: &Path) -> Option<AskId> {
         if path.level() != self.path().level() + 1 {
@@ -243,6 +261,8 @@ pub(crate) struct Hired {
     pub(crate) on_the_way: i128,
     /// What it was told about ending.
     pub(crate) told: Wish,
+    /// Whether its hirer's next turn waits for its report.
+    pub(crate) blocks: bool,
 }
 
 /// Whether the one who was told has heard it.

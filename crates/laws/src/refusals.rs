@@ -1,6 +1,8 @@
 //! What was not admitted: with a reason that was true when it was given, as far as facts can tell.
 
-use guildhall_kernel::{BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal};
+use guildhall_kernel::{
+    BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal, WRAP_UP_MARGIN,
+};
 
 use crate::batch::{Duty, Stage};
 use crate::calls::{Act, Call};
@@ -54,7 +56,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         Refusal::Money { asked, free, minimum } => {
             (asked > free || asked < minimum) && wide(*free) == contract.money.available
         }
-        Refusal::Deadline { deadline, now } => now >= deadline && *now == at,
+        Refusal::Deadline { deadline, now } => now.0.saturating_add(WRAP_UP_MARGIN.0) >= deadline.0 && *now == at,
         Refusal::Powers { power } => !has(&brief.powers.grantable, power),
         Refusal::NoPower { power, .. } => !has(&brief.powers.usable, power),
         Refusal::NothingToFork => contract.request.is_none(),

@@ -32,16 +32,15 @@ impl Contract {
         if self.unread {
             return self.request_next(facts);
         }
-        let stays = self.brief.stay == Stay::Open && !self.dismissed;
         // A final text is not the report yet while hires are at work: each arrival wakes one turn.
-        if self.live.is_empty() && !stays {
+        if self.open.is_empty() && self.brief.stay == Stay::Once {
             self.check_or_close(Outcome::Done, facts);
         }
     }
 
-    /// Whether there is nothing to cut short: an open root that has said all it has to say.
+    /// Whether there is nothing to cut short: an open root that has said all it has to say. Asked to end, it is done.
     pub(super) fn at_ease(&self) -> bool {
-        self.brief.stay == Stay::Open && self.pauses == 0 && self.live.is_empty() && !self.unread
+        self.brief.stay == Stay::Open && self.open.is_empty() && !self.unread
     }
 
     fn request_next(&mut self, facts: &mut Vec<Fact>) {
@@ -122,8 +121,9 @@ impl Contract {
             Outcome::Exhausted(_) if self.finale.is_some() && (last || !self.unread) => {
                 self.check_or_close(outcome, facts);
             }
-            Outcome::Exhausted(_) if !last && !self.broken => self.request_last(outcome, facts),
-            Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled | Outcome::Done => self.close(outcome, facts),
+            Outcome::Exhausted(_) if !last => self.request_last(outcome, facts),
+            Outcome::Done => self.check_or_close(outcome, facts),
+            Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled => self.close(outcome, facts),
         }
     }
 
@@ -150,15 +150,14 @@ impl Contract {
                     facts,
                 );
             } else {
-                let why = Refusal::Money { asked: check.price, free, minimum: check.price };
-                self.refuse(why, Origin::Course, facts);
+                self.refuse(Refusal::Money { asked: check.price, free, minimum: check.price }, Origin::Course, facts);
             }
         }
         if self.round.open > 0 {
             return;
         }
-        let mendable = self.round.failed && outcome == Outcome::Done && !self.nudged.contains(&Nudge::Mend);
-        if mendable && self.turns < self.brief.turns_max && self.mend_affordable() {
+        let mendable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::Mend);
+        if mendable && self.round.can_be_mended() && self.turns < self.brief.turns_max && self.mend_affordable() {
             self.emit(Fact::Nudged(Nudge::Mend), facts);
             return self.request_next(facts);
         }

@@ -109,7 +109,6 @@ impl Contract {
             nudged: BTreeSet::new(),
             round: Round::default(),
             heard: BTreeSet::new(),
-            dismissed: false,
             broken: false,
             brief: Arc::clone(brief),
         })
@@ -214,7 +213,8 @@ impl Contract {
                 let ending = last || matches!(ask, Ask::Check(_)) || told(&[Stimulus::WrapUp]);
                 law(ending, "who wraps up asks for one last reply and its checks")
             }
-            Phase::Closing(Outcome::Done) | Phase::Closed(_) => Err("a closed contract asks nothing"),
+            Phase::Closing(Outcome::Done) => law(matches!(ask, Ask::Check(_)), "who is done asks for its checks"),
+            Phase::Closed(_) => Err("a closed contract asks nothing"),
         }
     }
 
@@ -377,7 +377,7 @@ impl Contract {
             Origin::Course => {
                 law(self.round.placed < self.brief.checks.len(), "only a check is refused in the course of things")?;
                 self.round.placed += 1;
-                self.round.failed = true;
+                self.round.unpaid = true;
             }
             Origin::Outside => {
                 if let Refusal::TopUpStays { to, .. } = why {
@@ -407,14 +407,17 @@ impl Contract {
             Stimulus::Message(text) | Stimulus::Question(text) => {
                 self.view.add(u64::from(text.bytes));
                 self.unread = true;
+                // A conversation has its turns anew for each thing the owner says.
+                if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
+                    self.turns = 0;
+                }
             }
             Stimulus::TopUp { to, money } => {
                 law(self.pays(from), "money comes from one's hirer, and a root's from its owner")?;
                 self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
                 self.passing = (*to != self.brief.path).then(|| (to.clone(), *money));
             }
-            Stimulus::WrapUp => self.dismissed = true,
-            Stimulus::Hire(_) | Stimulus::Cancel => {}
+            Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => {}
         }
         Ok(())
     }
@@ -464,6 +467,7 @@ impl Contract {
 
     fn fold_closing(&mut self, outcome: Outcome) -> Law {
         let lawful = match (&self.phase, outcome) {
+            (Phase::Working, Outcome::Done) => self.at_ease(),
             (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled) => true,
             (Phase::Closing(before), Outcome::Cancelled) => *before != Outcome::Cancelled,
             (Phase::Working | Phase::Closing(_) | Phase::Closed(_), _) => false,

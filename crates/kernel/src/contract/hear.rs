@@ -28,8 +28,9 @@ impl Contract {
             Stimulus::Message(text) => self.hear_words(&from, text, facts),
             Stimulus::Question(_) => self.detach(facts),
             Stimulus::Hire(offer) => self.hear_hire(*offer, now, facts),
-            Stimulus::WrapUp if self.phase == Phase::Working && !self.at_ease() => {
-                self.begin_closing(Outcome::Exhausted(Limit::Asked), facts);
+            Stimulus::WrapUp if self.phase == Phase::Working => {
+                let outcome = if self.at_ease() { Outcome::Done } else { Outcome::Exhausted(Limit::Asked) };
+                self.begin_closing(outcome, facts);
             }
             Stimulus::WrapUp => {}
             Stimulus::Cancel => self.begin_closing(Outcome::Cancelled, facts),

@@ -1,0 +1,205 @@
+//! `guildhall-sim`: runs schedules and says whether a law was broken.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use guildhall_sim::{Chance, Reach, Run, attempt, history, shrink};
+
+const HELP: &str = "guildhall-sim: tries to break the contract kernel
+
+  guildhall-sim --schedules 100000          runs that many schedules, from seed 1
+  guildhall-sim --seed 42                   runs one schedule again
+  guildhall-sim --seed 42 --history         and tells what happened
+  guildhall-sim --choices 3.z2.2.1          runs a shortened schedule again
+  guildhall-sim --schedules 1000 --from 5000 --threads 1
+
+Exit codes: 0 no violation, 1 a law was broken or something was never reached, 2 usage.
+";
+
+/// Below this many schedules it is chance whether a rare thing is reached.
+const REACH_SCHEDULES_MIN: u64 = 10_000;
+
+struct Options {
+    schedules: u64,
+    from: u64,
+    threads: usize,
+    seed: Option<u64>,
+    choices: Option<Vec<u32>>,
+    history: bool,
+}
+
+#[derive(Default)]
+struct Total {
+    reach: Reach,
+    schedules: u64,
+    facts: u64,
+    failed: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(why) => {
+            say(&format!("{why}\n\n{HELP}"));
+            return ExitCode::from(2);
+        }
+    };
+    match (&options.choices, options.seed) {
+        (Some(choices), _) => one(Chance::replaying(choices.clone()), true),
+        (None, Some(seed)) => one(Chance::seeded(seed), options.history),
+        (None, None) => many(&options),
+    }
+}
+
+fn one(chance: Chance, tell: bool) -> ExitCode {
+    match attempt(chance) {
+        Err(panic) => {
+            say(&format!("violation: {panic}\n"));
+            ExitCode::from(1)
+        }
+        Ok(Run { violations, journal, .. }) => {
+            if tell {
+                say(&history(&journal));
+            }
+            for violation in &violations {
+                say(&format!("violation: {violation}\n"));
+            }
+            say(&format!("{} facts, {} violations\n", journal.len(), violations.len()));
+            ExitCode::from(u8::from(!violations.is_empty()))
+        }
+    }
+}
+
+fn many(options: &Options) -> ExitCode {
+    // A panic is reported as the violation that it is.
+    std::panic::set_hook(Box::new(|_| {}));
+    let stop = AtomicBool::new(false);
+    let totals: Vec<Total> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.threads)
+            .map(|worker| {
+                scope.spawn({
+                    let stop = &stop;
+                    move || work(options, worker as u64, stop)
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker reports")).collect()
+    });
+    let mut total = Total::default();
+    for part in totals {
+        total.reach.add(&part.reach);
+        total.schedules += part.schedules;
+        total.facts += part.facts;
+        total.failed = [total.failed, part.failed].into_iter().flatten().min();
+    }
+    if let Some(seed) = total.failed {
+        return explain(seed);
+    }
+    let summary = format!(
+        "{}\n{} schedules, {} contracts, {} facts, {} crashes: 0 violations\n",
+        total.reach,
+        total.schedules,
+        total.reach.of("fact opened"),
+        total.facts,
+        total.reach.of("fault crash")
+    );
+    say(&summary);
+    let minimum = (total.schedules / 10_000).max(1);
+    let missed = if total.schedules < REACH_SCHEDULES_MIN { Vec::new() } else { total.reach.below(minimum) };
+    for name in &missed {
+        say(&format!("violation: {name:?} was reached {} times, fewer than {minimum}\n", total.reach.of(name)));
+    }
+    ExitCode::from(u8::from(!missed.is_empty()))
+}
+
+fn work(options: &Options, worker: u64, stop: &AtomicBool) -> Total {
+    let mut total = Total::default();
+    let seeds = (options.from + worker..options.from + options.schedules).step_by(options.threads);
+    for seed in seeds {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match attempt(Chance::seeded(seed)) {
+            Ok(run) if run.violations.is_empty() => {
+                total.reach.add(&run.reach);
+                total.schedules += 1;
+                total.facts += run.journal.len() as u64;
+            }
+            Ok(_) | Err(_) => {
+                total.failed = Some(seed);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    total
+}
+
+/// Shows the shortest schedule that breaks the same promise, and how to run it again.
+fn explain(seed: u64) -> ExitCode {
+    let (chance, drawn) = Chance::recording(seed);
+    let first = match attempt(chance) {
+        Ok(run) => run.violations.into_iter().next().unwrap_or_default(),
+        Err(panic) => panic,
+    };
+    say(&format!("violation: seed {seed}: {first}\n"));
+    say(&format!("run it again: cargo run --release -p guildhall-sim -- --seed {seed} --history\n"));
+    let choices = shrink(drawn.take());
+    let text = write_choices(&choices);
+    if let Ok(least) = attempt(Chance::replaying(choices)) {
+        say(&format!("\nthe shortest found:\n{}", history(&least.journal)));
+        for violation in &least.violations {
+            say(&format!("  broken: {violation}\n"));
+        }
+    }
+    say(&format!("run it again: cargo run --release -p guildhall-sim -- --choices {text}\n"));
+    ExitCode::from(1)
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut options = Options { schedules: 10_000, from: 1, threads, seed: None, choices: None, history: false };
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
+        let number =
+            |text: String| text.replace('_', "").parse::<u64>().map_err(|_| format!("{text:?} is not a number"));
+        match flag.as_str() {
+            "--schedules" => options.schedules = number(value()?)?,
+            "--from" => options.from = number(value()?)?,
+            "--seed" => options.seed = Some(number(value()?)?),
+            "--threads" => options.threads = usize::try_from(number(value()?)?).unwrap_or(1).max(1),
+            "--history" => options.history = true,
+            "--choices" => {
+                let choices = value()?;
+                let read = read_choices(&choices).ok_or_else(|| format!("{choices:?} is no list of choices"))?;
+                options.choices = Some(read);
+            }
+            other => return Err(format!("{other:?} is not an option")),
+        }
+    }
+    Ok(options)
+}
+
+/// Writes choices as numbers joined by dots; `z5` stands for five zeros.
+fn write_choices(choices: &[u32]) -> String {
+    let runs = choices.chunk_by(|a, b| *a == 0 && *b == 0);
+    let parts = runs.map(|run| if run.len() > 1 { format!("z{}", run.len()) } else { run[0].to_string() });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn read_choices(text: &str) -> Option<Vec<u32>> {
+    let mut choices = Vec::new();
+    for part in text.split('.') {
+        match part.strip_prefix('z') {
+            Some(zeros) => choices.extend(std::iter::repeat_n(0, zeros.parse::<u16>().ok()?.into())),
+            None => choices.push(part.parse().ok()?),
+        }
+    }
+    Some(choices)
+}
+
+fn say(text: &str) {
+    // Losing output to a closed pipe is no reason to stop.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,344 @@
+//! What a run has reached: every variant of every kind of fact, counted. A simulator that never saw a refusal has not
+//! tested it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use guildhall_kernel::{
+    Acceptance, Answer, Ask, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
+};
+
+/// Counts what was reached.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// All there is to reach. A variant that is added to the kernel must be added here: counting an unlisted one panics.
+const ALL: &[&str] = &[
+    "fact opened",
+    "fact asked",
+    "fact answered",
+    "fact refused",
+    "fact raised",
+    "fact heard",
+    "fact waiting",
+    "fact woke",
+    "fact nudged",
+    "fact compacted",
+    "fact closing",
+    "fact closed",
+    "ask model",
+    "ask model last",
+    "ask tool",
+    "ask hire",
+    "ask fork",
+    "ask check",
+    "ask question hirer",
+    "ask question owner",
+    "ask tell",
+    "answer said",
+    "answer result",
+    "answer report",
+    "answer passed",
+    "answer failed check",
+    "answer words",
+    "answer approved",
+    "answer no reply",
+    "answer delivered",
+    "answer gone",
+    "answer lost",
+    "answer aborted",
+    "answer failed",
+    "origin course",
+    "origin call",
+    "origin cascade",
+    "origin promise",
+    "origin outside",
+    "heard message",
+    "heard question",
+    "heard top-up",
+    "heard hire",
+    "heard wrap-up",
+    "heard cancel",
+    "woke reported",
+    "woke timed out",
+    "woke words",
+    "woke closing",
+    "nudged required",
+    "nudged promise",
+    "nudged mend",
+    "nudged empty",
+    "refused may not hire",
+    "refused self-hire",
+    "refused unknown agent",
+    "refused cycle",
+    "refused same task",
+    "refused too deep",
+    "refused no heads",
+    "refused money",
+    "refused deadline",
+    "refused powers",
+    "refused no power",
+    "refused not approved",
+    "refused nothing to fork",
+    "refused stays open",
+    "refused brief too long",
+    "refused message too long",
+    "refused too many calls",
+    "refused unknown hire",
+    "refused nothing to await",
+    "refused no hirer",
+    "refused closing",
+    "refused top-up stays",
+    "refused top-up astray",
+    "refused bad amount",
+    "refused bad name",
+    "refused malformed",
+    "refused unknown tool",
+    "refused doubled call",
+    "outcome done",
+    "outcome exhausted purse",
+    "outcome exhausted turns",
+    "outcome exhausted deadline",
+    "outcome exhausted asked",
+    "outcome failed",
+    "outcome cancelled",
+    "accepted",
+    "not accepted",
+    "text final",
+    "text assembled",
+    "unheeded",
+    "unheard",
+    "fault crash",
+    "fault store",
+    "fault lost",
+    "fault late",
+    "fault doubled answer",
+    "fault doubled stimulus",
+    "fault clock jump",
+    "replay with crashes",
+];
+
+/// What no schedule can reach, with the reason.
+const UNREACHABLE: &[(&str, &str)] = &[(
+    "refused stays open",
+    "an offer can't ask for it; the opening of a brief that does is refused, see the named example",
+)];
+
+impl Default for Reach {
+    fn default() -> Reach {
+        Reach { counts: ALL.iter().map(|name| (*name, 0)).collect() }
+    }
+}
+
+impl Reach {
+    /// Counts one occurrence.
+    pub fn count(&mut self, name: &'static str) {
+        *self.counts.get_mut(name).unwrap_or_else(|| panic!("{name:?} is not in the table of what can be reached")) +=
+            1;
+    }
+
+    /// Counts everything that one fact shows.
+    pub fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Opened(_) => self.count("fact opened"),
+            Fact::Asked { ask, origin, .. } => {
+                self.count("fact asked");
+                self.ask(ask);
+                self.count(origin_name(*origin));
+            }
+            Fact::Answered { answer, .. } => {
+                self.count("fact answered");
+                self.count(answer_name(answer));
+            }
+            Fact::Refused { why, .. } => {
+                self.count("fact refused");
+                self.count(refusal_name(why));
+            }
+            Fact::Raised { .. } => self.count("fact raised"),
+            Fact::Heard { stimulus, .. } => {
+                self.count("fact heard");
+                self.count(stimulus_name(stimulus));
+            }
+            Fact::Waiting { .. } => self.count("fact waiting"),
+            Fact::Woke { why, .. } => {
+                self.count("fact woke");
+                self.count(waking_name(*why));
+            }
+            Fact::Nudged(nudge) => {
+                self.count("fact nudged");
+                self.count(nudge_name(*nudge));
+            }
+            Fact::Compacted { .. } => self.count("fact compacted"),
+            Fact::Closing(_) => self.count("fact closing"),
+            Fact::Closed(report) => {
+                self.count("fact closed");
+                self.count(outcome_name(report.outcome));
+                self.count(match report.acceptance {
+                    Acceptance::Accepted => "accepted",
+                    Acceptance::NotAccepted => "not accepted",
+                });
+                self.count(match report.text {
+                    Wording::Final(_) => "text final",
+                    Wording::Assembled(_) => "text assembled",
+                });
+                report.unheeded.iter().for_each(|_| self.count("unheeded"));
+                report.unheard.iter().for_each(|_| self.count("unheard"));
+            }
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask) {
+        use guildhall_kernel::{Addressee, Context};
+        match ask {
+            Ask::Model(request) => self.count(match request.turn {
+                Turn::Next => "ask model",
+                Turn::Last => "ask model last",
+            }),
+            Ask::Tool(_) => self.count("ask tool"),
+            Ask::Hire { brief, .. } => self.count(match brief.context {
+                Context::Fork { .. } => "ask fork",
+                Context::Fresh | Context::After { .. } => "ask hire",
+            }),
+            Ask::Check(_) => self.count("ask check"),
+            Ask::Question { to, .. } => self.count(match to {
+                Addressee::Hirer => "ask question hirer",
+                Addressee::Owner => "ask question owner",
+            }),
+            Ask::Tell { .. } => self.count("ask tell"),
+        }
+    }
+
+    /// Adds what another run has reached.
+    pub fn add(&mut self, other: &Reach) {
+        for (name, count) in &other.counts {
+            *self.counts.get_mut(name).expect("the same table") += count;
+        }
+    }
+
+    /// Returns how often something was reached.
+    pub fn of(&self, name: &str) -> u64 {
+        self.counts[name]
+    }
+
+    /// Returns what was reached less than so many times, of what can be.
+    pub fn below(&self, minimum: u64) -> Vec<&'static str> {
+        let reachable = |name: &str| UNREACHABLE.iter().all(|(unreachable, _)| *unreachable != name);
+        let few = self.counts.iter().filter(|(name, count)| **count < minimum && reachable(name));
+        few.map(|(name, _)| *name).collect()
+    }
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for name in ALL {
+            let note = UNREACHABLE.iter().find(|(unreachable, _)| unreachable == name);
+            let note = note.map_or(String::new(), |(_, why)| format!("   ({why})"));
+            writeln!(f, "{:>12}  {name}{note}", self.counts[name])?;
+        }
+        Ok(())
+    }
+}
+
+fn origin_name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Course => "origin course",
+        Origin::Call(_) => "origin call",
+        Origin::Cascade => "origin cascade",
+        Origin::Promise => "origin promise",
+        Origin::Outside => "origin outside",
+    }
+}
+
+fn answer_name(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Said(_) => "answer said",
+        Answer::Result(_) => "answer result",
+        Answer::Report(_) => "answer report",
+        Answer::Passed => "answer passed",
+        Answer::FailedCheck(_) => "answer failed check",
+        Answer::Words(_) => "answer words",
+        Answer::Approved => "answer approved",
+        Answer::NoReply => "answer no reply",
+        Answer::Delivered => "answer delivered",
+        Answer::Gone => "answer gone",
+        Answer::Lost => "answer lost",
+        Answer::Aborted => "answer aborted",
+        Answer::Failed(_) => "answer failed",
+    }
+}
+
+fn stimulus_name(stimulus: &Stimulus) -> &'static str {
+    match stimulus {
+        Stimulus::Message(_) => "heard message",
+        Stimulus::Question(_) => "heard question",
+        Stimulus::TopUp { .. } => "heard top-up",
+        Stimulus::Hire(_) => "heard hire",
+        Stimulus::WrapUp => "heard wrap-up",
+        Stimulus::Cancel => "heard cancel",
+    }
+}
+
+fn waking_name(waking: Waking) -> &'static str {
+    match waking {
+        Waking::Reported => "woke reported",
+        Waking::TimedOut => "woke timed out",
+        Waking::Words => "woke words",
+        Waking::Closing => "woke closing",
+    }
+}
+
+fn nudge_name(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::Required => "nudged required",
+        Nudge::Promise => "nudged promise",
+        Nudge::Mend => "nudged mend",
+        Nudge::Empty => "nudged empty",
+    }
+}
+
+fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "outcome done",
+        Outcome::Exhausted(Limit::Purse) => "outcome exhausted purse",
+        Outcome::Exhausted(Limit::Turns) => "outcome exhausted turns",
+        Outcome::Exhausted(Limit::Deadline) => "outcome exhausted deadline",
+        Outcome::Exhausted(Limit::Asked) => "outcome exhausted asked",
+        Outcome::Failed => "outcome failed",
+        Outcome::Cancelled => "outcome cancelled",
+    }
+}
+
+fn refusal_name(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::MayNotHire => "refused may not hire",
+        Refusal::SelfHire => "refused self-hire",
+        Refusal::UnknownAgent { .. } => "refused unknown agent",
+        Refusal::Cycle { .. } => "refused cycle",
+        Refusal::SameTask { .. } => "refused same task",
+        Refusal::TooDeep { .. } => "refused too deep",
+        Refusal::NoHeads { .. } => "refused no heads",
+        Refusal::Money { .. } => "refused money",
+        Refusal::Deadline { .. } => "refused deadline",
+        Refusal::Powers { .. } => "refused powers",
+        Refusal::NoPower { .. } => "refused no power",
+        Refusal::NotApproved => "refused not approved",
+        Refusal::NothingToFork => "refused nothing to fork",
+        Refusal::StaysOpen => "refused stays open",
+        Refusal::BriefTooLong { .. } => "refused brief too long",
+        Refusal::MessageTooLong { .. } => "refused message too long",
+        Refusal::TooManyCalls { .. } => "refused too many calls",
+        Refusal::UnknownHire { .. } => "refused unknown hire",
+        Refusal::NothingToAwait => "refused nothing to await",
+        Refusal::NoHirer => "refused no hirer",
+        Refusal::Closing => "refused closing",
+        Refusal::TopUpStays { .. } => "refused top-up stays",
+        Refusal::TopUpAstray => "refused top-up astray",
+        Refusal::BadAmount(_) => "refused bad amount",
+        Refusal::BadName(_) => "refused bad name",
+        Refusal::Malformed => "refused malformed",
+        Refusal::UnknownTool => "refused unknown tool",
+        Refusal::DoubledCall => "refused doubled call",
+    }
+}

@@ -1,0 +1,213 @@
+//! One schedule from its first choice to its last check.
+
+use std::collections::BTreeMap;
+
+use guildhall_kernel::{Cause, Contract, Fact, Millis, Path, SessionFact, Stimulus, Stored};
+
+use crate::chance::Chance;
+use crate::reach::Reach;
+use crate::scenario::{Scenario, msat};
+use crate::script::strikes;
+use crate::world::{Event, Logged, World};
+
+/// A schedule that takes more actions than this does not end.
+const ACTIONS_MAX: u32 = 300_000;
+const CRASHES_MAX: u32 = 4;
+
+/// What a schedule came to.
+#[derive(Debug)]
+pub struct Run {
+    /// The laws that were broken.
+    pub violations: Vec<String>,
+    /// What was reached.
+    pub reach: Reach,
+    /// Everything that happened.
+    pub journal: Vec<Stored>,
+}
+
+/// Draws a scenario and runs it.
+pub fn run(mut chance: Chance) -> Run {
+    let scenario = Scenario::draw(&mut chance);
+    run_scenario(scenario, chance)
+}
+
+/// Runs a scenario to its end, or to the first broken law.
+pub fn run_scenario(scenario: Scenario, chance: Chance) -> Run {
+    let mut world = World::new(scenario, chance);
+    let faults = world.scenario.faults;
+    if faults.crash == 0 && faults.store == 0 && world.chance.one_in(6) {
+        world.log = Some(Vec::new());
+    }
+    for root in world.scenario.roots.clone() {
+        world.open(&root);
+    }
+    let (mut actions, mut crashes) = (0, 0);
+    while world.violations.is_empty() && act(&mut world, &mut crashes) {
+        actions += 1;
+        if actions > ACTIONS_MAX {
+            world.violate("law 6: the tree does not end".to_owned());
+        }
+    }
+    if world.violations.is_empty() {
+        world.check_end();
+        if world.chance.one_in(3) {
+            world.check_restored();
+        }
+        check_replay(&mut world);
+    }
+    Run { violations: world.violations, reach: world.reach, journal: world.store.all().to_vec() }
+}
+
+/// Does one thing of what could be done next. Returns whether there was any.
+fn act(world: &mut World, crashes: &mut u32) -> bool {
+    let [call, errand, landing, sync] = world.to_do();
+    let weight = |possible: bool, weight: u32| if possible { weight } else { 0 };
+    let weights = [weight(call, 8), weight(errand, 8), weight(landing, 8), weight(sync, 5)];
+    if weights.iter().sum::<u32>() == 0 {
+        return rest(world);
+    }
+    match world.chance.weighted(&weights) {
+        0 => world.call(),
+        1 => world.run_errand(),
+        2 => world.land(),
+        _ if strikes(&mut world.chance, world.scenario.faults.store) => crash(world, crashes, "fault store"),
+        _ => world.sync(),
+    }
+    if strikes(&mut world.chance, world.scenario.faults.crash) {
+        crash(world, crashes, "fault crash");
+    }
+    if strikes(&mut world.chance, world.scenario.faults.clock) {
+        world.reach.count("fault clock jump");
+        let jump = world.chance.pick(&[Millis(0), world.now.after(Millis(20_000)), world.now.after(Millis(5_000_000))]);
+        world.pass_time(jump);
+    }
+    if world.scenario.commands > 0 && world.chance.one_in(10) {
+        world.scenario.commands -= 1;
+        command(world);
+    }
+    true
+}
+
+fn crash(world: &mut World, crashes: &mut u32, name: &'static str) {
+    if *crashes < CRASHES_MAX {
+        *crashes += 1;
+        world.reach.count(name);
+        world.crash();
+    }
+}
+
+/// Nothing is under way: time passes, or the owner ends a conversation.
+fn rest(world: &mut World) -> bool {
+    let open = world
+        .contracts
+        .iter()
+        .find(|(_, contract)| contract.report().is_none() && contract.outstanding().next().is_none());
+    if let Some(root) = open.map(|(path, _)| path.clone()) {
+        match world.chance.below(4) {
+            0 | 1 => world.command(root, Stimulus::WrapUp),
+            2 => {
+                let words = world.script.message(&mut world.chance);
+                world.command(root, Stimulus::Message(words));
+            }
+            _ => world.command(root, Stimulus::Cancel),
+        }
+        return true;
+    }
+    match world.wake_at() {
+        Some(wake) => {
+            world.pass_time(wake);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The owner does something to somebody.
+fn command(world: &mut World) {
+    let paths: Vec<Path> = world.contracts.keys().cloned().collect();
+    let count = u32::try_from(paths.len()).expect("few contracts");
+    if count == 0 {
+        return;
+    }
+    let to = paths[world.chance.below(count) as usize].clone();
+    let money = msat(u64::from(world.chance.pick(&[5_000_u32, 40_000])));
+    match world.chance.below(8) {
+        0 | 1 => {
+            let words = world.script.message(&mut world.chance);
+            world.command(to, Stimulus::Message(words));
+        }
+        2 | 3 => {
+            let root: Path = to.to_string().split('.').next().expect("a root").parse().expect("a path");
+            if world.put_in(SessionFact::Funded { money, root: Some(root.clone()) }) {
+                world.command(root, Stimulus::TopUp { to, money });
+            }
+        }
+        4 => {
+            let offer = world.script.offer(&mut world.chance, world.contracts[&to].brief(), world.now);
+            world.command(to, Stimulus::Hire(Box::new(offer)));
+        }
+        5 => world.command(to, Stimulus::WrapUp),
+        6 => world.command(to, Stimulus::Cancel),
+        // Money that does not come by way of the hirer; nobody may take it.
+        _ if to.level() > 0 => world.command(to.clone(), Stimulus::TopUp { to, money }),
+        _ => {}
+    }
+}
+
+/// Law 10: the same inputs in the same order give the same facts, also with crashes in between, after each of which every
+/// contract is rebuilt from what is stored and the inputs that were lost come again.
+fn check_replay(world: &mut World) {
+    let Some(log) = world.log.take() else { return };
+    world.reach.count("replay with crashes");
+    let mut contracts: BTreeMap<Path, Contract> = BTreeMap::new();
+    // The facts of each input, so that a crash can cut between any two.
+    let mut batches: Vec<(Path, Vec<Fact>)> = Vec::new();
+    let (mut at, mut crashes) = (0, 0);
+    while at < log.len() {
+        if crashes < CRASHES_MAX && world.chance.one_in(12) {
+            crashes += 1;
+            let lost = world.chance.below(u32::try_from(batches.len().min(20) + 1).expect("few"));
+            at -= lost as usize;
+            batches.truncate(at);
+            contracts = rebuild(&batches);
+        }
+        let Logged { contract, what, now } = &log[at];
+        let facts = match what {
+            Event::Opened(brief) => {
+                let (opened, facts) = Contract::open(brief.clone(), *now).expect("it opened before");
+                contracts.insert(contract.clone(), opened);
+                facts
+            }
+            Event::Input(input) => match contracts.get_mut(contract) {
+                Some(contract) => contract.step(input.clone(), *now),
+                None => Vec::new(),
+            },
+        };
+        batches.push((contract.clone(), facts));
+        at += 1;
+    }
+    let again = batches.iter().flat_map(|(path, facts)| facts.iter().map(move |fact| (path, fact)));
+    let before = world.store.all().iter().map(|stored| (&stored.contract, &stored.fact));
+    if !again.eq(before) {
+        world.violate("law 10: with crashes in between, the same inputs gave other facts".to_owned());
+    }
+}
+
+fn rebuild(batches: &[(Path, Vec<Fact>)]) -> BTreeMap<Path, Contract> {
+    let mut facts: BTreeMap<Path, Vec<Fact>> = BTreeMap::new();
+    for (path, batch) in batches {
+        facts.entry(path.clone()).or_default().extend(batch.iter().cloned());
+    }
+    facts.retain(|_, facts| !facts.is_empty());
+    facts.into_iter().map(|(path, facts)| (path, Contract::restore(facts).expect("lawful facts"))).collect()
+}
+
+/// What a cause is called in a history.
+pub(crate) fn cause_name(cause: &Cause) -> String {
+    match cause {
+        Cause::Opening => "opening".to_owned(),
+        Cause::Answer(id) => format!("answer {id}"),
+        Cause::Told(from) => format!("told by {from:?}"),
+        Cause::Tick => "time".to_owned(),
+    }
+}

@@ -1,0 +1,247 @@
+//! The agents' and the world's part, drawn by chance: replies with calls good and bad, tool results, findings, answers.
+
+use std::sync::Arc;
+
+use guildhall_kernel::{
+    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, Brief, CALLS_MAX, Call, Compaction, Contract, Cost, Effect,
+    Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Refusal,
+    Reply, Request, Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Verdict, WRAP_UP_MARGIN,
+};
+
+use crate::chance::Chance;
+use crate::scenario::{
+    Faults, Temper, agent, draw_checks, draw_fee, draw_severance, draw_tariff, draw_terms, hash, hiring, msat, powers,
+    sat, text,
+};
+
+/// Draws what agents and the world say.
+pub(crate) struct Script {
+    pub(crate) temper: Temper,
+    pub(crate) faults: Faults,
+    /// Numbers the texts, so that no two are the same.
+    pub(crate) texts: u64,
+}
+
+/// What happens once in `rate` times, or never at 0.
+pub(crate) fn strikes(chance: &mut Chance, rate: u32) -> bool {
+    rate > 0 && chance.one_in(rate)
+}
+
+impl Script {
+    /// Answers a leaf ask: a model call, a tool call, a check.
+    pub(crate) fn answer(&mut self, chance: &mut Chance, contract: &Contract, id: AskId, now: Millis) -> Input {
+        let hold = contract.hold(id).expect("an open ask").money;
+        let cost = self.cost(chance, hold);
+        let answer = match contract.ask(id).expect("an open ask") {
+            Ask::Model(_) if strikes(chance, self.faults.provider) => match chance.below(3) {
+                0 => Answer::Lost,
+                1 => Answer::Lost,
+                _ => Answer::Failed(self.text(30, TextKind::Error)),
+            },
+            Ask::Model(request) => {
+                let reply = Box::new(self.reply(chance, contract, request, now));
+                return Input::Reply { id, reply, cost };
+            }
+            Ask::Tool(_) if strikes(chance, self.faults.provider) => Answer::Failed(self.text(20, TextKind::Error)),
+            Ask::Tool(_) => Answer::Result(self.long_text(chance, TextKind::Result)),
+            Ask::Check(_) if strikes(chance, self.faults.provider) => Answer::Failed(self.text(20, TextKind::Error)),
+            Ask::Check(_) if chance.one_in(2) => Answer::FailedCheck(self.text(30, TextKind::Finding)),
+            Ask::Check(_) => Answer::Passed,
+            Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => unreachable!("not a leaf ask"),
+        };
+        Input::Answer { id, answer, cost }
+    }
+
+    fn cost(&self, chance: &mut Chance, hold: Msat) -> Cost {
+        match chance.weighted(&[8, 2, 1]) {
+            0 => Cost::Known(msat(hold.get() / 4 * u64::from(chance.below(5)))),
+            1 if strikes(chance, self.faults.provider) => Cost::Known(Msat::capped(u128::from(hold.get() + 1) * 3)),
+            1 => Cost::Known(hold),
+            _ => Cost::Unknown,
+        }
+    }
+
+    fn text(&mut self, bytes: u32, kind: TextKind) -> TextRef {
+        self.texts += 1;
+        text(2_000_000 + self.texts, bytes, kind)
+    }
+
+    fn long_text(&mut self, chance: &mut Chance, kind: TextKind) -> TextRef {
+        let bytes = chance.below(300) + if chance.one_in(200) { 50_000_000 } else { 0 };
+        self.text(bytes, kind)
+    }
+
+    fn reply(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Reply {
+        let calls = self.calls(chance, contract, request, now);
+        let empty = chance.one_in(24);
+        let words = (!empty && (calls.is_empty() || chance.one_in(2))).then(|| self.long_text(chance, TextKind::Words));
+        let reply = self.text(words.map_or(20, |words| words.bytes), TextKind::Reply);
+        let input_tokens = match chance.weighted(&[6, 3, 1]) {
+            0 => Some(request.tokens - request.tokens / 4),
+            1 => None,
+            _ => Some(chance.pick(&[0, request.tokens.saturating_mul(2), u64::MAX])),
+        };
+        let output = chance.one_in(8).then(|| self.text(9, TextKind::Output));
+        let verdict = self.verdict(chance, contract, request, now);
+        Reply { reply, words, output, input_tokens, calls, verdict }
+    }
+
+    fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
+        let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
+        let then_hire = chance.one_in(8).then(|| ThenHire {
+            why: chance.pick(&[Stead::Cascade, Stead::Promise]),
+            offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract.brief(), now)).collect(),
+        });
+        let compact = chance
+            .one_in(10)
+            .then(|| Compaction { upto: chance.below(request.upto + 2), bytes: u64::from(chance.below(400)) });
+        Verdict { nudge, then_hire, compact }
+    }
+
+    fn calls(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Vec<Call> {
+        // Final text, tools, hires, steering, junk.
+        let weights = match self.temper {
+            Temper::Mixed => [6, 3, 3, 2, 1],
+            Temper::Managers => [6, 1, 6, 2, 0],
+            Temper::Deep | Temper::Bomb | Temper::Wide => [0, 0, 1, 0, 0],
+            Temper::Workers => [4, 8, 1, 0, 1],
+            Temper::Talkers => [5, 1, 3, 7, 1],
+        };
+        let first = request.hears.is_empty() && request.turn == Turn::Next;
+        let hires = match self.temper {
+            Temper::Deep => u32::from(first),
+            Temper::Bomb => 7,
+            Temper::Wide => {
+                if first {
+                    24
+                } else {
+                    0
+                }
+            }
+            Temper::Mixed | Temper::Managers | Temper::Workers | Temper::Talkers => 1 + chance.below(3),
+        };
+        match chance.weighted(&weights) {
+            0 => Vec::new(),
+            1 => (0..=chance.below(3)).map(|_| self.tool(chance, now)).collect(),
+            2 => {
+                let mut calls: Vec<Call> = (0..hires).map(|_| self.hire(chance, contract.brief(), now)).collect();
+                if matches!(self.temper, Temper::Mixed | Temper::Talkers) && chance.one_in(3) {
+                    calls.push(self.steering(chance, contract, now));
+                }
+                calls
+            }
+            3 => (0..=chance.below(2)).map(|_| self.steering(chance, contract, now)).collect(),
+            _ if chance.one_in(60) => vec![Call::Invalid(Refusal::Malformed); CALLS_MAX as usize + 2],
+            _ => (0..=chance.below(3)).map(|_| Call::Invalid(junk(chance))).collect(),
+        }
+    }
+
+    fn tool(&mut self, chance: &mut Chance, now: Millis) -> Call {
+        let call = ToolCall {
+            tool: ToolName::parse("tool").expect("a name"),
+            arguments: self.text(30, TextKind::Arguments),
+            price: msat(chance.pick(&[0, 200, 3000, 400_000])),
+            effect: chance.pick(&[Effect::Pure, Effect::Idempotent, Effect::Reconcilable, Effect::Once]),
+            needs: if chance.one_in(10) { powers(&["shell"]) } else { powers(&["read"]) },
+        };
+        Call::Tool { call, approval: chance.one_in(5).then(|| now.after(Millis(10_000))) }
+    }
+
+    fn hire(&mut self, chance: &mut Chance, hirer: &Brief, now: Millis) -> Call {
+        Call::Hire(Box::new(self.offer(chance, hirer, now)))
+    }
+
+    /// Draws an offer: mostly one that can be admitted, now and then one for every refusal.
+    pub(crate) fn offer(&mut self, chance: &mut Chance, hirer: &Brief, now: Millis) -> Offer {
+        let level = hirer.path.level();
+        let plain = matches!(self.temper, Temper::Deep | Temper::Bomb | Temper::Wide);
+        let odd = |chance: &mut Chance| !plain && chance.one_in(14);
+        let who = match chance.below(3) {
+            _ if odd(chance) => chance.pick(&[(level, 0), (level.saturating_sub(1), 0), (0, 0), (90, 0)]),
+            which => (level + 1, which),
+        };
+        let inherit = if !plain && chance.one_in(6) { Inherit::Fork } else { Inherit::Fresh };
+        let standing = if odd(chance) { Standing::AdHoc } else { Standing::Listed };
+        self.texts += 1;
+        let above = hirer.lineage.upward().last().map_or(hirer.task_key, |root| root.task_key);
+        let task_key = if odd(chance) { chance.pick(&[hirer.task_key, above]) } else { hash(self.texts) };
+        let task_bytes = if odd(chance) { u32::try_from(BRIEF_BYTES_MAX).expect("small") + 1 } else { 40 };
+        let mode = if !plain && chance.one_in(2) { Mode::Background } else { Mode::Blocking };
+        let leaf = !plain && chance.one_in(3);
+        Offer {
+            agent: match (inherit, standing) {
+                (Inherit::Fork, _) => hirer.agent.clone(),
+                (Inherit::Fresh, Standing::Listed) => agent(who.0, who.1),
+                (Inherit::Fresh, Standing::AdHoc) => agent(99, who.1),
+            },
+            standing,
+            task: self.text(task_bytes, TextKind::Task),
+            task_key,
+            inherit,
+            mode,
+            budget: (!plain && chance.one_in(2)).then(|| sat(chance.pick(&[10, 4, 1, 25, 100_000]))),
+            heads: odd(chance).then(|| Heads(chance.below(30))),
+            depth: odd(chance).then(|| chance.pick(&[0, 1, 5])),
+            deadline: odd(chance).then(|| now.after(Millis(u64::from(chance.below(4)) * WRAP_UP_MARGIN.0))),
+            terms: draw_terms(chance, self.texts),
+            adds: draw_terms(chance, self.texts + 1),
+            fee: draw_fee(chance),
+            severance: draw_severance(chance),
+            tariff: if plain { hirer.tariff } else { draw_tariff(chance) },
+            turns_max: if plain { hirer.turns_max } else { chance.pick(&[4, 2, 1, 8]) },
+            opening_bytes: 150,
+            powers: draw_powers(chance, plain),
+            hiring: (!leaf).then(|| hiring(chance, level + 1)),
+            checks: if plain { Arc::from([]) } else { draw_checks(chance) },
+        }
+    }
+
+    fn steering(&mut self, chance: &mut Chance, contract: &Contract, now: Millis) -> Call {
+        let own = &contract.brief().path;
+        let some_hire = |chance: &mut Chance| own.hire(1 + chance.below(4));
+        match chance.below(5) {
+            0 => Call::Wait {
+                on: (0..chance.below(3)).map(|_| some_hire(chance)).collect(),
+                need: chance.pick(&[Need::All, Need::Any]),
+                until: chance.one_in(2).then(|| now.after(Millis(5_000))),
+            },
+            1 => Call::Message { to: some_hire(chance), text: self.message(chance) },
+            2 => Call::AskHirer { question: self.message(chance), until: now.after(Millis(20_000)) },
+            3 => Call::Stop(some_hire(chance)),
+            _ => Call::Message { to: Path::root(9), text: self.message(chance) },
+        }
+    }
+
+    pub(crate) fn message(&mut self, chance: &mut Chance) -> TextRef {
+        let bytes = if chance.one_in(12) { MESSAGE_BYTES_MAX + 1 } else { 40 };
+        self.text(bytes, TextKind::Message)
+    }
+}
+
+fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {
+    let all: &[&str] = &["read", "write", "shell"];
+    let usable =
+        if plain { all } else { [&["read"][..], &["read", "shell"], &["read", "root"]][chance.weighted(&[10, 4, 1])] };
+    let grantable = if plain || !chance.one_in(8) { all } else { &["read"] };
+    Powers { usable: powers(usable), grantable: powers(grantable) }
+}
+
+fn junk(chance: &mut Chance) -> Refusal {
+    match chance.below(5) {
+        0 => Refusal::Malformed,
+        1 => Refusal::UnknownTool,
+        2 => Refusal::DoubledCall,
+        3 => Refusal::BadAmount(
+            chance
+                .pick(&[
+                    &AmountError::Zero,
+                    &AmountError::Negative,
+                    &AmountError::Fractional,
+                    &AmountError::NotANumber,
+                    &AmountError::BeyondSupply,
+                ])
+                .clone(),
+        ),
+        _ => Refusal::BadName(NameError::Empty),
+    }
+}

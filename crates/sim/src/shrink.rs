@@ -1,0 +1,59 @@
+//! Makes a failing schedule shorter: fewer choices, plainer ones, as long as it still fails.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::chance::Chance;
+use crate::run::{Run, run};
+
+const TRIES_MAX: usize = 1000;
+
+/// Runs a schedule; a panic is a violation like any other.
+pub fn attempt(chance: Chance) -> Result<Run, String> {
+    catch_unwind(AssertUnwindSafe(|| run(chance))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_else(|| "panic".to_owned())
+    })
+}
+
+/// Returns the first thing that is wrong with these choices, if any.
+pub fn failure(choices: &[u32]) -> Option<String> {
+    match attempt(Chance::replaying(choices.to_vec())) {
+        Ok(run) => run.violations.into_iter().next(),
+        Err(panic) => Some(panic),
+    }
+}
+
+/// Finds shorter and plainer choices that still break the same law.
+pub fn shrink(mut choices: Vec<u32>) -> Vec<u32> {
+    let law = |failure: String| failure.split([',', ':']).next().map(str::to_owned);
+    let broken = failure(&choices).and_then(law);
+    let mut tries = 0;
+    let mut better = |candidate: Vec<u32>, choices: &mut Vec<u32>| {
+        tries += 1;
+        let fails = tries <= TRIES_MAX && failure(&candidate).and_then(law) == broken;
+        if fails {
+            *choices = candidate;
+        }
+        fails
+    };
+    let mut chunk = choices.len().next_power_of_two();
+    while chunk > 0 {
+        let mut at = 0;
+        while at < choices.len() {
+            let end = (at + chunk).min(choices.len());
+            let shorter = [&choices[..at], &choices[end..]].concat();
+            let mut plainer = choices.clone();
+            plainer[at..end].fill(0);
+            if !better(shorter, &mut choices) && (plainer == choices || !better(plainer, &mut choices)) {
+                at = end;
+            } else if choices.get(at..end).is_some_and(|chunk| chunk.iter().all(|choice| *choice == 0)) {
+                at = end;
+            }
+        }
+        chunk /= 2;
+    }
+    while choices.last() == Some(&0) {
+        choices.pop();
+    }
+    choices
+}
