@@ -1,0 +1,291 @@
+//! A journal written by hand. It counts what a person would miscount: places, times, cursors.
+
+use std::sync::Arc;
+
+use guildhall_kernel::{
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context, Cost, Effect, FORMAT,
+    Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power, PowerSet,
+    Powers, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, ToolCall,
+    ToolName, Turn, WRAP_UP_MARGIN, Wording,
+};
+use guildhall_laws::{Checker, Law, Violation};
+
+pub(crate) fn path(text: &str) -> Path {
+    text.parse().unwrap()
+}
+
+pub(crate) fn msat(amount: u64) -> Msat {
+    Msat::new(amount).unwrap()
+}
+
+pub(crate) fn text(kind: TextKind, seed: u8) -> TextRef {
+    TextRef { hash: Hash([seed; 32]), bytes: 100, kind }
+}
+
+pub(crate) fn agent(name: &str) -> AgentName {
+    AgentName::parse(name).unwrap()
+}
+
+pub(crate) fn powers(names: &[&str]) -> PowerSet {
+    names.iter().map(|name| Power::parse(name).unwrap()).collect::<Vec<_>>().into()
+}
+
+pub(crate) fn check(price: u64) -> Check {
+    Check { what: text(TextKind::Task, 200), price: msat(price) }
+}
+
+/// Input costs 3 msat a token, output 15.
+pub(crate) const TARIFF: (u64, u64) = (3_000_000, 15_000_000);
+
+/// The hold of an ordinary request: 1000 tokens in, 1000 out.
+pub(crate) const REQUEST: u64 = 18_000;
+
+pub(crate) fn root() -> Brief {
+    Brief {
+        path: path("1"),
+        agent: agent("contractor"),
+        standing: Standing::Listed,
+        task: text(TextKind::Task, 1),
+        task_key: Hash([1; 32]),
+        terms: Arc::new([text(TextKind::Term, 10)]),
+        adds: Arc::new([text(TextKind::Term, 11)]),
+        grant: Grant {
+            money: msat(10_000_000),
+            heads: Heads(10),
+            depth: 3,
+            deadline: Some(Millis(10_000_000)),
+        },
+        fee: msat(0),
+        severance: msat(20_000),
+        tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
+        turns_max: 20,
+        context: Context::Fresh,
+        opening_bytes: 500,
+        lineage: Lineage::default(),
+        powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
+        hiring: Some(Hiring {
+            team: Arc::new([agent("scout"), agent("writer")]),
+            ad_hoc: false,
+            recursive: false,
+        }),
+        checks: Arc::new([]),
+        stay: Stay::Once,
+    }
+}
+
+/// A hire as it would be admitted: half of the money, three heads or none, and everything else within the grant.
+pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
+    let path = parent.path.hire(ordinal);
+    let seed = u8::try_from(10 * path.level() + 100).unwrap() + u8::try_from(ordinal).unwrap();
+    let link = Link { agent: parent.agent.clone(), task_key: parent.task_key };
+    Brief {
+        path,
+        agent: agent(name),
+        task: text(TextKind::Task, seed),
+        task_key: Hash([seed; 32]),
+        terms: parent.terms.iter().chain(parent.adds.iter()).copied().collect(),
+        adds: Arc::new([]),
+        grant: Grant {
+            money: msat(parent.grant.money.get() / 4),
+            heads: Heads(parent.grant.heads.0 / 3),
+            depth: parent.grant.depth - 1,
+            deadline: parent.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN)),
+        },
+        fee: msat(100),
+        lineage: parent.lineage.with(link),
+        powers: Powers { usable: powers(&["write"]), grantable: powers(&["write"]) },
+        ..parent.clone()
+    }
+}
+
+pub(crate) fn call(reply: u32, index: u32) -> Origin {
+    Origin::Call(call_ref(reply, index))
+}
+
+pub(crate) fn call_ref(reply: u32, index: u32) -> CallRef {
+    CallRef { reply: AskId(reply), index }
+}
+
+pub(crate) fn tool(price: u64) -> ToolCall {
+    ToolCall {
+        tool: ToolName::parse("grep").unwrap(),
+        arguments: text(TextKind::Arguments, 30),
+        price: msat(price),
+        effect: Effect::Pure,
+        needs: powers(&["read"]),
+    }
+}
+
+pub(crate) fn said(seed: u8, calls: u32) -> Answer {
+    Answer::Said(Said {
+        reply: text(TextKind::Reply, seed),
+        words: Some(text(TextKind::Words, seed)),
+        output: None,
+        input_tokens: Some(900),
+        calls,
+    })
+}
+
+pub(crate) fn known(cost: u64) -> Cost {
+    Cost::Known(msat(cost))
+}
+
+pub(crate) fn owner(command: u64) -> Sender {
+    Sender::Owner { command }
+}
+
+pub(crate) fn sender(contract: &str, ask: u32) -> Sender {
+    Sender::Contract(AskKey { contract: path(contract), ask: AskId(ask) })
+}
+
+/// A report of one who was granted this much and spent that much, with its own last words.
+pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> Report {
+    let acceptance = if outcome == Outcome::Done { Acceptance::Accepted } else { Acceptance::NotAccepted };
+    Report {
+        outcome,
+        text: Wording::Final(text(TextKind::Words, words)),
+        output: None,
+        acceptance,
+        unheeded: Vec::new(),
+        unheard: Vec::new(),
+        spent: msat(spent),
+        change: msat(granted - spent),
+        fee: msat(0),
+        heads: Heads(0),
+    }
+}
+
+/// A journal, and the batch that is being written.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    pub(crate) stored: Vec<Stored>,
+    contract: Path,
+    cause: Cause,
+    at: Millis,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Journal {
+        Journal { stored: Vec::new(), contract: path("1"), cause: Cause::Tick, at: Millis(0) }
+    }
+
+    /// Begins a batch.
+    pub(crate) fn step(&mut self, contract: &str, cause: Cause) -> &mut Journal {
+        self.contract = path(contract);
+        self.cause = cause;
+        self.at = self.at.after(Millis(10));
+        self
+    }
+
+    pub(crate) fn open(&mut self, brief: &Brief) -> &mut Journal {
+        self.step(&brief.path.to_string(), Cause::Opening).fact(Fact::Opened(Arc::new(brief.clone())))
+    }
+
+    pub(crate) fn answer(&mut self, contract: &str, id: u32, answer: Answer, cost: Cost) -> &mut Journal {
+        let id = AskId(id);
+        self.step(contract, Cause::Answer(id)).fact(Fact::Answered { id, answer, cost })
+    }
+
+    pub(crate) fn hear(&mut self, contract: &str, from: Sender, stimulus: Stimulus) -> &mut Journal {
+        self.step(contract, Cause::Told(from.clone())).fact(Fact::Heard { from, stimulus })
+    }
+
+    pub(crate) fn fact(&mut self, fact: Fact) -> &mut Journal {
+        let seq = u64::try_from(self.stored.len()).unwrap() + 1;
+        let (contract, cause) = (self.contract.clone(), self.cause.clone());
+        self.stored.push(Stored { v: FORMAT, seq, contract, at: self.at, cause, fact });
+        self
+    }
+
+    pub(crate) fn ask(&mut self, ask: Ask, money: u64, heads: u32, origin: Origin) -> &mut Journal {
+        let asked = self.mine().filter(|fact| matches!(fact, Fact::Asked { .. })).count();
+        let id = AskId(u32::try_from(asked).unwrap() + 1);
+        self.fact(Fact::Asked { id, ask, hold: Hold { money: msat(money), heads: Heads(heads) }, origin })
+    }
+
+    pub(crate) fn request(&mut self, hears: &[u32]) -> &mut Journal {
+        self.request_as(hears, Turn::Next)
+    }
+
+    pub(crate) fn request_as(&mut self, hears: &[u32], turn: Turn) -> &mut Journal {
+        let upto = u32::try_from(self.mine().count()).unwrap();
+        let hears = hears.iter().copied().map(AskId).collect();
+        let request = Request { upto, hears, tokens: 1000, max_tokens: 1000, turn };
+        self.ask(Ask::Model(request), REQUEST, 0, Origin::Course)
+    }
+
+    pub(crate) fn tool(&mut self, price: u64, origin: Origin) -> &mut Journal {
+        self.ask(Ask::Tool(tool(price)), price, 0, origin)
+    }
+
+    pub(crate) fn hire(&mut self, brief: &Brief, mode: Mode, origin: Origin) -> &mut Journal {
+        let Grant { money, heads, .. } = brief.grant;
+        self.ask(Ask::Hire { brief: Arc::new(brief.clone()), mode }, money.get(), heads.0 + 1, origin)
+    }
+
+    pub(crate) fn tell(&mut self, to: &str, what: Stimulus) -> &mut Journal {
+        self.ask(Ask::Tell { to: path(to), what }, 0, 0, Origin::Course)
+    }
+
+    pub(crate) fn close(&mut self, report: Report) -> &mut Journal {
+        self.fact(Fact::Closed(Box::new(report)))
+    }
+
+    fn mine(&self) -> impl Iterator<Item = &Fact> {
+        self.stored.iter().filter(|stored| stored.contract == self.contract).map(|stored| &stored.fact)
+    }
+
+    /// Changes the `nth` fact, counted from 1 as the journal does.
+    pub(crate) fn with(mut self, nth: usize, change: impl FnOnce(&mut Stored)) -> Journal {
+        change(&mut self.stored[nth - 1]);
+        self
+    }
+
+    /// Leaves the `nth` fact out and closes the gap.
+    pub(crate) fn without(mut self, nth: usize) -> Journal {
+        self.stored.remove(nth - 1);
+        self.renumbered()
+    }
+
+    /// Keeps the first facts only.
+    pub(crate) fn until(mut self, nth: usize) -> Journal {
+        self.stored.truncate(nth);
+        self
+    }
+
+    fn renumbered(mut self) -> Journal {
+        for (seq, stored) in (1..).zip(&mut self.stored) {
+            stored.seq = seq;
+        }
+        self
+    }
+
+    /// Follows the journal, resting after each batch, and returns what was found first.
+    pub(crate) fn found(&self) -> Vec<Violation> {
+        let mut checker = Checker::new();
+        for (nth, stored) in self.stored.iter().enumerate() {
+            let mut found = checker.observe(stored);
+            let batch = |stored: &Stored| (stored.contract.clone(), stored.at, stored.seq == 0);
+            if self.stored.get(nth + 1).is_none_or(|next| batch(next) != batch(stored)) {
+                found.extend(checker.at_rest());
+            }
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        checker.at_end()
+    }
+
+    /// Asserts that this law is what is found broken first, and that the finding says so.
+    #[track_caller]
+    pub(crate) fn breaks(&self, law: Law, what: &str) {
+        let found = self.found();
+        let hit = found.iter().any(|violation| violation.law == law && violation.what.contains(what));
+        assert!(hit, "{law}: {what:?} was not found, but {found:#?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn is_lawful(&self) {
+        assert_eq!(self.found(), []);
+    }
+}
