@@ -1,1 +1,270 @@
-//! x
+//! What may not be handed down, and what may not be refused: the fourth and the ninth law.
+
+use std::sync::Arc;
+
+use guildhall_kernel::{
+    AskId, Brief, Context, Fact, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
+    Stimulus, TextKind,
+};
+use guildhall_laws::Law;
+
+use crate::journal::{
+    Journal, agent, ask_of, call, hire, known, msat, owner, path, powers, report, root, said, text, tool,
+};
+use crate::scenes;
+
+/// A root that hires once, with something changed.
+fn hires(from: &Brief, change: impl FnOnce(&mut Brief)) -> Journal {
+    let mut hired = hire(from, 1, "scout");
+    change(&mut hired);
+    let mut j = Journal::new();
+    j.open(from).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).hire(&hired, Mode::Background, call(1, 0)).request(&[]);
+    j
+}
+
+/// Asserts that the hire is found wrong: the last but one fact.
+#[track_caller]
+fn refuses(change: impl FnOnce(&mut Brief), law: Law, what: &str) {
+    hires(&root(), change).breaks(law, what);
+}
+
+/// Asserts that a hire is let pass.
+#[track_caller]
+fn admits(from: &Brief, change: impl FnOnce(&mut Brief)) {
+    let found = hires(from, change).found();
+    assert!(
+        found.iter().all(|violation| violation.law == Law::Liveness || violation.what.contains("held")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn what_is_passed_on_is_within_what_one_has() {
+    admits(&root(), |_| ());
+    refuses(|hire| hire.grant.depth = 3, Law::Grants, "passes on depth 3 of 3");
+    refuses(|hire| hire.grant.deadline = None, Law::Grants, "too late");
+    refuses(|hire| hire.grant.deadline = Some(Millis(9_970_001)), Law::Grants, "too late");
+    refuses(|hire| hire.powers.usable = powers(&["exec"]), Law::Grants, "passes on the power exec");
+    refuses(|hire| hire.powers.grantable = powers(&["read", "zap"]), Law::Grants, "passes on the power zap");
+    refuses(|hire| hire.stay = Stay::Open, Law::Grants, "stays open");
+    refuses(|hire| hire.context = Context::After { root: path("1"), tokens: 0 }, Law::Grants, "after a root");
+}
+
+#[test]
+fn terms_and_lineage_are_handed_down_whole() {
+    refuses(|hire| hire.terms = hire.terms[..1].into(), Law::Grants, "terms were dropped");
+    refuses(|hire| hire.terms = hire.terms.iter().rev().copied().collect(), Law::Grants, "terms were dropped");
+    refuses(|hire| hire.lineage = Lineage::default(), Law::Grants, "the lineage is not");
+    admits(&root(), |hire| hire.terms = hire.terms.iter().copied().chain([text(TextKind::Term, 90)]).collect());
+}
+
+#[test]
+fn hires_are_counted_without_gaps() {
+    refuses(|hire| hire.path = path("1.2"), Law::Hires, "1.2 is not the path of hire 1");
+    refuses(|hire| hire.path = path("2.1"), Law::Hires, "2.1 is not the path of hire 1");
+}
+
+#[test]
+fn only_the_team_is_hired() {
+    refuses(|hire| hire.agent = agent("stranger"), Law::Refusals, "who is not on its team");
+    refuses(|hire| hire.standing = Standing::AdHoc, Law::Refusals, "who is not on its team");
+    let alone = Brief { hiring: None, ..root() };
+    hires(&alone, |_| ()).breaks(Law::Refusals, "may hire nobody");
+    let free = Hiring { team: Arc::new([]), ad_hoc: true, recursive: false };
+    admits(&Brief { hiring: Some(free), ..root() }, |hire| hire.standing = Standing::AdHoc);
+}
+
+#[test]
+fn nobody_hires_itself_or_those_who_wait_for_it() {
+    let team = |recursive| Some(Hiring { team: Arc::new([agent("contractor")]), ad_hoc: false, recursive });
+    let from = |recursive| Brief { hiring: team(recursive), ..root() };
+    hires(&from(false), |hire| hire.agent = agent("contractor")).breaks(Law::Refusals, "contractor hires itself");
+    admits(&from(true), |hire| hire.agent = agent("contractor"));
+    let again = |hire: &mut Brief| {
+        hire.agent = agent("contractor");
+        hire.task_key = root().task_key;
+    };
+    hires(&from(true), again).breaks(Law::Refusals, "a task that is being done above");
+
+    let lead = Brief { hiring: team(false), ..hire(&root(), 1, "scout") };
+    let mut j = Journal::new();
+    j.open(&root()).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).hire(&lead, Mode::Blocking, call(1, 0));
+    j.open(&lead).request(&[]);
+    j.answer("1.1", 1, said(1, 1), known(10)).hire(&hire(&lead, 1, "contractor"), Mode::Blocking, call(1, 0));
+    j.breaks(Law::Refusals, "hires contractor, who waits above");
+}
+
+#[test]
+fn a_new_name_is_no_way_round_the_same_task() {
+    let free = Hiring { team: Arc::new([]), ad_hoc: true, recursive: false };
+    let same = |hire: &mut Brief| {
+        hire.standing = Standing::AdHoc;
+        hire.task_key = root().task_key;
+    };
+    hires(&Brief { hiring: Some(free), ..root() }, same).breaks(Law::Refusals, "being done above");
+    admits(&root(), |hire| hire.task_key = root().task_key);
+}
+
+#[test]
+fn a_fork_goes_on_from_the_newest_request_as_the_same_agent() {
+    let fork = |hire: &mut Brief| {
+        hire.agent = agent("contractor");
+        hire.context = Context::Fork { request: AskId(1), upto: 1, tokens: 1000 };
+    };
+    admits(&root(), fork);
+    let wrong = |change: fn(&mut Brief), law, what| {
+        hires(&root(), |hire| {
+            fork(hire);
+            change(hire);
+        })
+        .breaks(law, what);
+    };
+    wrong(|hire| hire.agent = agent("scout"), Law::Refusals, "another agent");
+    wrong(|hire| hire.task_key = root().task_key, Law::Refusals, "being done above");
+    wrong(|hire| hire.tariff.input = msat(1), Law::Grants, "a tariff of its own");
+    let newest = "not the newest request";
+    wrong(|hire| hire.context = Context::Fork { request: AskId(1), upto: 0, tokens: 1000 }, Law::Grants, newest);
+    wrong(|hire| hire.context = Context::Fork { request: AskId(2), upto: 1, tokens: 1000 }, Law::Grants, newest);
+}
+
+#[test]
+fn a_grant_pays_for_one_turn_the_severance_and_the_fee() {
+    admits(&root(), |hire| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 100));
+    let one_less = |hire: &mut Brief| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 99);
+    refuses(one_less, Law::Refusals, "a grant of 25439 msat where 25440 is the least");
+}
+
+#[test]
+fn a_brief_is_not_too_long() {
+    let mut j = Journal::new();
+    let mut long = root();
+    long.task.bytes = 65_437;
+    j.open(&long);
+    j.breaks(Law::Grants, "a brief of 65537 bytes");
+}
+
+#[test]
+fn a_tool_needs_no_power_that_its_contract_lacks() {
+    let reads_nothing = Brief { powers: Powers::default(), ..root() };
+    let mut j = Journal::new();
+    j.open(&reads_nothing).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).tool(5, call(1, 0));
+    j.breaks(Law::Grants, "a tool needs the power read");
+}
+
+#[test]
+fn turns_are_counted() {
+    let mut j = Journal::new();
+    j.open(&Brief { turns_max: 1, ..root() }).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).tool(5, call(1, 0));
+    j.answer("1", 2, guildhall_kernel::Answer::Lost, known(0)).request(&[]);
+    j.breaks(Law::Grants, "one more turn after 1 of 1");
+}
+
+#[test]
+fn what_is_approved_is_what_is_done() {
+    let other = scenes::calls().with(12, |s| {
+        *ask_of(s) =
+            guildhall_kernel::Ask::Tool(guildhall_kernel::ToolCall { price: msat(10), needs: powers(&[]), ..tool(10) });
+    });
+    other.breaks(Law::Refusals, "is not the call that was approved");
+}
+
+/// A root whose one call is refused.
+fn refusal(why: Refusal) -> Journal {
+    let mut j = Journal::new();
+    j.open(&root()).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10_000)).fact(Fact::Refused { why, origin: call(1, 0) }).request(&[]);
+    j.answer("1", 2, said(2, 0), known(10_000));
+    j.close(report(guildhall_kernel::Outcome::Done, 2, 10_000_000, 20_000));
+    j
+}
+
+#[test]
+fn a_true_reason_is_let_pass() {
+    let free = msat(9_970_000);
+    refusal(Refusal::Money { asked: msat(9_970_001), free, minimum: msat(5) }).is_lawful();
+    refusal(Refusal::Money { asked: msat(4), free, minimum: msat(5) }).is_lawful();
+    refusal(Refusal::NoHeads { asked: Heads(11), free: Heads(10) }).is_lawful();
+    refusal(Refusal::UnknownHire { hire: path("1.1") }).is_lawful();
+    refusal(Refusal::NoHirer).is_lawful();
+    refusal(Refusal::Malformed).is_lawful();
+}
+
+#[test]
+fn a_reason_that_is_not_true_is_found() {
+    let wrong = |why: Refusal| refusal(why).breaks(Law::Refusals, "the reason given is not true");
+    let free = msat(9_970_000);
+    wrong(Refusal::Money { asked: free, free, minimum: msat(5) });
+    wrong(Refusal::Money { asked: msat(9_999_999), free: msat(7), minimum: msat(5) });
+    wrong(Refusal::NoHeads { asked: Heads(10), free: Heads(10) });
+    wrong(Refusal::NoHeads { asked: Heads(10), free: Heads(9) });
+    wrong(Refusal::TooDeep { asked: 3, left: 3 });
+    wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
+    wrong(Refusal::MayNotHire);
+    wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![] });
+    wrong(Refusal::SameTask { agent: agent("scout") });
+    wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
+    wrong(Refusal::NoPower { tool: tool(1).tool, power: guildhall_kernel::Power::parse("read").unwrap() });
+    wrong(Refusal::NotApproved);
+    wrong(Refusal::NothingToFork);
+    wrong(Refusal::BriefTooLong { bytes: 65_536 });
+    wrong(Refusal::TooManyCalls { calls: 1025 });
+    refusal(Refusal::Closing).breaks(Law::Refusals, "refused for closing");
+    refusal(Refusal::TopUpStays { to: path("1.1"), with: path("1") }).breaks(Law::Refusals, "no money for 1.1");
+}
+
+#[test]
+fn money_stays_only_where_its_way_is_closed() {
+    let money = Stimulus::TopUp { to: path("1.1.4"), money: msat(700) };
+    let stays =
+        Fact::Refused { why: Refusal::TopUpStays { to: path("1.1.4"), with: path("1") }, origin: Origin::Outside };
+    let mut j = scenes::one_hire().until(6);
+    j.hear("1", owner(1), money.clone()).fact(stays.clone());
+    j.breaks(Law::Refusals, "stays with 1 for no reason");
+    let mut j = scenes::one_hire().until(12);
+    j.hear("1", owner(1), money).fact(stays);
+    j.answer("1", 3, said(3, 0), known(10));
+    j.close(guildhall_kernel::Report {
+        heads: Heads(1),
+        ..report(guildhall_kernel::Outcome::Done, 3, 10_000_700, 20_150)
+    });
+    j.is_lawful();
+}
+
+#[test]
+fn an_offer_from_outside_is_admitted_or_refused() {
+    let hired = hire(&root(), 1, "scout");
+    let offer = |task_key: Hash| {
+        Stimulus::Hire(Box::new(guildhall_kernel::Offer {
+            agent: hired.agent.clone(),
+            standing: hired.standing,
+            task: hired.task,
+            task_key,
+            inherit: guildhall_kernel::Inherit::Fresh,
+            mode: Mode::Background,
+            budget: None,
+            heads: None,
+            depth: None,
+            deadline: None,
+            terms: Arc::new([]),
+            adds: Arc::new([]),
+            fee: hired.fee,
+            severance: hired.severance,
+            tariff: hired.tariff,
+            turns_max: hired.turns_max,
+            opening_bytes: hired.opening_bytes,
+            powers: hired.powers.clone(),
+            hiring: None,
+            checks: Arc::new([]),
+        }))
+    };
+    let mut j = scenes::one_tool().until(2);
+    j.hear("1", owner(1), offer(hired.task_key));
+    j.breaks(Law::Refusals, "neither admitted nor refused");
+    let mut j = scenes::one_tool().until(2);
+    j.hear("1", owner(1), offer(Hash([77; 32]))).hire(&hired, Mode::Background, Origin::Outside);
+    j.breaks(Law::Refusals, "hires scout from outside, who was not offered");
+}

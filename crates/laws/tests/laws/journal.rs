@@ -49,12 +49,7 @@ pub(crate) fn root() -> Brief {
         task_key: Hash([1; 32]),
         terms: Arc::new([text(TextKind::Term, 10)]),
         adds: Arc::new([text(TextKind::Term, 11)]),
-        grant: Grant {
-            money: msat(10_000_000),
-            heads: Heads(10),
-            depth: 3,
-            deadline: Some(Millis(10_000_000)),
-        },
+        grant: Grant { money: msat(10_000_000), heads: Heads(10), depth: 3, deadline: Some(Millis(10_000_000)) },
         fee: msat(0),
         severance: msat(20_000),
         tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
@@ -63,11 +58,7 @@ pub(crate) fn root() -> Brief {
         opening_bytes: 500,
         lineage: Lineage::default(),
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
-        hiring: Some(Hiring {
-            team: Arc::new([agent("scout"), agent("writer")]),
-            ad_hoc: false,
-            recursive: false,
-        }),
+        hiring: Some(Hiring { team: Arc::new([agent("scout"), agent("writer")]), ad_hoc: false, recursive: false }),
         checks: Arc::new([]),
         stay: Stay::Once,
     }
@@ -247,9 +238,17 @@ impl Journal {
         self.renumbered()
     }
 
-    /// Keeps the first facts only.
+    /// Stores the `nth` fact twice.
+    pub(crate) fn doubled(mut self, nth: usize) -> Journal {
+        self.stored.insert(nth, self.stored[nth - 1].clone());
+        self.renumbered()
+    }
+
+    /// Keeps the first facts only, and goes on from there.
     pub(crate) fn until(mut self, nth: usize) -> Journal {
         self.stored.truncate(nth);
+        let last = self.stored.last().unwrap();
+        (self.contract, self.cause, self.at) = (last.contract.clone(), last.cause.clone(), last.at);
         self
     }
 
@@ -260,12 +259,12 @@ impl Journal {
         self
     }
 
-    /// Follows the journal, resting after each batch, and returns what was found first.
+    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law.
     pub(crate) fn found(&self) -> Vec<Violation> {
         let mut checker = Checker::new();
         for (nth, stored) in self.stored.iter().enumerate() {
             let mut found = checker.observe(stored);
-            let batch = |stored: &Stored| (stored.contract.clone(), stored.at, stored.seq == 0);
+            let batch = |stored: &Stored| (stored.contract.clone(), stored.cause.clone());
             if self.stored.get(nth + 1).is_none_or(|next| batch(next) != batch(stored)) {
                 found.extend(checker.at_rest());
             }
@@ -276,7 +275,7 @@ impl Journal {
         checker.at_end()
     }
 
-    /// Asserts that this law is what is found broken first, and that the finding says so.
+    /// Asserts that the first fact that breaks a law breaks this one, and that the finding says how.
     #[track_caller]
     pub(crate) fn breaks(&self, law: Law, what: &str) {
         let found = self.found();
@@ -288,4 +287,34 @@ impl Journal {
     pub(crate) fn is_lawful(&self) {
         assert_eq!(self.found(), []);
     }
+}
+
+/// The hold of an ask, to be changed.
+pub(crate) fn hold_of(stored: &mut Stored) -> &mut Hold {
+    let Fact::Asked { hold, .. } = &mut stored.fact else { panic!("fact {} asks nothing", stored.seq) };
+    hold
+}
+
+/// What was asked, to be changed.
+pub(crate) fn ask_of(stored: &mut Stored) -> &mut Ask {
+    let Fact::Asked { ask, .. } = &mut stored.fact else { panic!("fact {} asks nothing", stored.seq) };
+    ask
+}
+
+/// A request, to be changed.
+pub(crate) fn request_of(stored: &mut Stored) -> &mut Request {
+    let Ask::Model(request) = ask_of(stored) else { panic!("the ask is no request") };
+    request
+}
+
+/// A closing report, to be changed.
+pub(crate) fn report_of(stored: &mut Stored) -> &mut Report {
+    let Fact::Closed(report) = &mut stored.fact else { panic!("fact {} closes nothing", stored.seq) };
+    report
+}
+
+/// An answer, to be changed.
+pub(crate) fn answer_of(stored: &mut Stored) -> (&mut Answer, &mut Cost) {
+    let Fact::Answered { answer, cost, .. } = &mut stored.fact else { panic!("fact {} is no answer", stored.seq) };
+    (answer, cost)
 }
