@@ -1,14 +1,12 @@
 //! What came back: of the kind that was asked for, once, and charged at its cost and never above its hold.
 
-use guildhall_kernel::{
-    Acceptance, Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus,
-};
+use guildhall_kernel::{Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus};
 
 use crate::batch::Duty;
 use crate::calls::Call;
 use crate::checker::Step;
 use crate::contract::{Asked, Contract, Heard, Kind, Phase, State, Tree, Verdict};
-use crate::purse::{charge, wide};
+use crate::purse::charge;
 use crate::violation::{Found, Law};
 
 /// An ask was answered.
@@ -51,7 +49,7 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
     let lost = matches!(answer, Answer::Lost | Answer::Aborted);
     let lost_or_failed = lost || matches!(answer, Answer::Failed(_));
     match kind {
-        Kind::Model { .. } => lost_or_failed || matches!(answer, Answer::Said(_)),
+        Kind::Model => lost_or_failed || matches!(answer, Answer::Said(_)),
         Kind::Tool => lost_or_failed || matches!(answer, Answer::Result(_)),
         Kind::Hire(_) => matches!(answer, Answer::Report(_)),
         Kind::Check(_) => lost_or_failed || matches!(answer, Answer::Passed | Answer::FailedCheck(_)),
@@ -84,15 +82,9 @@ fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &
             check_gone(tree, to, found);
             true
         }
-        (
-            Kind::Model { .. }
-            | Kind::Tool
-            | Kind::Hire(_)
-            | Kind::Check(_)
-            | Kind::Question { .. }
-            | Kind::Tell { .. },
-            _,
-        ) => true,
+        (Kind::Model | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => {
+            true
+        }
     }
 }
 
@@ -173,29 +165,4 @@ fn resolve(step: &mut Step<'_, '_>, call: CallRef, answer: &Answer) {
         step.batch.must(Duty::FollowUp(call));
     }
     calls.turn(call, to);
-}
-
-/// Returns whether every check of the brief passed since the newest reply.
-pub(crate) fn all_passed(contract: &Contract) -> bool {
-    contract.brief.checks.iter().all(|check| {
-        let mut of_it = contract.round.iter().filter(|(other, _)| other == check).map(|(_, verdict)| *verdict);
-        of_it.next_back() == Some(Verdict::Passed)
-    })
-}
-
-/// Returns whether a report may be accepted at all, by how it ended.
-pub(crate) fn may_be_accepted(contract: &Contract, outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::Done => true,
-        Outcome::Exhausted(_) => !contract.brief.checks.is_empty(),
-        Outcome::Failed | Outcome::Cancelled => false,
-    }
-}
-
-/// Returns the fee that a report pays.
-pub(crate) fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
-    match acceptance {
-        Acceptance::Accepted => wide(contract.brief.fee),
-        Acceptance::NotAccepted => 0,
-    }
 }

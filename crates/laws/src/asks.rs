@@ -1,14 +1,14 @@
 //! What a contract asks: numbered, within its phase, and with the right ceiling set aside from what it has.
 
 use guildhall_kernel::{
-    AgentName, Ask, AskId, CallRef, Check, Hash, Hold, Matter, Mode, Origin, Outcome, Path, PowerSet, Request, Stay,
-    Stimulus, Turn,
+    Addressee, AgentName, Ask, AskId, CallRef, Check, Hash, Hold, MESSAGE_BYTES_MAX, Matter, Mode, Origin, Outcome,
+    Path, PowerSet, Request, Stay, Stimulus, TextRef, Turn,
 };
 
 use crate::batch::Stage;
 use crate::calls::{Act, Call};
 use crate::checker::Step;
-use crate::contract::{Asked, Contract, Heard, Hired, Kind, Phase, Requested, State, Wish};
+use crate::contract::{Asked, Contract, Edge, Heard, Hired, Kind, Phase, Requested, State, Wish};
 use crate::hires;
 use crate::purse::{ceiling, output_least, wide};
 use crate::stimuli::check_edge;
@@ -43,7 +43,10 @@ pub(crate) fn asked(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, hold: Hold, o
             step.found.demand(known, Law::Reports, format_args!("a check that the brief does not name"));
             Kind::Check(*check)
         }
-        Ask::Question { to, matter, .. } => Kind::Question { to: *to, matter: matter.clone(), heard: Heard::NotYet },
+        Ask::Question { to, matter, .. } => {
+            check_question(contract, *to, matter, step.found);
+            Kind::Question { to: *to, matter: matter.clone(), heard: Heard::NotYet }
+        }
         Ask::Tell { to, what } => Kind::Tell { to: to.clone(), what: what.clone(), heard: Heard::NotYet },
     };
     set_aside(contract, ask, hold, step.found);
@@ -156,23 +159,26 @@ fn requested(contract: &mut Contract, id: AskId, request: &Request, found: &mut 
     found.demand(sensible, Law::Holds, format_args!("{max_tokens} output tokens, not {least} to {most}"));
     match turn {
         Turn::Next => {
+            let opening = contract.brief.opening_bytes.saturating_add(contract.brief.context.tokens());
+            let whole = contract.request.is_some() || request.tokens >= opening;
+            found.demand(whole, Law::Holds, format_args!("the first request leaves out some of {opening} tokens"));
             let (replies, most) = (contract.replies, contract.brief.turns_max);
             let left = contract.brief.stay == Stay::Open || replies < most;
             found.demand(left, Law::Grants, format_args!("one more turn after {replies} of {most}"));
             contract.requests = contract.requests.saturating_add(1);
         }
-        Turn::Last => last(contract, found),
+        Turn::Last => last(contract, id, found),
     }
     contract.request = Some(Requested { ask: id, upto: *upto });
-    Kind::Model { turn: *turn }
+    Kind::Model
 }
 
 /// The one request that the severance pays for: it is released in the same fact.
-fn last(contract: &mut Contract, found: &mut Found<'_>) {
+fn last(contract: &mut Contract, id: AskId, found: &mut Found<'_>) {
     let cut_short = matches!(contract.phase, Phase::Closing(Outcome::Exhausted(_)));
     found.demand(cut_short, Law::Severance, format_args!("a last request of one who was not cut short"));
-    let again = contract.asks.iter().any(|asked| matches!(asked.kind, Kind::Model { turn: Turn::Last }));
-    found.demand(!again, Law::Severance, format_args!("a second last request"));
+    let before = contract.last.replace(id);
+    found.demand(before.is_none(), Law::Severance, format_args!("a second last request"));
     contract.money.release(contract.severance);
     contract.severance = 0;
 }
@@ -181,6 +187,20 @@ fn check_powers(contract: &Contract, needs: &PowerSet, found: &mut Found<'_>) {
     if let Some(power) = hires::lacking(needs, &contract.brief.powers.usable) {
         found.broken(Law::Grants, format_args!("a tool needs the power {power}, which the contract lacks"));
     }
+}
+
+fn check_question(contract: &Contract, to: Addressee, matter: &Matter, found: &mut Found<'_>) {
+    let heard = to == Addressee::Owner || contract.path().level() > 0;
+    found.demand(heard, Law::Refusals, format_args!("asks its hirer, and has none"));
+    match matter {
+        Matter::Words(words) => check_words(words, found),
+        Matter::Approval(call) => check_powers(contract, &call.needs, found),
+    }
+}
+
+fn check_words(words: &TextRef, found: &mut Found<'_>) {
+    let bytes = words.bytes;
+    found.demand(bytes <= MESSAGE_BYTES_MAX, Law::Refusals, format_args!("words of {bytes} bytes"));
 }
 
 /// A hire from outside is the one that was offered.
@@ -204,14 +224,13 @@ fn told(step: &mut Step<'_, '_>, to: &Path, what: &Stimulus) {
     let hire = contract.live_hire(to);
     let hired = hire.and_then(|id| contract.ask_mut(id)).and_then(|asked| match &mut asked.kind {
         Kind::Hire(hired) => Some(hired),
-        Kind::Model { .. } | Kind::Tool | Kind::Check(_) | Kind::Question { .. } | Kind::Tell { .. } => None,
+        Kind::Model | Kind::Tool | Kind::Check(_) | Kind::Question { .. } | Kind::Tell { .. } => None,
     });
     match (what, hired) {
         (Stimulus::WrapUp, Some(hired)) => hired.told = hired.told.max(Wish::WrapUp),
         (Stimulus::Cancel, Some(hired)) => hired.told = Wish::Cancel,
         (Stimulus::TopUp { to: addressee, money }, Some(hired)) => {
             hired.on_the_way += wide(*money);
-            let child = hired.child;
             let due = step.batch.top_up.as_mut().filter(|due| due.to == *addressee && due.money == *money);
             match due {
                 Some(due) if hire.is_some_and(|hire| due.stage == Stage::Raised(hire)) => due.stage = Stage::PassedOn,
@@ -219,11 +238,12 @@ fn told(step: &mut Step<'_, '_>, to: &Path, what: &Stimulus) {
                     step.found.broken(Law::Hires, format_args!("passes on {money} to {to} that was not heard for it"));
                 }
             }
-            if let Some(child) = child {
-                check_edge(step.tree, child, step.found);
+            if let Some(ask) = hire {
+                check_edge(step.tree, Edge { hirer: step.me, ask }, step.found);
             }
         }
-        (Stimulus::Message(_), _) => {
+        (Stimulus::Message(words), _) => {
+            check_words(words, step.found);
             let below = contract.path().toward(to).is_some();
             step.found.demand(below, Law::Replay, format_args!("words for {to}, who does not stand below"));
         }

@@ -87,6 +87,8 @@ impl Calls {
         found.demand(index == next, Law::Reports, format_args!("call {index} of {reply} is placed when {next} is due"));
         let (made, due) = (self.made, self.due());
         found.demand(index < due, Law::Reports, format_args!("call {index} of {reply}, which made {made}"));
+        let considered = index < CALLS_MAX || act == Act::Refusal;
+        found.demand(considered, Law::Refusals, format_args!("call {index} of {reply} is over the limit"));
         if index == next && index < due {
             self.placed.push(new);
         }
@@ -142,6 +144,8 @@ fn has_reported(contract: &Contract, on: &[AskId], need: Need) -> bool {
 
 /// A call begins to wait.
 pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, found: &mut Found<'_>) {
+    let working = matches!(contract.phase, Phase::Working);
+    found.demand(working, Law::Closing, format_args!("a call begins to wait while the contract is ending"));
     if let Call::Waiting { on, .. } = &wait {
         for id in on {
             let live = contract.live.contains(id);

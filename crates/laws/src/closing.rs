@@ -1,11 +1,10 @@
 //! How a contract ends: for a reason that happened, with nothing open, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, TextRef, Turn, WRAP_UP_MARGIN, Wording};
+use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, WRAP_UP_MARGIN, Wording};
 
-use crate::answers::{all_passed, fee_due, may_be_accepted};
 use crate::batch::Duty;
 use crate::checker::Step;
-use crate::contract::{Contract, Kind, Phase, Wish};
+use crate::contract::{Contract, Phase, Verdict, Wish};
 use crate::purse::{ceiling, output_least, wide};
 use crate::violation::{Found, Law};
 
@@ -65,8 +64,8 @@ fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let done = report.outcome == Outcome::Done;
     match report.text {
         Wording::Final(text) => {
-            let said = contract.words == Some(text) || contract.said.is_some_and(|said| is_of(said.output, text));
-            let said = said || contract.said.is_some_and(|said| said.reply == text);
+            let newest = contract.said.is_some_and(|said| said.reply == text || said.output == Some(text));
+            let said = newest || contract.words == Some(text);
             found.demand(said, Law::Reports, format_args!("the final text is not what the agent said last"));
             let calls = contract.said.map_or(0, |said| said.calls);
             found.demand(!done || calls == 0, Law::Reports, format_args!("done with a reply that makes {calls} calls"));
@@ -77,13 +76,13 @@ fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     }
 }
 
-fn is_of(output: Option<TextRef>, text: TextRef) -> bool {
-    output == Some(text)
-}
-
 fn check_acceptance(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     match report.acceptance {
-        Acceptance::NotAccepted => {}
+        Acceptance::NotAccepted => {
+            let earned = report.outcome == Outcome::Done && matches!(report.text, Wording::Final(_));
+            let robbed = earned && all_passed(contract);
+            found.demand(!robbed, Law::Reports, format_args!("not accepted, though it is done and passed every check"));
+        }
         Acceptance::Accepted => {
             let own = matches!(report.text, Wording::Final(_));
             found.demand(own, Law::Reports, format_args!("accepted without a final text"));
@@ -96,17 +95,45 @@ fn check_acceptance(contract: &Contract, report: &Report, found: &mut Found<'_>)
     found.demand(fee == due, Law::Hires, format_args!("a fee of {fee} msat is paid where {due} is due"));
 }
 
+/// Returns whether every check of the brief passed since the newest reply.
+fn all_passed(contract: &Contract) -> bool {
+    contract.brief.checks.iter().all(|check| {
+        let mut of_it = contract.round.iter().filter(|(other, _)| other == check).map(|(_, verdict)| *verdict);
+        of_it.next_back() == Some(Verdict::Passed)
+    })
+}
+
+/// Returns whether a report may be accepted at all, by how it ended.
+fn may_be_accepted(contract: &Contract, outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Done => true,
+        Outcome::Exhausted(_) => !contract.brief.checks.is_empty(),
+        Outcome::Failed | Outcome::Cancelled => false,
+    }
+}
+
+/// Returns the fee that a report pays.
+fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
+    match acceptance {
+        Acceptance::Accepted => wide(contract.brief.fee),
+        Acceptance::NotAccepted => 0,
+    }
+}
+
 /// Nobody who was cut short ends mute while the severance could pay for a last word.
 fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let cut_short = matches!(report.outcome, Outcome::Exhausted(_));
     if !cut_short || matches!(report.text, Wording::Final(_)) {
         return;
     }
-    let asked = contract.asks.iter().any(|asked| matches!(asked.kind, Kind::Model { turn: Turn::Last }));
     let tariff = &contract.brief.tariff;
     let least = ceiling(tariff, LAST_TOKENS_MIN, output_least(tariff));
     let could = contract.money.available + contract.severance;
-    found.demand(asked || could < least, Law::Severance, format_args!("ends mute with {could} msat for a last word"));
+    found.demand(
+        contract.last.is_some() || could < least,
+        Law::Severance,
+        format_args!("ends mute with {could} msat for a last word"),
+    );
 }
 
 fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {

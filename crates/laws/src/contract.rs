@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Addressee, AskId, Brief, CallRef, Check, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stay, Stimulus,
-    TextRef, Turn,
+    TextRef,
 };
 
 use crate::calls::Calls;
@@ -57,6 +57,8 @@ pub(crate) struct Contract {
     pub(crate) owed: Vec<AskId>,
     /// The newest request.
     pub(crate) request: Option<Requested>,
+    /// Its last request, which the severance paid for.
+    pub(crate) last: Option<AskId>,
     /// How many requests it made, the last one apart.
     pub(crate) requests: u32,
     /// How many replies it got.
@@ -98,6 +100,7 @@ impl Contract {
             live: BTreeSet::new(),
             owed: Vec::new(),
             request: None,
+            last: None,
             requests: 0,
             replies: 0,
             said: None,
@@ -231,7 +234,7 @@ pub(crate) enum State {
 
 /// What was asked, as far as later facts refer to it.
 pub(crate) enum Kind {
-    Model { turn: Turn },
+    Model,
     Tool,
     Hire(Hired),
     Check(Check),
@@ -242,7 +245,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Kind::Model { .. } => "a request",
+            Kind::Model => "a request",
             Kind::Tool => "a tool call",
             Kind::Hire(_) => "a hire",
             Kind::Check(_) => "a check",

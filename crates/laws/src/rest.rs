@@ -115,7 +115,9 @@ fn line(contract: &Contract) -> BillLine {
 fn check_rest(tree: &Tree, at: usize, found: &mut Found<'_>) {
     let contract = &tree.contracts[at];
     check_books(contract, found);
-    check_edge(tree, at, found);
+    for ask in &contract.live {
+        check_edge(tree, Edge { hirer: at, ask: *ask }, found);
+    }
     if contract.is_closed() {
         return;
     }

@@ -4,7 +4,7 @@ use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Sti
 
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
-use crate::contract::{Asked, Heard, Kind, Phase, State, Tree, Wish};
+use crate::contract::{Asked, Edge, Heard, Kind, Phase, State, Tree, Wish};
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
@@ -56,7 +56,7 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
             let to_me = key.contract.hirer().as_ref() == Some(&me);
             (to_me && *stimulus == Stimulus::Question(*words), heard)
         }
-        Kind::Model { .. } | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
+        Kind::Model | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
             return step.found.broken(Law::Holds, format_args!("{key} tells nobody anything"));
         }
     };
@@ -84,7 +84,7 @@ fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
     if let Some(Asked { kind: Kind::Hire(hired), .. }) = step.tree.contracts[edge.hirer].ask_mut(edge.ask) {
         hired.on_the_way -= wide(money);
     }
-    check_edge(step.tree, step.me, step.found);
+    check_edge(step.tree, edge, step.found);
 }
 
 /// A hire's hold grew by money that was heard for it, or for somebody below it.
@@ -108,15 +108,15 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
 }
 
 /// Checks that a hirer's hold is its hire's grant and the top-ups that the hire has not heard yet.
-pub(crate) fn check_edge(tree: &Tree, child: usize, found: &mut Found<'_>) {
-    let contract = &tree.contracts[child];
-    let Some(edge) = contract.hirer else { return };
+pub(crate) fn check_edge(tree: &Tree, edge: Edge, found: &mut Found<'_>) {
     let Some(asked) = tree.contracts[edge.hirer].ask(edge.ask) else { return };
     let (State::Open { money: held, .. }, Kind::Hire(hired)) = (asked.state, &asked.kind) else { return };
-    let (granted, on_the_way) = (contract.money.granted, hired.on_the_way);
+    // A hire that has not opened yet has what it was asked with.
+    let granted = hired.child.map_or(wide(hired.brief.grant.money), |child| tree.contracts[child].money.granted);
+    let (path, on_the_way) = (&hired.brief.path, hired.on_the_way);
     found.demand(
         held == granted + on_the_way && on_the_way >= 0,
         Law::Hires,
-        format_args!("its hirer holds {held} msat, it was granted {granted}, {on_the_way} are on the way"),
+        format_args!("{held} msat are held for {path}, it was granted {granted}, {on_the_way} are on the way"),
     );
 }

@@ -134,7 +134,7 @@ fn a_hires_hold_is_its_grant_and_what_is_on_the_way() {
             let Fact::Heard { stimulus, .. } = &mut s.fact else { panic!("a top-up is heard") };
             *stimulus = more;
         })
-        .breaks(Law::Hires, "its hirer holds 2500700 msat, it was granted 2500701, -1 are on the way");
+        .breaks(Law::Hires, "2500700 msat are held for 1.1, it was granted 2500701, -1 are on the way");
 }
 
 #[test]
@@ -214,4 +214,9 @@ fn a_fork_of_the_books_does_not_go_unseen() {
             Arc::make_mut(brief).turns_max += 1;
         })
         .breaks(Law::Hires, "this is not the brief of 1#2");
+}
+
+#[test]
+fn the_first_request_pays_for_the_whole_opening() {
+    scenes::one_tool().with(2, |s| request_of(s).tokens = 499).breaks(Law::Holds, "leaves out some of 500 tokens");
 }

@@ -41,6 +41,9 @@ fn calls_over_the_limit_are_refused_as_one() {
     j.answer("1", 2, said(2, 0), known(10_000)).close(report(Outcome::Done, 2, 10_000_000, 20_000));
     j.is_lawful();
     short.breaks(Law::Reports, "1024 calls of a reply were placed, 1025 should have been");
+    let mut over = short.clone();
+    over.tool(5, call(1, CALLS_MAX));
+    over.breaks(Law::Refusals, "call 1024 of #1 is over the limit");
 }
 
 #[test]
@@ -137,6 +140,8 @@ fn only_a_report_that_passed_every_check_is_accepted() {
     scenes::wrap_up()
         .with(22, |s| report_of(s).acceptance = Acceptance::Accepted)
         .breaks(Law::Reports, "accepted, but ended as Exhausted(Asked)");
+    let robbed = |report: &mut Report| report.acceptance = Acceptance::NotAccepted;
+    scenes::one_tool().with(8, |s| robbed(report_of(s))).breaks(Law::Reports, "not accepted, though it is done");
 }
 
 #[test]
@@ -191,6 +196,10 @@ fn one_who_is_ending_asks_for_nothing_new() {
     let mut j = scenes::wrap_up().until(13);
     j.answer("1.1", 1, said(5, 0), known(10)).request(&[]);
     j.breaks(Law::Closing, "asks for a request while closing");
+    let mut j = scenes::wrap_up().until(13);
+    let wait = Fact::Waiting { call: call_ref(3, 0), on: vec![AskId(2)], need: Need::Any, until: None };
+    j.answer("1", 3, said(4, 1), known(10)).fact(wait);
+    j.breaks(Law::Closing, "a call begins to wait while the contract is ending");
     let mut j = scenes::cancel().until(10);
     let two = hire(&root(), 2, "writer");
     j.answer("1", 3, said(4, 1), known(10)).hire(&two, Mode::Background, call(3, 0));

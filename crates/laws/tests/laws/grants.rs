@@ -268,3 +268,18 @@ fn an_offer_from_outside_is_admitted_or_refused() {
     j.hear("1", owner(1), offer(Hash([77; 32]))).hire(&hired, Mode::Background, Origin::Outside);
     j.breaks(Law::Refusals, "hires scout from outside, who was not offered");
 }
+
+#[test]
+fn questions_have_somebody_to_hear_them_and_words_an_end() {
+    use guildhall_kernel::{Addressee, Ask, Matter, TextRef};
+    let asks = |to, words: TextRef| {
+        let mut j = Journal::new();
+        j.open(&root()).request(&[]);
+        let question = Ask::Question { to, matter: Matter::Words(words), until: Millis(900) };
+        j.answer("1", 1, said(1, 1), known(10)).ask(question, 0, 0, call(1, 0));
+        j
+    };
+    let words = text(TextKind::Message, 1);
+    asks(Addressee::Hirer, words).breaks(Law::Refusals, "asks its hirer, and has none");
+    asks(Addressee::Owner, TextRef { bytes: 65_537, ..words }).breaks(Law::Refusals, "words of 65537 bytes");
+}
