@@ -220,3 +220,33 @@ fn a_fork_of_the_books_does_not_go_unseen() {
 fn the_first_request_pays_for_the_whole_opening() {
     scenes::one_tool().with(2, |s| request_of(s).tokens = 499).breaks(Law::Holds, "leaves out some of 500 tokens");
 }
+
+#[test]
+fn a_bill_that_does_not_add_up_is_found_at_rest_too() {
+    let mut checker = guildhall_laws::Checker::new();
+    let journal = scenes::one_hire().with(11, |s| *answer_of(s).1 = known(10_139));
+    let observed = journal.stored.iter().map(|stored| checker.observe(stored).len()).sum::<usize>();
+    assert!(observed > 0);
+    let found = checker.at_rest();
+    assert_eq!(
+        found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["law 3 (hires), contract 1, fact 14: the bill is 38140 msat, but 38139 were spent"]
+    );
+}
+
+#[test]
+fn a_report_uses_no_more_heads_than_its_hire_holds() {
+    let mut many = scenes::checked_report();
+    many.heads = Heads(4);
+    let mut j = scenes::one_hire().until(4);
+    j.answer("1", 2, Answer::Report(Box::new(many)), known(10_140));
+    j.breaks(Law::Purse, "5 heads used of 4 held");
+}
+
+#[test]
+fn only_silence_answers_without_the_world() {
+    let tick = |s: &mut guildhall_kernel::Stored| s.cause = guildhall_kernel::Cause::Tick;
+    scenes::one_tool().with(5, tick).breaks(Law::Replay, "#2, a tool call, is answered by nobody");
+    let silence = scenes::calls().with(13, tick).with(14, tick);
+    silence.is_lawful();
+}

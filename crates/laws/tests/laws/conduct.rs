@@ -340,3 +340,38 @@ fn no_fact_can_be_left_out_or_doubled_unseen() {
         }
     }
 }
+
+#[test]
+fn a_contract_tells_only_those_below_and_only_what_it_can() {
+    let words = text(TextKind::Message, 1);
+    let tells = |to: &str, what| {
+        let mut j = scenes::one_hire().until(6);
+        j.step("1", Cause::Tick).tell(to, what);
+        j
+    };
+    tells("2", Stimulus::Message(words)).breaks(Law::Replay, "words for 2, who does not stand below");
+    tells("1.1", Stimulus::Question(words)).breaks(Law::Replay, "what no contract can tell");
+    tells("1.2", Stimulus::Cancel).breaks(Law::Replay, "tells 1.2, which is no live hire");
+    tells("1.1.1", Stimulus::Cancel).breaks(Law::Replay, "tells 1.1.1, which is no live hire");
+    let mut j = scenes::one_hire().until(6);
+    j.hear("1.1", sender("1", 1), Stimulus::Message(words));
+    j.breaks(Law::Holds, "1#1 tells nobody anything");
+}
+
+#[test]
+fn a_reply_with_calls_is_no_final_text() {
+    let mut j = Journal::new();
+    j.open(&root()).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10_000));
+    j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, 0) });
+    j.close(report(Outcome::Done, 1, 10_000_000, 10_000));
+    j.breaks(Law::Reports, "done with a reply that makes 1 calls");
+}
+
+#[test]
+fn one_who_was_told_to_end_hires_nobody() {
+    let mut j = scenes::wrap_up().until(8);
+    let offered = hire(&root(), 2, "writer");
+    j.hire(&offered, Mode::Background, Origin::Promise);
+    j.breaks(Law::Closing, "hires after being told to end");
+}

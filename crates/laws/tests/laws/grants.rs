@@ -283,3 +283,22 @@ fn questions_have_somebody_to_hear_them_and_words_an_end() {
     asks(Addressee::Hirer, words).breaks(Law::Refusals, "asks its hirer, and has none");
     asks(Addressee::Owner, TextRef { bytes: 65_537, ..words }).breaks(Law::Refusals, "words of 65537 bytes");
 }
+
+#[test]
+fn a_root_stands_alone() {
+    let opens = |change: fn(&mut Brief), law, what| {
+        let mut brief = root();
+        change(&mut brief);
+        let mut j = Journal::new();
+        j.open(&brief);
+        j.breaks(law, what);
+    };
+    opens(|root| root.lineage = hire(root, 1, "scout").lineage, Law::Grants, "a root has a lineage");
+    opens(
+        |root| root.context = Context::Fork { request: AskId(1), upto: 1, tokens: 0 },
+        Law::Grants,
+        "can't be a fork",
+    );
+    opens(|root| root.context = Context::After { root: path("2"), tokens: 0 }, Law::Grants, "no closed root");
+    opens(|root| root.grant.depth = 65, Law::Purse, "65 levels below level 0");
+}
