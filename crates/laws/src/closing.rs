@@ -139,6 +139,12 @@ fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
 fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let (unheard, owed) = (&report.unheard, &contract.owed);
     found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but owed are {owed:?}"));
+    let due = match report.text {
+        Wording::Final(_) => contract.said.and_then(|said| said.undone),
+        Wording::Assembled(_) => None,
+    };
+    let told = report.unheeded == due;
+    found.demand(told, Law::Reports, format_args!("leaves {:?} undone, not {due:?}", report.unheeded));
 }
 
 fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, Brief, CALLS_MAX, Cause, Fact, Limit, Millis, Mode, Need, Nudge, Origin, Outcome,
-    Refusal, Report, Stimulus, TextKind, Waking, Wording,
+    Pause, Refusal, Report, Stimulus, TextKind, Waking, Wording,
 };
 use guildhall_laws::Law;
 
@@ -56,7 +56,7 @@ fn no_request_leaves_a_call_behind() {
     j.breaks(Law::Reports, "has no answer");
     let mut j = scenes::one_hire().until(6);
     j.hear("1", owner(1), Stimulus::Message(text(TextKind::Message, 1)));
-    j.fact(Fact::Woke { call: call_ref(1, 0), why: Waking::Words }).request(&[]);
+    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Words }).request(&[]);
     j.breaks(Law::Liveness, "it never closed");
 }
 
@@ -70,10 +70,10 @@ fn an_approvals_answer_is_acted_upon() {
 fn a_call_wakes_when_what_it_waits_for_has_come_and_not_before() {
     scenes::calls().without(18).breaks(Law::Liveness, "waits for reports that have come");
     let mut j = scenes::calls().until(16);
-    j.step("1", Cause::Tick).fact(Fact::Woke { call: call_ref(1, 3), why: Waking::Reported });
+    j.step("1", Cause::Tick).fact(Fact::Woke { pause: Pause::Call(call_ref(1, 3)), why: Waking::Reported });
     j.breaks(Law::Reports, "can't have woken for Reported");
     let mut j = scenes::calls().until(16);
-    j.step("1", Cause::Tick).fact(Fact::Woke { call: call_ref(1, 3), why: Waking::TimedOut });
+    j.step("1", Cause::Tick).fact(Fact::Woke { pause: Pause::Call(call_ref(1, 3)), why: Waking::TimedOut });
     j.breaks(Law::Reports, "can't have woken for TimedOut");
     let waits = |on| Fact::Waiting { call: call_ref(1, 0), on, need: Need::Any, until: None };
     let with = |on| scenes::one_tool().until(4).with(4, |s| s.fact = waits(on));
@@ -118,7 +118,7 @@ fn a_report_says_what_the_agent_said() {
     };
     wrong(|report| report.text = Wording::Final(text(TextKind::Words, 1)), "not what the agent said last");
     wrong(|report| report.text = Wording::Assembled(text(TextKind::Words, 3)), "done without a final text");
-    wrong(|report| report.unheeded.push(Nudge::Mend), "did not heed Mend");
+    wrong(|report| report.unheeded = Some(Nudge::Mend), "leaves Some(Mend) undone");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_question_of_a_hire_is_heard_by_its_hirer_alone() {
     stuck.hear("1", sender("1.1", 2), Stimulus::Question(words));
     stuck.breaks(Law::Liveness, "words came, and a call still waits");
     j.hear("1", sender("1.1", 2), Stimulus::Question(words));
-    j.fact(Fact::Woke { call: call_ref(1, 0), why: Waking::Words }).request(&[]);
+    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Words }).request(&[]);
     j.breaks(Law::Liveness, "it never closed");
 }
 

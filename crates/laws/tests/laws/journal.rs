@@ -114,6 +114,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
         output: None,
         input_tokens: Some(900),
         calls,
+        undone: None,
     })
 }
 
@@ -137,7 +138,7 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         text: Wording::Final(text(TextKind::Words, words)),
         output: None,
         acceptance,
-        unheeded: Vec::new(),
+        unheeded: None,
         unheard: Vec::new(),
         spent: msat(spent),
         change: msat(granted - spent),

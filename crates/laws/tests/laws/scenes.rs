@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, Brief, Cost, Fact, Heads, Limit, Mode, Need, Origin, Outcome, Report, Stimulus, TextKind, Turn,
-    Waking, Wording,
+    Answer, Ask, AskId, Brief, Cost, Fact, Heads, Limit, Mode, Need, Origin, Outcome, Pause, Report, Stimulus,
+    TextKind, Turn, Waking, Wording,
 };
 
 use crate::journal::{
@@ -137,7 +137,7 @@ pub(crate) fn calls() -> Journal {
     let paid = Report { fee: msat(100), ..report(Outcome::Done, 5, 2_500_000, 10_100) };
     j.answer("1.1", 1, said(5, 0), known(10_000)).close(paid.clone()); // 15, 16
     j.answer("1", 4, Answer::Report(Box::new(paid)), known(10_100)); // 17
-    j.fact(Fact::Woke { call: call_ref(1, 3), why: Waking::Reported }); // 18
+    j.fact(Fact::Woke { pause: Pause::Call(call_ref(1, 3)), why: Waking::Reported }); // 18
     j.answer("1", 5, Answer::Result(text(TextKind::Result, 2)), known(10)).request(&[4]); // 19, 20
     j.answer("1", 6, said(3, 0), known(10_000)); // 21
     j.close(Report { heads: Heads(1), ..report(Outcome::Done, 3, 10_000_000, 30_110) }); // 22
