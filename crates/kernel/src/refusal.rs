@@ -95,9 +95,6 @@ pub enum Refusal {
     /// The owner said no, or nothing.
     #[error("not approved: go on without it")]
     NotApproved,
-    /// There is no request yet whose context could be inherited.
-    #[error("there is no conversation to fork yet: hire with a fresh context")]
-    NothingToFork,
     /// Only a root may stay open, and only where nobody waits for its report.
     #[error("only a root can stay open")]
     StaysOpen,

@@ -17,7 +17,7 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
         (Phase::Working, Outcome::Done) => contract.idles() && contract.wish == Wish::WrapUp,
         (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled)
         | (Phase::Closing(Outcome::Exhausted(_) | Outcome::Failed | Outcome::Done), Outcome::Cancelled) => true,
-        (Phase::Working | Phase::Closing(_) | Phase::Closed(_), _) => false,
+        (Phase::Closing(_) | Phase::Closed(_), _) => false,
     };
     step.found.demand(once, Law::Closing, format_args!("closing as {outcome:?} can't follow"));
     let brief = &contract.brief;

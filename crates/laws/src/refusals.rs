@@ -59,7 +59,6 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         Refusal::Deadline { deadline, now } => now.0.saturating_add(WRAP_UP_MARGIN.0) >= deadline.0 && *now == at,
         Refusal::Powers { power } => !has(&brief.powers.grantable, power),
         Refusal::NoPower { power, .. } => !has(&brief.powers.usable, power),
-        Refusal::NothingToFork => contract.request.is_none(),
         Refusal::BriefTooLong { bytes } => *bytes > BRIEF_BYTES_MAX,
         Refusal::MessageTooLong { bytes } => *bytes > MESSAGE_BYTES_MAX,
         Refusal::TooManyCalls { calls } => {

@@ -11,7 +11,7 @@ mod shrink;
 mod store;
 mod world;
 
-pub use chance::Chance;
+pub use chance::{Chance, Drawn};
 pub use history::history;
 pub use reach::Reach;
 pub use run::{Run, run, run_scenario};

@@ -73,7 +73,7 @@ impl Scenario {
             Temper::Wide,
             Temper::Deep,
             Temper::Bomb,
-        ][chance.weighted(&[24, 24, 12, 20, 2, 2, 2])];
+        ][chance.weighted(&[24, 30, 10, 20, 1, 1, 1])];
         let rate = |chance: &mut Chance, rate: u32| if chance.one_in(3) { rate } else { 0 };
         let faults = Faults {
             crash: rate(chance, 30),
@@ -121,14 +121,24 @@ impl Scenario {
 
 fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
     let (money, heads, depth) = match temper {
-        Temper::Mixed | Temper::Talkers => (chance.pick(&[60, 20, 8, 300, 2000]), chance.pick(&[6, 3, 1, 12]), 3),
-        Temper::Managers => (chance.pick(&[120, 60, 30, 1000]), chance.pick(&[10, 4, 20]), chance.pick(&[3, 1, 2, 5])),
+        Temper::Mixed | Temper::Talkers => (chance.pick(&[300, 60, 20, 8, 2000]), chance.pick(&[9, 3, 20]), 4),
+        Temper::Managers => (chance.pick(&[600, 200, 60, 3000]), chance.pick(&[14, 5, 40]), chance.pick(&[4, 2, 6])),
         Temper::Workers => (chance.pick(&[40, 10, 200]), chance.pick(&[2, 0]), 1),
         Temper::Wide => (chance.pick(&[2000, 300]), chance.pick(&[60, 25]), 2),
         Temper::Deep => (20_000, chance.pick(&[20, 70]), chance.pick(&[12, 64])),
-        Temper::Bomb => (chance.pick(&[400, 3000]), chance.pick(&[60, 20]), chance.pick(&[4, 8])),
+        Temper::Bomb => (chance.pick(&[400, 3000]), chance.pick(&[40, 20]), chance.pick(&[4, 8])),
     };
-    let due = chance.pick(&[None, None, None, Some(Millis(400_000)), Some(Millis(90_000)), Some(Millis(20_000))]);
+    let due = chance.pick(&[
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Millis(400_000)),
+        Some(Millis(90_000)),
+        Some(Millis(20_000)),
+    ]);
     Brief {
         path: Path::root(ordinal),
         agent: agent(0, 0),
@@ -141,7 +151,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         fee: draw_fee(chance),
         severance: draw_severance(chance),
         tariff: draw_tariff(chance),
-        turns_max: chance.pick(&[6, 3, 1, 12]),
+        turns_max: chance.pick(&[8, 6, 12, 3, 1]),
         context: Context::Fresh,
         opening_bytes: u64::from(100 + chance.below(200)),
         lineage: Lineage::default(),

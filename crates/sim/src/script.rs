@@ -99,18 +99,21 @@ impl Script {
     }
 
     fn calls(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Vec<Call> {
-        // Final text, tools, hires, steering, junk.
-        let weights = match self.temper {
-            Temper::Mixed => [6, 3, 3, 2, 1],
-            Temper::Managers => [6, 1, 6, 2, 0],
-            Temper::Deep | Temper::Bomb | Temper::Wide => [0, 0, 1, 0, 0],
-            Temper::Workers => [4, 8, 1, 0, 1],
-            Temper::Talkers => [5, 1, 3, 7, 1],
-        };
         let first = request.hears.is_empty() && request.turn == Turn::Next;
+        // Final text, tools, hires, steering, junk.
+        let weights = match (self.temper, first) {
+            (Temper::Mixed, true) => [3, 3, 5, 2, 1],
+            (Temper::Mixed, false) => [6, 3, 3, 2, 1],
+            (Temper::Managers, true) => [2, 1, 10, 1, 0],
+            (Temper::Managers, false) => [6, 1, 4, 3, 0],
+            (Temper::Talkers, true) => [2, 1, 6, 4, 1],
+            (Temper::Talkers, false) => [4, 1, 2, 8, 1],
+            (Temper::Workers, _) => [4, 8, 1, 0, 1],
+            (Temper::Deep | Temper::Bomb | Temper::Wide, _) => [0, 0, 1, 0, 0],
+        };
         let hires = match self.temper {
             Temper::Deep => u32::from(first),
-            Temper::Bomb => 7,
+            Temper::Bomb => 4,
             Temper::Wide => {
                 if first {
                     24
@@ -188,7 +191,7 @@ impl Script {
             fee: draw_fee(chance),
             severance: draw_severance(chance),
             tariff: if plain { hirer.tariff } else { draw_tariff(chance) },
-            turns_max: if plain { hirer.turns_max } else { chance.pick(&[4, 2, 1, 8]) },
+            turns_max: if plain { hirer.turns_max } else { chance.pick(&[6, 4, 8, 2, 1]) },
             opening_bytes: 150,
             powers: draw_powers(chance, plain),
             hiring: (!leaf).then(|| hiring(chance, level + 1)),

@@ -368,11 +368,11 @@ impl World {
         self.store.crash();
         self.check_performed();
         self.rebuild();
-        for root in self.scenario.roots.clone() {
-            self.open(&root);
-        }
         for key in self.outstanding() {
             self.recover(key);
+        }
+        for root in self.scenario.roots.clone() {
+            self.open(&root);
         }
         for number in 0..self.commands.len() {
             self.deliver_command(number);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Contract, Phase};
+use super::{Contract, Phase, Requested};
 use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
 use crate::brief::{Brief, Context, Grant, Inherit, Link, Offer, Standing, Stay};
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::input::{CALLS_MAX, Call, Need, Reply, Stead, ThenHire};
 use crate::money::{Heads, Msat, Quantity};
+use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Nudge, Outcome};
@@ -220,9 +221,6 @@ impl Contract {
             return Err(Refusal::Closing);
         }
         let fork = offer.inherit == Inherit::Fork;
-        if fork && self.request.is_none() {
-            return Err(Refusal::NothingToFork);
-        }
         let known = match offer.standing {
             Standing::Listed => hiring.team.contains(&offer.agent),
             Standing::AdHoc => hiring.ad_hoc,
@@ -250,8 +248,8 @@ impl Contract {
     /// Law 9: no agent hires itself or one above it, and nobody is hired twice in a line for the same task.
     fn object_to_circle(&self, offer: &Offer, again: bool) -> Result<(), Refusal> {
         let own = self.brief.link();
-        let agent = if offer.inherit == Inherit::Fork { &own.agent } else { &offer.agent };
-        let made_up = offer.standing == Standing::AdHoc;
+        let (agent, standing) = self.who(offer);
+        let made_up = standing == Standing::AdHoc;
         let above = || std::iter::once(&own).chain(self.brief.lineage.upward());
         let same = |link: &&Link| link.task_key == offer.task_key && (made_up || link.agent == *agent);
         if let Some(link) = above().find(same) {
@@ -272,6 +270,14 @@ impl Contract {
         }
     }
 
+    /// Who would be hired: a fork is the same agent as its hirer, whatever the offer calls it.
+    fn who<'a>(&'a self, offer: &'a Offer) -> (&'a AgentName, Standing) {
+        match offer.inherit {
+            Inherit::Fresh => (&offer.agent, offer.standing),
+            Inherit::Fork => (&self.brief.agent, self.brief.standing),
+        }
+    }
+
     /// When a hire's report is due: as asked, but early enough for its hirer to wrap up after it.
     fn due(&self, offer: &Offer) -> Option<Millis> {
         let latest = self.brief.grant.deadline.map(|own| own.before(WRAP_UP_MARGIN));
@@ -281,19 +287,17 @@ impl Contract {
     fn draft(&self, offer: &Offer, money: Msat, heads: Heads) -> Brief {
         let own = &*self.brief;
         let depth = offer.depth.unwrap_or(own.grant.depth - 1);
-        let fork = match offer.inherit {
-            Inherit::Fresh => None,
-            Inherit::Fork => self.request,
+        let (agent, standing) = self.who(offer);
+        let (context, tariff) = match (offer.inherit, self.request) {
+            (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
+                (Context::Fork { request: id, upto, tokens }, own.tariff)
+            }
+            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.tariff),
         };
-        let context = fork.map_or(Context::Fresh, |request| Context::Fork {
-            request: request.id,
-            upto: request.upto,
-            tokens: request.tokens,
-        });
         Brief {
             path: own.path.hire(self.hires + 1),
-            agent: if fork.is_some() { own.agent.clone() } else { offer.agent.clone() },
-            standing: if fork.is_some() { own.standing } else { offer.standing },
+            agent: agent.clone(),
+            standing,
             task: offer.task,
             task_key: offer.task_key,
             terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),
@@ -301,7 +305,7 @@ impl Contract {
             grant: Grant { money, heads, depth, deadline: self.due(offer) },
             fee: offer.fee,
             severance: offer.severance,
-            tariff: if fork.is_some() { own.tariff } else { offer.tariff },
+            tariff,
             turns_max: offer.turns_max,
             context,
             opening_bytes: offer.opening_bytes,

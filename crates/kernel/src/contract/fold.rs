@@ -470,7 +470,7 @@ impl Contract {
             (Phase::Working, Outcome::Done) => self.at_ease(),
             (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled) => true,
             (Phase::Closing(before), Outcome::Cancelled) => *before != Outcome::Cancelled,
-            (Phase::Working | Phase::Closing(_) | Phase::Closed(_), _) => false,
+            (Phase::Closing(_) | Phase::Closed(_), _) => false,
         };
         law(lawful, "a contract begins to close once, and only a cancel can cut that short")?;
         self.phase = Phase::Closing(outcome);

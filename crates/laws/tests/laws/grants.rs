@@ -209,7 +209,6 @@ fn a_reason_that_is_not_true_is_found() {
     wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
     wrong(Refusal::NoPower { tool: tool(1).tool, power: guildhall_kernel::Power::parse("read").unwrap() });
     wrong(Refusal::NotApproved);
-    wrong(Refusal::NothingToFork);
     wrong(Refusal::BriefTooLong { bytes: 65_536 });
     wrong(Refusal::TooManyCalls { calls: 1025 });
     refusal(Refusal::Closing).breaks(Law::Refusals, "refused for closing");
