@@ -143,7 +143,7 @@ fn command(world: &mut World) {
             }
         }
         4 => {
-            let offer = world.script.offer(&mut world.chance, world.contracts[&to].brief(), world.now);
+            let offer = world.script.offer(&mut world.chance, &world.contracts[&to], world.now);
             world.command(to, Stimulus::Hire(Box::new(offer)));
         }
         5 => world.command(to, Stimulus::WrapUp),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, Brief, CALLS_MAX, Call, Compaction, Contract, Cost, Effect,
-    Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Refusal,
-    Reply, Request, Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Verdict, WRAP_UP_MARGIN,
+    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, Heads,
+    Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Refusal, Reply,
+    Request, Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Verdict, WRAP_UP_MARGIN,
 };
 
 use crate::chance::Chance;
@@ -34,17 +34,17 @@ impl Script {
         let cost = self.cost(chance, hold);
         let answer = match contract.ask(id).expect("an open ask") {
             Ask::Model(_) if strikes(chance, self.faults.provider) => match chance.below(3) {
-                0 => Answer::Lost,
-                1 => Answer::Lost,
+                0 | 1 => Answer::Lost,
                 _ => Answer::Failed(self.text(30, TextKind::Error)),
             },
             Ask::Model(request) => {
                 let reply = Box::new(self.reply(chance, contract, request, now));
                 return Input::Reply { id, reply, cost };
             }
-            Ask::Tool(_) if strikes(chance, self.faults.provider) => Answer::Failed(self.text(20, TextKind::Error)),
+            Ask::Tool(_) | Ask::Check(_) if strikes(chance, self.faults.provider) => {
+                Answer::Failed(self.text(20, TextKind::Error))
+            }
             Ask::Tool(_) => Answer::Result(self.long_text(chance, TextKind::Result)),
-            Ask::Check(_) if strikes(chance, self.faults.provider) => Answer::Failed(self.text(20, TextKind::Error)),
             Ask::Check(_) if chance.one_in(2) => Answer::FailedCheck(self.text(30, TextKind::Finding)),
             Ask::Check(_) => Answer::Passed,
             Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => unreachable!("not a leaf ask"),
@@ -90,7 +90,7 @@ impl Script {
         let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
         let then_hire = chance.one_in(8).then(|| ThenHire {
             why: chance.pick(&[Stead::Cascade, Stead::Promise]),
-            offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract.brief(), now)).collect(),
+            offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract, now)).collect(),
         });
         let compact = chance
             .one_in(10)
@@ -127,7 +127,7 @@ impl Script {
             0 => Vec::new(),
             1 => (0..=chance.below(3)).map(|_| self.tool(chance, now)).collect(),
             2 => {
-                let mut calls: Vec<Call> = (0..hires).map(|_| self.hire(chance, contract.brief(), now)).collect();
+                let mut calls: Vec<Call> = (0..hires).map(|_| self.hire(chance, contract, now)).collect();
                 if matches!(self.temper, Temper::Mixed | Temper::Talkers) && chance.one_in(3) {
                     calls.push(self.steering(chance, contract, now));
                 }
@@ -150,12 +150,13 @@ impl Script {
         Call::Tool { call, approval: chance.one_in(5).then(|| now.after(Millis(10_000))) }
     }
 
-    fn hire(&mut self, chance: &mut Chance, hirer: &Brief, now: Millis) -> Call {
+    fn hire(&mut self, chance: &mut Chance, hirer: &Contract, now: Millis) -> Call {
         Call::Hire(Box::new(self.offer(chance, hirer, now)))
     }
 
     /// Draws an offer: mostly one that can be admitted, now and then one for every refusal.
-    pub(crate) fn offer(&mut self, chance: &mut Chance, hirer: &Brief, now: Millis) -> Offer {
+    pub(crate) fn offer(&mut self, chance: &mut Chance, contract: &Contract, now: Millis) -> Offer {
+        let hirer = contract.brief();
         let level = hirer.path.level();
         let plain = matches!(self.temper, Temper::Deep | Temper::Bomb | Temper::Wide);
         let odd = |chance: &mut Chance| !plain && chance.one_in(14);
@@ -182,8 +183,15 @@ impl Script {
             task_key,
             inherit,
             mode,
-            budget: (!plain && chance.one_in(2)).then(|| sat(chance.pick(&[10, 4, 1, 25, 100_000]))),
-            heads: odd(chance).then(|| Heads(chance.below(30))),
+            budget: match self.temper {
+                Temper::Deep => Some(nearly_all(contract.purse().available())),
+                _ if plain || !chance.one_in(2) => None,
+                _ => Some(sat(chance.pick(&[10, 4, 1, 25, 100_000]))),
+            },
+            heads: match self.temper {
+                Temper::Deep => Some(Heads(contract.heads().available().0.saturating_sub(1))),
+                _ => odd(chance).then(|| Heads(chance.below(30))),
+            },
             depth: odd(chance).then(|| chance.pick(&[0, 1, 5])),
             deadline: odd(chance).then(|| now.after(Millis(u64::from(chance.below(4)) * WRAP_UP_MARGIN.0))),
             terms: draw_terms(chance, self.texts),
@@ -219,6 +227,11 @@ impl Script {
         let bytes = if chance.one_in(12) { MESSAGE_BYTES_MAX + 1 } else { 40 };
         self.text(bytes, TextKind::Message)
     }
+}
+
+/// What a hirer can hand down and still have a turn's worth left at the end of a long line.
+fn nearly_all(money: Msat) -> Msat {
+    msat(money.get() - money.get() / 64)
 }
 
 fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {

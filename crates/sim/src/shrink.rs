@@ -44,11 +44,13 @@ pub fn shrink(mut choices: Vec<u32>) -> Vec<u32> {
             let shorter = [&choices[..at], &choices[end..]].concat();
             let mut plainer = choices.clone();
             plainer[at..end].fill(0);
-            if !better(shorter, &mut choices) && (plainer == choices || !better(plainer, &mut choices)) {
-                at = end;
-            } else if choices.get(at..end).is_some_and(|chunk| chunk.iter().all(|choice| *choice == 0)) {
-                at = end;
+            if better(shorter, &mut choices) {
+                continue;
             }
+            if plainer != choices {
+                better(plainer, &mut choices);
+            }
+            at = end;
         }
         chunk /= 2;
     }

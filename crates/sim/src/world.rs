@@ -2,12 +2,15 @@
 //! the rules that every engine must: facts are durable before effects leave, a permit is held only during a leaf call,
 //! and after a crash the world is rebuilt from what is stored.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod audit;
+mod recovery;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Addressee, Answer, Ask, AskKey, Brief, Cause, Contract, Cost, Effect, Fact, Input, Matter, Millis, Msat, Path,
-    Report, Sender, Session, SessionFact, Stimulus, Stored, TextKind,
+    Addressee, Answer, Ask, AskKey, Brief, Cause, Contract, Cost, Fact, Input, Matter, Millis, Msat, Path, Report,
+    Sender, Session, SessionFact, Stimulus, TextKind,
 };
 use guildhall_laws::Checker;
 
@@ -285,7 +288,7 @@ impl World {
         let Some(key) = self.chance.take(&mut self.errands) else { return };
         match self.ask(&key).cloned() {
             None => {}
-            Some(Ask::Hire { brief, .. }) => self.hire(key, &brief),
+            Some(Ask::Hire { brief, .. }) => self.hire(&key, &brief),
             Some(Ask::Tell { to, what }) => self.tell(key, &to, &what),
             Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. }) => {
                 let hirer = key.contract.hirer().expect("only a hire asks its hirer");
@@ -296,12 +299,12 @@ impl World {
         }
     }
 
-    fn hire(&mut self, key: AskKey, brief: &Arc<Brief>) {
+    fn hire(&mut self, key: &AskKey, brief: &Arc<Brief>) {
         self.hired.insert(brief.path.clone(), key.clone());
         match self.contracts.get(&brief.path).map(Contract::report) {
             None => self.open(brief),
             Some(None) => {}
-            Some(Some(report)) => self.fly(key.clone(), answer_report(&key, &report.clone())),
+            Some(Some(report)) => self.fly(key.clone(), answer_report(key, &report.clone())),
         }
     }
 
@@ -360,155 +363,6 @@ impl World {
     /// When time alone will next change something.
     pub(crate) fn wake_at(&self) -> Option<Millis> {
         self.contracts.values().filter_map(Contract::wake_at).min()
-    }
-
-    /// The process dies: all that is not durable is gone, and the world is rebuilt from what is.
-    pub(crate) fn crash(&mut self) {
-        self.check_restored();
-        self.store.crash();
-        self.check_performed();
-        self.rebuild();
-        for key in self.outstanding() {
-            self.recover(key);
-        }
-        for root in self.scenario.roots.clone() {
-            self.open(&root);
-        }
-        for number in 0..self.commands.len() {
-            self.deliver_command(number);
-        }
-    }
-
-    fn rebuild(&mut self) {
-        self.checker = Checker::new();
-        for stored in self.store.all() {
-            self.checker.observe(stored);
-        }
-        self.violations.extend(self.checker.at_rest().iter().map(ToString::to_string));
-        self.now = self.store.all().last().map_or(Millis(0), |stored| stored.at);
-        self.fresh.clear();
-        self.leaves.clear();
-        self.errands.clear();
-        self.flights.clear();
-        self.hired.clear();
-        self.permits_used = 0;
-        let (contracts, corrupt) = restore(&self.store);
-        self.contracts = contracts;
-        self.violations.extend(corrupt);
-        self.session = Session::restore(self.put_in.iter().cloned()).expect("the owner has put enough in");
-        let closed = |(path, contract): (&Path, &Contract)| Some((path.clone(), contract.report()?.spent));
-        for (path, spent) in self.contracts.iter().filter_map(closed).collect::<Vec<_>>() {
-            self.end_root(&path, spent);
-        }
-    }
-
-    pub(crate) fn outstanding(&self) -> Vec<AskKey> {
-        let keys = |(path, contract): (&Path, &Contract)| {
-            let key = |(ask, _): (_, &Ask)| AskKey { contract: path.clone(), ask };
-            contract.outstanding().map(key).collect::<Vec<_>>()
-        };
-        self.contracts.iter().flat_map(keys).collect()
-    }
-
-    /// Law 10: what can be attached to again, or done again, is; what can't is settled as lost.
-    fn recover(&mut self, key: AskKey) {
-        let again = match self.ask(&key).expect("it is outstanding") {
-            Ask::Model(_) => self.scenario.reattach,
-            Ask::Tool(call) => match call.effect {
-                Effect::Pure | Effect::Idempotent | Effect::Reconcilable => true,
-                Effect::Once => self.scenario.reattach,
-            },
-            Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => true,
-        };
-        if again || !self.performed.contains_key(&key) {
-            self.enqueue(key);
-        } else {
-            let lost = lost(&key);
-            self.fly(key, lost);
-        }
-    }
-
-    /// Nothing may have left for the world whose fact is not durable.
-    fn check_performed(&mut self) {
-        let asked: BTreeSet<AskKey> = self.store.all().iter().filter_map(asked_key).collect();
-        if let Some(key) = self.performed.keys().find(|key| !asked.contains(key)) {
-            self.violations.push(format!("law 2: {key} left before its fact was durable"));
-        }
-    }
-
-    /// Law 10: a contract rebuilt from its facts is the contract that was.
-    pub(crate) fn check_restored(&mut self) {
-        if !self.store.is_synced() {
-            return;
-        }
-        let (restored, corrupt) = restore(&self.store);
-        self.violations.extend(corrupt);
-        if let Some((path, _)) = restored.iter().find(|(path, contract)| self.contracts.get(*path) != Some(contract)) {
-            self.violations.push(format!("law 10: {path} rebuilt from its facts is not what it was"));
-        }
-    }
-
-    /// Everything that must be so when nothing is left to do.
-    pub(crate) fn check_end(&mut self) {
-        self.violations.extend(self.checker.at_end().iter().map(ToString::to_string));
-        if self.is_starved() {
-            self.violations.push("law 8: a call waits for a permit that nobody gives back".to_owned());
-        }
-        if let Some((path, _)) = self.contracts.iter().find(|(_, contract)| contract.report().is_none()) {
-            self.violations.push(format!("law 8: nothing is left to do, and {path} is not closed"));
-        }
-        self.check_bill();
-    }
-
-    /// Every amount on the bill is the world's own figure, or a lost or aborted attempt marked as such.
-    fn check_bill(&mut self) {
-        for stored in self.store.all() {
-            let Fact::Answered { id, answer, cost } = &stored.fact else { continue };
-            let key = AskKey { contract: stored.contract.clone(), ask: *id };
-            let (Some(Input::Answer { cost: true_cost, .. } | Input::Reply { cost: true_cost, .. }), false) =
-                (self.performed.get(&key), matches!(answer, Answer::Lost | Answer::Aborted))
-            else {
-                continue;
-            };
-            if cost != true_cost {
-                self.violations.push(format!("the bill says {cost:?} for {key}, the world {true_cost:?}"));
-            }
-        }
-    }
-}
-
-fn restore(store: &Store) -> (BTreeMap<Path, Contract>, Vec<String>) {
-    let mut facts: BTreeMap<&Path, Vec<Fact>> = BTreeMap::new();
-    for stored in store.all() {
-        facts.entry(&stored.contract).or_default().push(stored.fact.clone());
-    }
-    let mut corrupt = Vec::new();
-    let mut contracts = BTreeMap::new();
-    for (path, facts) in facts {
-        match Contract::restore(facts) {
-            Ok(contract) => {
-                contracts.insert(path.clone(), contract);
-            }
-            Err(why) => corrupt.push(format!("law 10: {path} can't be rebuilt: {why}")),
-        }
-    }
-    (contracts, corrupt)
-}
-
-fn asked_key(stored: &Stored) -> Option<AskKey> {
-    match &stored.fact {
-        Fact::Asked { id, .. } => Some(AskKey { contract: stored.contract.clone(), ask: *id }),
-        Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
     }
 }
 

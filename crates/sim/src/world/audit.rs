@@ -1,0 +1,75 @@
+//! What the laws demand of an engine, beyond what facts alone can show.
+
+use std::collections::BTreeSet;
+
+use guildhall_kernel::{Answer, AskKey, Fact, Input, Stored};
+
+use super::World;
+use super::recovery::restore;
+
+impl World {
+    /// Nothing may have left for the world whose fact is not durable.
+    pub(super) fn check_performed(&mut self) {
+        let asked: BTreeSet<AskKey> = self.store.all().iter().filter_map(asked_key).collect();
+        if let Some(key) = self.performed.keys().find(|key| !asked.contains(key)) {
+            self.violations.push(format!("law 2: {key} left before its fact was durable"));
+        }
+    }
+
+    /// Law 10: a contract rebuilt from its facts is the contract that was.
+    pub(crate) fn check_restored(&mut self) {
+        if !self.store.is_synced() {
+            return;
+        }
+        let (restored, corrupt) = restore(&self.store);
+        self.violations.extend(corrupt);
+        if let Some((path, _)) = restored.iter().find(|(path, contract)| self.contracts.get(*path) != Some(contract)) {
+            self.violations.push(format!("law 10: {path} rebuilt from its facts is not what it was"));
+        }
+    }
+
+    /// Everything that must be so when nothing is left to do.
+    pub(crate) fn check_end(&mut self) {
+        self.violations.extend(self.checker.at_end().iter().map(ToString::to_string));
+        if self.is_starved() {
+            self.violations.push("law 8: a call waits for a permit that nobody gives back".to_owned());
+        }
+        if let Some((path, _)) = self.contracts.iter().find(|(_, contract)| contract.report().is_none()) {
+            self.violations.push(format!("law 8: nothing is left to do, and {path} is not closed"));
+        }
+        self.check_bill();
+    }
+
+    /// Every amount on the bill is the world's own figure, or a lost or aborted attempt marked as such.
+    fn check_bill(&mut self) {
+        for stored in self.store.all() {
+            let Fact::Answered { id, answer, cost } = &stored.fact else { continue };
+            let key = AskKey { contract: stored.contract.clone(), ask: *id };
+            let (Some(Input::Answer { cost: true_cost, .. } | Input::Reply { cost: true_cost, .. }), false) =
+                (self.performed.get(&key), matches!(answer, Answer::Lost | Answer::Aborted))
+            else {
+                continue;
+            };
+            if cost != true_cost {
+                self.violations.push(format!("the bill says {cost:?} for {key}, the world {true_cost:?}"));
+            }
+        }
+    }
+}
+
+fn asked_key(stored: &Stored) -> Option<AskKey> {
+    match &stored.fact {
+        Fact::Asked { id, .. } => Some(AskKey { contract: stored.contract.clone(), ask: *id }),
+        Fact::Opened(_)
+        | Fact::Answered { .. }
+        | Fact::Refused { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Compacted { .. }
+        | Fact::Closing(_)
+        | Fact::Closed(_) => None,
+    }
+}
