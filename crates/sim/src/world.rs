@@ -251,8 +251,11 @@ impl World {
             let answer = Answer::Aborted;
             return self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
         }
-        let brings = match self.performed.get(&key) {
-            Some(before) => before.clone(),
+        let brings = match self.performed.get(&key).cloned() {
+            Some(before) => {
+                self.check_repeated(&key);
+                before
+            }
             None => self.script.answer(&mut self.chance, contract, key.ask, self.now),
         };
         self.performed.insert(key.clone(), brings.clone());

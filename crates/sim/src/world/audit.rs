@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::{Answer, AskKey, Fact, Input, Stored};
+use guildhall_kernel::{Answer, Ask, AskKey, Effect, Fact, Input, Stored};
 
 use super::World;
 use super::recovery::restore;
@@ -13,6 +13,18 @@ impl World {
         let asked: BTreeSet<AskKey> = self.store.all().iter().filter_map(asked_key).collect();
         if let Some(key) = self.performed.keys().find(|key| !asked.contains(key)) {
             self.violations.push(format!("law 2: {key} left before its fact was durable"));
+        }
+    }
+
+    /// Law 10: what may have happened once must not happen again, unless the world knows it by its key.
+    pub(super) fn check_repeated(&mut self, key: &AskKey) {
+        let dear = match self.ask(key) {
+            Some(Ask::Model(_)) => true,
+            Some(Ask::Tool(call)) => call.effect == Effect::Once,
+            Some(Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) | None => false,
+        };
+        if dear && !self.scenario.reattach {
+            self.violate(format!("law 10: {key} was performed twice"));
         }
     }
 
