@@ -103,6 +103,9 @@ impl Slot {
             .arg("--message-format=json-render-diagnostics")
             .current_dir(&self.source)
             .env("CARGO_TARGET_DIR", &self.build)
+            // A mutant is built once and caught within seconds: compiling it well takes longer than running it slowly.
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TERM_COLOR", "never")
             .output()
             .map_err(|e| format!("cargo: {e}"))?;

@@ -11,7 +11,7 @@ use crate::script::strikes;
 use crate::world::{Event, Logged, World};
 
 /// A schedule that takes more actions than this does not end.
-const ACTIONS_MAX: u32 = 300_000;
+const ACTIONS_MAX: u32 = 100_000;
 const CRASHES_MAX: u32 = 4;
 
 /// What a schedule came to.

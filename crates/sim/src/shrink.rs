@@ -1,11 +1,13 @@
 //! Makes a failing schedule shorter: fewer choices, plainer ones, as long as it still fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use crate::chance::Chance;
 use crate::run::{Run, run};
 
-const TRIES_MAX: usize = 1000;
+/// A schedule that does not end takes long to run: a history that is less short is better than waiting for it.
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Runs a schedule; a panic is a violation like any other.
 pub fn attempt(chance: Chance) -> Result<Run, String> {
@@ -27,10 +29,9 @@ pub fn failure(choices: &[u32]) -> Option<String> {
 pub fn shrink(mut choices: Vec<u32>) -> Vec<u32> {
     let law = |failure: String| failure.split([',', ':']).next().map(str::to_owned);
     let broken = failure(&choices).and_then(law);
-    let mut tries = 0;
-    let mut better = |candidate: Vec<u32>, choices: &mut Vec<u32>| {
-        tries += 1;
-        let fails = tries <= TRIES_MAX && failure(&candidate).and_then(law) == broken;
+    let start = Instant::now();
+    let better = |candidate: Vec<u32>, choices: &mut Vec<u32>| {
+        let fails = start.elapsed() < TIME_MAX && failure(&candidate).and_then(law) == broken;
         if fails {
             *choices = candidate;
         }
