@@ -45,7 +45,9 @@ impl Contract {
                 self.detach(facts);
                 Addressee::Owner
             }
-            Sender::Contract(_) => Addressee::Hirer,
+            Sender::Contract(key) if Some(&key.contract) == self.brief.path.hirer().as_ref() => Addressee::Hirer,
+            // Words may go direct, but only the one who was asked answers.
+            Sender::Contract(_) => return,
         };
         let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Words(_), .. }) if *to == speaker);
         if let Some(id) = self.questions.iter().copied().find(answers) {
