@@ -1,0 +1,313 @@
+//! Hires: blocking, in the background, forked, from outside; how money, heads, terms and time are handed down.
+
+use guildhall_kernel::{
+    Answer, Ask, AskId, Brief, Compaction, Context, Grant, Heads, Hiring, Inherit, Millis, Offer, Reply, Stimulus,
+    TextRef, Verdict, WRAP_UP_MARGIN,
+};
+use insta::assert_snapshot;
+
+use crate::hall::{Hall, Post};
+use crate::say::{
+    Do, PRICED_INPUT, calling, hire, hiring, known, message, offer, path, root, sat, stop, tell, term, tool, words,
+};
+
+#[test]
+fn hires_of_hires_report_upwards_and_their_change_comes_back() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(300).team(&["reader"]), hire("coder").budget(500)]);
+    hall.says("1.1", &[hire("reader").budget(100).background()]);
+    hall.replies_for("1.1.1", calling(&[tool("grep").price(31)]), known(4));
+    hall.says("1.1", &[stop("1.1.1")]);
+    hall.tool("1.1.1", "grep", Answer::Aborted, known(31));
+    hall.final_text("1.1");
+    hall.final_text("1.1");
+    hall.final_text("1.2");
+    hall.final_text("1");
+    assert_snapshot!(hall.tree(), @"
+    contractor     1000sat  done       spent 63sat
+    ├─ researcher   300sat  done       spent 51sat
+    │  └─ reader    100sat  cancelled  spent 35sat
+    └─ coder        500sat  done       spent  4sat
+    ");
+}
+
+#[test]
+fn a_blocking_hire_answers_its_call_with_its_report() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.so_far("1");
+    hall.says("1", &[hire("coder").budget(300)]);
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.1");
+    assert_snapshot!(hall.news("1"), @"
+    answered #1 said 1 call, cost 4sat
+    asked #2 hire 1.1 coder, holds 300sat and 1 head
+    answered #2 report done, cost 4sat
+    asked #3 model hearing #2, holds 10sat
+    ");
+}
+
+#[test]
+fn a_background_hire_answers_its_call_at_once_and_its_report_is_heard_later() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.so_far("1");
+    hall.says("1", &[hire("coder").budget(300).background()]);
+    hall.final_text("1.1");
+    hall.says("1", &[tool("read")]);
+    hall.tool_ends("1", "read", known(0));
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #1 said 1 call, cost 4sat
+    asked #2 hire 1.1 coder in background, holds 300sat and 1 head
+    asked #3 model, holds 10sat
+    answered #2 report done, cost 4sat
+    answered #3 said 1 call, cost 4sat
+    asked #4 tool read, holds 0sat
+    answered #4 result "read"
+    asked #5 model hearing #2, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_contract_that_waits_asks_nothing_that_needs_a_permit() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(500).team(&["coder"])]);
+    hall.says("1.1", &[hire("coder").budget(100)]);
+    for waiting in ["1", "1.1"] {
+        assert!(hall.contract(waiting).outstanding().all(|(_, ask)| matches!(ask, Ask::Hire { .. })));
+    }
+    assert!(hall.thinks("1.1.1"));
+}
+
+#[test]
+fn a_fork_begins_with_its_hirers_last_request_and_sees_nothing_later() {
+    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, ..root("contractor", 1000) });
+    hall.told("1", Stimulus::Message(message("said after the request")));
+    hall.replies("1", Reply { input_tokens: Some(80), ..calling(&[fork("the left half")]) });
+    let brief = hall.contract("1.1").brief();
+    assert_eq!(brief.context, Context::Fork { request: AskId(1), upto: 1, tokens: 80 });
+    assert_eq!(brief.agent, hall.contract("1").brief().agent);
+    assert_eq!(brief.tariff, PRICED_INPUT);
+}
+
+#[test]
+fn a_fork_holds_the_price_of_its_prefix_as_if_it_were_in_no_cache() {
+    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, ..root("contractor", 1000) });
+    hall.replies("1", Reply { input_tokens: Some(2000), ..calling(&[fork("the left half")]) });
+    assert_snapshot!(hall.owed("1.1"), @"#1 model, holds 31sat");
+    hall.replies_for("1.1", words("cached"), known(3));
+    assert_snapshot!(hall.tree(), @"
+    contractor     1000sat  at work  spent 7sat
+    └─ contractor   100sat  done     spent 3sat
+    ");
+}
+
+fn fork(task: &str) -> Do {
+    hire("whoever").task(task).budget(100).with(|offer| offer.inherit = Inherit::Fork)
+}
+
+#[test]
+fn unbudgeted_hires_share_what_is_free_after_the_budgeted_calls_and_leave_their_hirer_one_share() {
+    let mut hall = Hall::open(root("contractor", 1006));
+    hall.says("1", &[hire("researcher"), hire("coder").budget(300), hire("tester"), tool("read").price(100)]);
+    assert_snapshot!(hall.tree(), @"
+    contractor     1006sat  at work  spent 4sat
+    ├─ researcher   200sat  at work  spent 0sat
+    ├─ coder        300sat  at work  spent 0sat
+    └─ tester       200sat  at work  spent 0sat
+    ");
+    assert_snapshot!(hall.purse("1"), @"1006sat = 200sat available + 802sat held + 4sat spent");
+}
+
+#[test]
+fn a_hire_that_is_refused_takes_no_share() {
+    let mut hall = Hall::open(root("contractor", 1006));
+    hall.says("1", &[hire("stranger"), hire("coder")]);
+    assert_snapshot!(hall.tree(), @"
+    contractor  1006sat  at work  spent 4sat
+    └─ coder     500sat  at work  spent 0sat
+    ");
+}
+
+#[test]
+fn a_leaf_takes_one_head_and_those_who_hire_share_the_rest() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    let boss = |name: &str| hire(name).team(&["reader"]);
+    hall.says("1", &[boss("researcher"), hire("coder"), boss("tester")]);
+    let heads = |at: &str| hall.contract(at).brief().grant.heads;
+    assert_eq!([heads("1.1"), heads("1.2"), heads("1.3")], [Heads(2), Heads(0), Heads(2)]);
+    assert_eq!(hall.contract("1").heads().available(), Heads(3));
+}
+
+#[test]
+fn heads_that_were_not_used_come_back_with_the_report() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").team(&["reader"]).with(|offer| offer.heads = Some(Heads(5)))]);
+    assert_eq!(hall.contract("1").heads().available(), Heads(4));
+    hall.says("1.1", &[hire("reader").budget(50)]);
+    hall.final_text("1.1.1");
+    hall.final_text("1.1");
+    assert_eq!(hall.contract("1").heads().available(), Heads(8));
+    assert_eq!(hall.contract("1").heads().spent(), Heads(2));
+}
+
+#[test]
+fn terms_are_appended_on_every_level_and_never_dropped() {
+    let own =
+        Brief { terms: [term("in English")].into(), adds: [term("under $900")].into(), ..root("contractor", 1000) };
+    let mut hall = Hall::open(own);
+    let boss = |name: &str, below: &str, says: TextRef, adds: TextRef| {
+        hire(name).team(&[below]).with(|offer| (offer.terms, offer.adds) = ([says].into(), [adds].into()))
+    };
+    hall.says("1", &[boss("researcher", "reader", term("only today"), term("cite all"))]);
+    hall.says("1.1", &[boss("reader", "clerk", term("page one"), term("no ads"))]);
+    hall.says("1.1.1", &[hire("clerk")]);
+    let terms = hall.contract("1.1.1.1").brief().terms.to_vec();
+    let said = ["in English", "under $900", "only today", "cite all", "page one", "no ads"];
+    assert_eq!(terms, said.map(term));
+}
+
+#[test]
+fn depth_falls_by_one_per_level() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").team(&["reader"]).with(|offer| offer.depth = Some(1))]);
+    hall.says("1.1", &[hire("reader")]);
+    let depth = |at: &str| hall.contract(at).brief().grant.depth;
+    assert_eq!([depth("1"), depth("1.1"), depth("1.1.1")], [5, 1, 0]);
+}
+
+#[test]
+fn a_hires_deadline_leaves_its_hirer_the_wrap_up_margin() {
+    let own = root("contractor", 1000);
+    let due = Millis(600_000);
+    let mut hall = Hall::open(Brief { grant: Grant { deadline: Some(due), ..own.grant }, ..own });
+    let late = |offer: &mut Offer| offer.deadline = Some(Millis(1_000_000));
+    let soon = |offer: &mut Offer| offer.deadline = Some(Millis(100_000));
+    hall.says("1", &[hire("researcher").team(&["reader"]), hire("coder").with(late), hire("tester").with(soon)]);
+    hall.says("1.1", &[hire("reader")]);
+    let deadline = |at: &str| hall.contract(at).brief().grant.deadline;
+    let latest = due.before(WRAP_UP_MARGIN);
+    assert_eq!([deadline("1.1"), deadline("1.2")], [Some(latest); 2]);
+    assert_eq!(deadline("1.3"), Some(Millis(100_000)));
+    assert_eq!(deadline("1.1.1"), Some(latest.before(WRAP_UP_MARGIN)));
+}
+
+#[test]
+fn a_hire_from_outside_runs_in_the_background_and_its_report_wakes_its_hirer() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.so_far("1");
+    hall.told("1", Stimulus::Hire(Box::new(offer("coder"))));
+    hall.final_text("1");
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.1");
+    assert_snapshot!(hall.news("1"), @r#"
+    heard hire of coder
+    asked #2 hire 1.1 coder in background, holds 494sat and 1 head (from outside)
+    answered #1 said "final text of 1", cost 4sat
+    answered #2 report done, cost 4sat
+    asked #3 model hearing #2, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_recursive_agent_may_hire_itself_and_those_above_for_another_task() {
+    let own = root("contractor", 1000);
+    let recursive = |names: &[&str]| Some(Hiring { recursive: true, ..hiring(names) });
+    let mut hall = Hall::open(Brief { hiring: recursive(&["contractor"]), ..own });
+    let again = |task: &str| hire("contractor").task(task).with(|offer| offer.hiring = recursive(&["contractor"]));
+    hall.says("1", &[again("one half")]);
+    hall.says("1.1", &[again("one quarter")]);
+    assert_snapshot!(hall.tree(), @"
+    contractor         1000sat  at work  spent 4sat
+    └─ contractor       497sat  at work  spent 4sat
+       └─ contractor  245.5sat  at work  spent 0sat
+    ");
+}
+
+#[test]
+fn a_final_text_while_hires_live_idles_and_each_arrival_wakes_one_turn() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").background(), hire("coder").background()]);
+    hall.so_far("1");
+    hall.final_text("1");
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.2");
+    hall.final_text("1");
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.1");
+    hall.final_text("1");
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #4 said "final text of 1", cost 4sat
+    answered #3 report done, cost 4sat
+    asked #5 model hearing #3, holds 10sat
+    answered #5 said "final text of 1", cost 4sat
+    answered #2 report done, cost 4sat
+    asked #6 model hearing #2, holds 10sat
+    answered #6 said "final text of 1", cost 4sat
+    closed: done, accepted, "final text of 1", spent 24sat, change 976sat
+    "#);
+}
+
+#[test]
+fn a_busy_hirer_hears_at_its_next_turn_all_that_arrived_meanwhile() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").background(), hire("coder").background()]);
+    hall.so_far("1");
+    hall.final_text("1.2");
+    hall.final_text("1.1");
+    hall.final_text("1");
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #3 report done, cost 4sat
+    answered #2 report done, cost 4sat
+    answered #4 said "final text of 1", cost 4sat
+    asked #5 model hearing #3 #2, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_report_is_owed_through_compaction_until_a_request_includes_it() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("coder").background()]);
+    hall.final_text("1.1");
+    hall.so_far("1");
+    let compact = Some(Compaction { upto: 3, bytes: 50 });
+    let verdict = Verdict { compact, ..Default::default() };
+    hall.replies("1", Reply { verdict, ..calling(&[tool("read")]) });
+    hall.tool_ends("1", "read", known(0));
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #3 said 1 call, cost 4sat
+    compacted the first 3 facts: 50 bytes
+    asked #4 tool read, holds 0sat
+    answered #4 result "read"
+    asked #5 model hearing #2, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_hirer_closes_only_when_what_it_told_its_hires_has_arrived() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("coder").budget(300)]);
+    hall.post(Post::Slow);
+    hall.final_text("1.1");
+    hall.told("1", Stimulus::TopUp { to: path("1.1"), money: sat(50) });
+    hall.deliver_next();
+    hall.final_text("1");
+    assert!(hall.contract("1").report().is_none(), "the top-up is still on its way");
+    hall.post(Post::Prompt);
+    assert_snapshot!(hall.tree(), @"
+    contractor  1050sat  done  spent 12sat
+    └─ coder     300sat  done  spent  4sat
+    ");
+}
+
+#[test]
+fn words_for_a_hire_are_delivered_and_heard() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("coder").background()]);
+    hall.so_far("1.1");
+    hall.says("1", &[tell("1.1", "use tabs")]);
+    hall.final_text("1.1");
+    assert_snapshot!(hall.news("1.1"), @r#"
+    heard message "use tabs"
+    answered #1 said "final text of 1.1", cost 4sat
+    asked #2 model, holds 10sat
+    "#);
+}

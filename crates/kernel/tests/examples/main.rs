@@ -1,0 +1,15 @@
+//! Named examples of what a contract does; each name is a promise. The laws are tested elsewhere with chance, the intent here.
+
+mod answers;
+mod checks;
+mod conversations;
+mod draw;
+mod endings;
+mod hall;
+mod hires;
+mod money;
+mod nudges;
+mod refusals;
+mod say;
+mod turns;
+mod waits;

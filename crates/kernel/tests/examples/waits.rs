@@ -1,0 +1,224 @@
+//! Waiting for hires, asking one's hirer, and what interrupts it.
+
+use guildhall_kernel::{AskId, AskKey, Input, Millis, Need, Sender, Stimulus, Waking};
+use insta::assert_snapshot;
+
+use crate::hall::Hall;
+use crate::say::{ask_hirer, hire, known, message, path, root, tell, tool, wait};
+
+/// A contractor with a researcher and a coder in the background.
+fn two_hires() -> Hall {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100).background(), hire("coder").budget(100).background()]);
+    hall.so_far("1");
+    hall
+}
+
+#[test]
+fn a_call_that_waits_for_any_wakes_with_the_first_report() {
+    let mut hall = two_hires();
+    hall.says("1", &[wait(&[], Need::Any)]);
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.2");
+    assert_snapshot!(hall.news("1"), @"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for any of [#2 #3]
+    answered #3 report done, cost 4sat
+    woke call 1 of #4: reported
+    asked #5 model hearing #3, holds 10sat
+    ");
+}
+
+#[test]
+fn a_call_that_waits_for_all_wakes_with_the_last_report() {
+    let mut hall = two_hires();
+    hall.says("1", &[wait(&["1.1", "1.2"], Need::All)]);
+    hall.final_text("1.2");
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.1");
+    assert_snapshot!(hall.news("1"), @"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for all of [#2 #3]
+    answered #3 report done, cost 4sat
+    answered #2 report done, cost 4sat
+    woke call 1 of #4: reported
+    asked #5 model hearing #3 #2, holds 10sat
+    ");
+}
+
+#[test]
+fn who_waits_for_any_of_several_and_one_has_reported_does_not_wait() {
+    let mut hall = two_hires();
+    hall.final_text("1.1");
+    hall.says("1", &[wait(&["1.1", "1.2"], Need::Any)]);
+    assert_snapshot!(hall.news("1"), @"
+    answered #2 report done, cost 4sat
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for any of []
+    woke call 1 of #4: reported
+    asked #5 model hearing #2, holds 10sat
+    ");
+}
+
+#[test]
+fn a_wait_ends_when_its_time_is_over_and_the_hires_go_on() {
+    let mut hall = two_hires();
+    hall.says("1", &[wait(&[], Need::All).until(5000)]);
+    assert_eq!(hall.contract("1").wake_at(), Some(Millis(5000)));
+    hall.clock(4999);
+    assert!(!hall.thinks("1"));
+    hall.clock(5000);
+    assert_snapshot!(hall.news("1"), @"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for all of [#2 #3] until 5000ms
+    woke call 1 of #4: timed out
+    asked #5 model, holds 10sat
+    ");
+    assert_snapshot!(hall.tree(), @"
+    contractor     1000sat  at work  spent 8sat
+    ├─ researcher   100sat  at work  spent 0sat
+    └─ coder        100sat  at work  spent 0sat
+    ");
+}
+
+#[test]
+fn the_owners_words_interrupt_a_wait() {
+    let mut hall = two_hires();
+    hall.says("1", &[wait(&[], Need::All)]);
+    hall.told("1", Stimulus::Message(message("how far are you?")));
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for all of [#2 #3]
+    heard message "how far are you?"
+    woke call 1 of #4: words
+    asked #5 model, holds 10sat
+    "#);
+}
+
+#[test]
+fn the_owners_words_let_blocking_hires_go_on_in_the_background() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("coder").budget(100)]);
+    hall.so_far("1");
+    hall.told("1", Stimulus::Message(message("how far are you?")));
+    hall.final_text("1");
+    hall.final_text("1.1");
+    assert_snapshot!(hall.news("1"), @r#"
+    heard message "how far are you?"
+    woke hire #2: words
+    asked #3 model, holds 10sat
+    answered #3 said "final text of 1", cost 4sat
+    answered #2 report done, cost 4sat
+    asked #4 model hearing #2, holds 10sat
+    "#);
+}
+
+#[test]
+fn who_is_told_to_wrap_up_waits_no_longer() {
+    let mut hall = two_hires();
+    hall.says("1", &[wait(&[], Need::All)]);
+    hall.told("1", Stimulus::WrapUp);
+    assert_snapshot!(hall.news("1"), @"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for all of [#2 #3]
+    heard wrap up
+    closing: exhausted: asked
+    woke call 1 of #4: closing
+    asked #5 tell 1.1 wrap up
+    asked #6 tell 1.2 wrap up
+    answered #5 delivered
+    answered #6 delivered
+    ");
+}
+
+#[test]
+fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_message() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100), hire("coder").budget(100)]);
+    hall.so_far("1");
+    hall.so_far("1.1");
+    hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
+    assert!(hall.thinks("1"));
+    hall.says("1", &[tell("1.1", "this year")]);
+    assert_snapshot!(hall.news("1"), @r#"
+    heard question "which year?"
+    woke hire #2: words
+    woke hire #3: words
+    asked #4 model, holds 10sat
+    answered #4 said 1 call, cost 4sat
+    asked #5 tell 1.1 message "this year"
+    answered #5 delivered
+    asked #6 model, holds 10sat
+    "#);
+    assert_snapshot!(hall.news("1.1"), @r#"
+    answered #1 said 1 call, cost 4sat
+    asked #2 question to hirer until 60000ms: "which year?"
+    heard message "this year"
+    answered #2 words "this year"
+    asked #3 model, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_leaves_it_to_ones_judgement() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100)]);
+    hall.says("1.1", &[ask_hirer("which year?", 60_000), tool("read")]);
+    hall.tool_ends("1.1", "read", known(0));
+    hall.so_far("1.1");
+    hall.clock(59_999);
+    assert!(!hall.thinks("1.1"));
+    hall.clock(60_000);
+    assert_snapshot!(hall.news("1.1"), @"
+    answered #2 no reply
+    asked #4 model, holds 10sat
+    ");
+}
+
+#[test]
+fn the_owners_words_to_a_hire_do_not_answer_what_it_asked_its_hirer() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100)]);
+    hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
+    hall.so_far("1.1");
+    hall.told("1.1", Stimulus::Message(message("hello")));
+    assert_snapshot!(hall.news("1.1"), @r#"heard message "hello""#);
+}
+
+#[test]
+fn a_message_of_a_stranger_does_not_answer_what_was_asked_of_the_hirer() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100).team(&["reader"])]);
+    hall.says("1.1", &[hire("reader").background()]);
+    hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
+    hall.so_far("1.1");
+    let stranger = AskKey { contract: path("1.1.1"), ask: AskId(9) };
+    let from = Sender::Contract(stranger);
+    hall.step("1.1", Input::Told { from, what: Stimulus::Message(message("last year")) });
+    assert_snapshot!(hall.news("1.1"), @r#"heard message "last year""#);
+}
+
+#[test]
+fn a_wrap_up_leaves_questions_unanswered() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100)]);
+    hall.says("1.1", &[ask_hirer("which year?", 60_000), tool("deploy").if_approved_by(60_000)]);
+    hall.so_far("1.1");
+    hall.told("1", Stimulus::WrapUp);
+    assert_snapshot!(hall.news("1.1"), @"
+    heard wrap up
+    closing: exhausted: asked
+    answered #2 no reply
+    answered #3 no reply
+    refused call 2 of #1: not approved: go on without it
+    asked #4 model for the last time, holds 10sat
+    ");
+}
+
+/// Names the example of each waking; a new one does not compile until it has its own.
+const _: fn(Waking) -> fn() = |why| match why {
+    Waking::Reported => a_call_that_waits_for_any_wakes_with_the_first_report,
+    Waking::TimedOut => a_wait_ends_when_its_time_is_over_and_the_hires_go_on,
+    Waking::Words => the_owners_words_interrupt_a_wait,
+    Waking::Closing => who_is_told_to_wrap_up_waits_no_longer,
+};
