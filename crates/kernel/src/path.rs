@@ -144,9 +144,11 @@ impl From<AskKey> for String {
 impl TryFrom<String> for AskKey {
     type Error = PathError;
     fn try_from(text: String) -> Result<AskKey, PathError> {
-        let (contract, ask) = text.split_once('#').ok_or_else(|| PathError(text.clone()))?;
-        let ask = ask.parse().map_err(|_| PathError(text.clone()))?;
-        Ok(AskKey { contract: contract.parse()?, ask: AskId(ask) })
+        let key = text.split_once('#').and_then(|(contract, ask)| {
+            Some(AskKey { contract: contract.parse().ok()?, ask: AskId(ask.parse().ok()?) })
+        });
+        // An idempotency key has one spelling: #+7 and #07 are none.
+        key.filter(|key| key.ask.0 > 0 && key.to_string() == text).ok_or(PathError(text))
     }
 }
 
@@ -175,6 +177,9 @@ mod tests {
         let key = AskKey { contract: path, ask: AskId(7) };
         assert_eq!(AskKey::try_from(String::from("1.2.1#7")), Ok(key.clone()));
         assert_eq!(key.to_string(), "1.2.1#7");
+        for junk in ["1.2.1", "1#", "#7", "1#0", "1#+7", "1#07", "1#7 ", "1#7#8", "01#7"] {
+            assert!(AskKey::try_from(String::from(junk)).is_err(), "{junk:?}");
+        }
     }
 
     #[test]
