@@ -8,6 +8,7 @@ mod admit;
 mod course;
 mod fold;
 mod hear;
+mod lawful;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,6 +71,8 @@ pub struct Contract {
     nudged: BTreeSet<Nudge>,
     round: Round,
     heard: BTreeSet<Sender>,
+    /// The ending that somebody has asked for.
+    told: Option<Outcome>,
     /// The model can't be had any more.
     broken: bool,
 }

@@ -13,12 +13,12 @@ use crate::input::{CALLS_MAX, Need};
 use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Nudge, Outcome, Report};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
 use crate::time::{Millis, WRAP_UP_MARGIN};
 
-type Law = Result<(), &'static str>;
+pub(super) type Law = Result<(), &'static str>;
 
-fn law(holds: bool, law: &'static str) -> Law {
+pub(super) fn law(holds: bool, law: &'static str) -> Law {
     if holds { Ok(()) } else { Err(law) }
 }
 
@@ -109,6 +109,7 @@ impl Contract {
             nudged: BTreeSet::new(),
             round: Round::default(),
             heard: BTreeSet::new(),
+            told: None,
             broken: false,
             brief: Arc::clone(brief),
         })
@@ -116,6 +117,7 @@ impl Contract {
 
     pub(super) fn fold(&mut self, fact: &Fact) -> Law {
         law(!matches!(self.phase, Phase::Closed(_)), "a closed contract stays closed")?;
+        self.check_lawful(fact)?;
         match fact {
             Fact::Opened(_) => return Err("a contract opens once"),
             Fact::Asked { id, ask, hold, origin } => self.fold_asked(*id, ask, *hold, *origin)?,
@@ -139,7 +141,9 @@ impl Contract {
         let owed = !self.open.is_empty();
         let idle = self.brief.stay == Stay::Open && self.phase == Phase::Working && !self.unread;
         let closed = matches!(self.phase, Phase::Closed(_));
-        let rested = self.placing.is_none() && self.leave.is_none() && self.passing.is_none();
+        let silent = self.told != Some(Outcome::Cancelled) || self.is_cancelled() || closed;
+        let awake = !self.waits.iter().any(|wait| wait.ready);
+        let rested = self.placing.is_none() && self.leave.is_none() && self.passing.is_none() && silent && awake;
         match () {
             () if !rested => Some("the journal breaks off in the middle of a step"),
             () if !(closed || owed || idle) => Some("a contract that is not closed is owed something"),
@@ -354,7 +358,7 @@ impl Contract {
         let Origin::Call(call) = origin else { return Ok(()) };
         if self.leave == Some(call) {
             self.leave = None;
-            return Ok(());
+            return law(!rest, "only so many calls of a reply are considered");
         }
         let placing = self.placing.as_mut().ok_or("a call belongs to the newest reply")?;
         law((placing.reply, placing.next) == (call.reply, call.index), "calls are placed in order")?;
@@ -417,7 +421,9 @@ impl Contract {
                 self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
                 self.passing = (*to != self.brief.path).then(|| (to.clone(), *money));
             }
-            Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => {}
+            Stimulus::WrapUp => self.told = self.told.or(Some(Outcome::Exhausted(Limit::Asked))),
+            Stimulus::Cancel => self.told = Some(Outcome::Cancelled),
+            Stimulus::Hire(_) => {}
         }
         Ok(())
     }
