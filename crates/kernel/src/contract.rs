@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::account::Account;
-use crate::ask::{Answer, Ask, Cost, Origin, Sender};
+use crate::ask::{Answer, Ask, Cost, Origin, Sender, ToolCall};
 use crate::brief::Brief;
 use crate::fact::{Fact, Hold};
 use crate::input::{Input, Need, Reply};
@@ -56,7 +56,7 @@ pub struct Contract {
     /// Calls of the newest reply that no fact has placed yet.
     placing: Option<Placing>,
     /// A tool call whose approval was answered, and that no fact has placed yet.
-    leave: Option<CallRef>,
+    leave: Option<Box<Leave>>,
     /// Money heard for a hire and not yet passed on or kept.
     passing: Option<(Path, Msat)>,
     turns: u32,
@@ -108,6 +108,14 @@ struct Placing {
     reply: AskId,
     next: u32,
     calls: u32,
+}
+
+/// What became of a tool call that wanted leave.
+#[derive(Clone, Debug, PartialEq)]
+struct Leave {
+    call: CallRef,
+    /// What may now be asked for, if it was approved.
+    approved: Option<ToolCall>,
 }
 
 /// The size of the next request: what was last reported or held, and the bytes added since.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Contract, Finale, LOSSES_MAX, Open, Phase, Placing, Requested, Round, View, Wait};
+use super::{Contract, Finale, LOSSES_MAX, Leave, Open, Phase, Placing, Requested, Round, View, Wait};
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
 use crate::brief::{Brief, Context, Mode, Stay};
@@ -311,8 +311,9 @@ impl Contract {
                 self.questions.retain(|question| *question != id);
                 self.unread = true;
                 self.fold_text(answer);
-                if let (Matter::Approval(_), Origin::Call(call)) = (matter, open.origin) {
-                    self.leave = Some(call);
+                if let (Matter::Approval(tool), Origin::Call(call)) = (matter, open.origin) {
+                    let approved = (*answer == Answer::Approved).then(|| tool.clone());
+                    self.leave = Some(Box::new(Leave { call, approved }));
                 }
             }
             Ask::Tell { .. } => self.unread |= open.pauses,
@@ -356,7 +357,7 @@ impl Contract {
     /// A reply's calls are placed in order, each once; one that was approved is placed a second time.
     fn fold_origin(&mut self, origin: Origin, rest: bool) -> Law {
         let Origin::Call(call) = origin else { return Ok(()) };
-        if self.leave == Some(call) {
+        if self.leave.as_ref().is_some_and(|leave| leave.call == call) {
             self.leave = None;
             return law(!rest, "only so many calls of a reply are considered");
         }

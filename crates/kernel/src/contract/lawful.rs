@@ -2,7 +2,7 @@
 //! nothing that did not happen. Nothing here changes the state.
 
 use super::fold::{Law, law};
-use super::{Contract, Finale, Phase};
+use super::{Contract, Finale, Leave, Phase};
 use crate::ask::{Ask, Origin, Stimulus};
 use crate::fact::{Fact, Pause, Waking};
 use crate::path::CallRef;
@@ -34,8 +34,9 @@ impl Contract {
     /// What a step has begun comes before anything else: an approved call, money to pass on, a cancel, a reply's calls.
     fn check_order(&self, fact: &Fact) -> Law {
         let placed = placed(fact);
-        if let Some(leave) = self.leave {
-            return law(placed == Some(leave), "a call whose approval was answered comes before anything else");
+        if let Some(leave) = &self.leave {
+            law(placed == Some(leave.call), "a call whose approval was answered comes before anything else")?;
+            return law(leave.permits(fact), "a tool that needs approval is asked for as it was approved");
         }
         if self.passing.is_some() {
             return law(passes(fact), "money that was heard is passed on or kept before anything else");
@@ -108,6 +109,16 @@ impl Contract {
         law(report.unheeded == self.finale.and_then(|finale| finale.undone), "a report says what was left undone")?;
         let passed = self.finale.is_some() && self.round.passed(self.brief.checks.len());
         law(report.acceptance == Acceptance::NotAccepted || passed, "only what passed its checks is accepted")
+    }
+}
+
+impl Leave {
+    /// Whether a fact does as the owner said: what was approved is asked for or can't be had, what was not is refused.
+    fn permits(&self, fact: &Fact) -> bool {
+        if let Fact::Asked { ask: Ask::Tool(tool), .. } = fact {
+            return self.approved.as_ref() == Some(tool);
+        }
+        matches!(fact, Fact::Refused { why, .. } if (*why == Refusal::NotApproved) == self.approved.is_none())
     }
 }
 
