@@ -1,0 +1,177 @@
+//! A journal that breaks a law is named at the fact that breaks it, and never a panic: each fact of a rich journal is
+//! removed, doubled, swapped and changed, and then its stored form is damaged by chance.
+
+#[path = "corrupt/chance.rs"]
+mod chance;
+#[path = "corrupt/changes.rs"]
+mod changes;
+#[expect(dead_code, reason = "the examples use more of it")]
+#[path = "examples/hall.rs"]
+mod hall;
+#[path = "corrupt/rich.rs"]
+mod rich;
+#[expect(dead_code, reason = "the examples use more of it")]
+#[path = "examples/say.rs"]
+mod say;
+
+use guildhall_kernel::{Answer, Contract, Corrupt, Cost, Fact, Msat};
+
+/// The name of a fact's kind, which is also the tag under which it is stored.
+fn kind(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::Opened(_) => "opened",
+        Fact::Asked { .. } => "asked",
+        Fact::Answered { .. } => "answered",
+        Fact::Refused { .. } => "refused",
+        Fact::Raised { .. } => "raised",
+        Fact::Heard { .. } => "heard",
+        Fact::Waiting { .. } => "waiting",
+        Fact::Woke { .. } => "woke",
+        Fact::Nudged(_) => "nudged",
+        Fact::Compacted { .. } => "compacted",
+        Fact::Closing(_) => "closing",
+        Fact::Closed(_) => "closed",
+    }
+}
+
+/// Restores a damaged journal. What is found must stand where it is said to stand, at the damage or after it.
+fn restore(facts: &[Fact], damage: usize) -> Result<Contract, Corrupt> {
+    let restored = Contract::restore(facts.iter().cloned());
+    if let Err(corrupt) = &restored {
+        let named = facts.get(corrupt.index).map_or("the end", kind);
+        let named = if facts.is_empty() { "nothing" } else { named };
+        assert_eq!(corrupt.fact, named, "{corrupt}");
+        assert!(corrupt.index >= damage, "{corrupt}, before the damage at {damage}");
+    }
+    restored
+}
+
+/// Checks that all these journals are corrupt but those that are lawful for a reason.
+fn check(damaged: impl Iterator<Item = (usize, String, Vec<Fact>)>, lawful: &[(&str, &str)]) {
+    let restored = damaged.filter(|(at, _, facts)| restore(facts, *at).is_ok()).map(|(_, name, _)| name);
+    let expected: Vec<&str> = lawful.iter().map(|(name, _reason)| *name).collect();
+    assert_eq!(restored.collect::<Vec<_>>(), expected);
+}
+
+/// Names a fact of the rich journal: its place and its kind.
+fn name(facts: &[Fact], at: usize) -> String {
+    format!("{at} {}", kind(&facts[at]))
+}
+
+#[test]
+fn the_rich_journal_has_every_kind_of_fact_and_is_lawful() {
+    let facts = rich::journal();
+    let kinds: std::collections::BTreeSet<_> = facts.iter().map(kind).collect();
+    assert_eq!(kinds.len(), 12, "{kinds:?}");
+    assert!(restore(&facts, 0).is_ok());
+}
+
+#[test]
+fn nothing_is_no_journal() {
+    assert!(restore(&[], 0).is_err());
+}
+
+#[test]
+fn a_fact_that_is_missing_is_missed() {
+    let facts = rich::journal();
+    let without = |at: usize| facts[..at].iter().chain(&facts[at + 1..]).cloned().collect();
+    check((0..facts.len()).map(|at| (at, name(&facts, at), without(at))), &[]);
+}
+
+#[test]
+fn a_fact_that_is_doubled_is_found() {
+    let facts = rich::journal();
+    let twice = |at: usize| facts[..=at].iter().chain(&facts[at..]).cloned().collect();
+    check((0..facts.len()).map(|at| (at, name(&facts, at), twice(at))), &[]);
+}
+
+#[test]
+fn facts_that_are_swapped_are_found() {
+    let facts = rich::journal();
+    let swapped = |at: usize| {
+        let mut facts = facts.clone();
+        facts.swap(at, at + 1);
+        facts
+    };
+    let lawful = [
+        ("17 answered", "a delivery and the owner's words come from the world, in any order"),
+        ("18 heard", "words wake what waits, and so they do if they are heard a moment later"),
+        ("26 answered", "a delivery and a report come from the world, in any order"),
+        ("37 answered", "a reply and a report come from the world, in any order"),
+        ("53 answered", "a delivery and a report come from the world, in any order"),
+    ];
+    check((0..facts.len() - 1).map(|at| (at, name(&facts, at), swapped(at))), &lawful);
+}
+
+#[test]
+fn a_journal_that_breaks_off_after_a_step_is_whole_and_inside_a_reply_it_is_not() {
+    let (facts, steps) = (rich::journal(), rich::steps());
+    for end in &steps {
+        assert!(restore(&facts[..*end], 0).is_ok(), "a step ends at {end}");
+    }
+    let calls = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(said), .. } if said.calls > 0);
+    for (at, _) in facts.iter().enumerate().filter(|(_, fact)| calls(fact)) {
+        let corrupt = restore(&facts[..=at], at).unwrap_err();
+        assert_eq!((corrupt.index, corrupt.fact), (at + 1, "the end"), "{corrupt}");
+    }
+}
+
+#[test]
+fn a_fact_that_is_changed_is_found() {
+    let facts = rich::journal();
+    let changed = facts.iter().enumerate().flat_map(|(at, fact)| {
+        let put = |(what, fact): (&str, Fact)| {
+            let mut facts = facts.clone();
+            facts[at] = fact;
+            (at, format!("{}: {what}", name(&facts, at)), facts)
+        };
+        changes::of(fact).into_iter().map(put).collect::<Vec<_>>()
+    });
+    let shown = "a shorter view follows, and says itself how large it is";
+    let cut = "a last request is cut to fit, so its size proves nothing";
+    let last = "no request follows that would pay for it";
+    let own = "what a report says of itself is checked in its own journal; here only its cost counts";
+    let lawful = [
+        ("21 heard: longer", shown),
+        ("22 answered: longer", shown),
+        ("22 answered: input tokens", shown),
+        ("27 answered: heads", own),
+        ("27 answered: spent", own),
+        ("35 answered: heads", own),
+        ("35 answered: spent", own),
+        ("38 answered: heads", own),
+        ("38 answered: spent", own),
+        ("45 answered: longer", cut),
+        ("45 answered: input tokens", cut),
+        ("47 asked: arguments", "nobody approved it, so it was never made"),
+        ("54 answered: heads", own),
+        ("54 answered: spent", own),
+        ("56 answered: longer", last),
+        ("56 answered: input tokens", last),
+    ];
+    check(changed, &lawful);
+}
+
+/// What something cost is the world's to say, so another cost within the hold is lawful in itself. The report adds up all
+/// of them, and does not fit.
+#[test]
+fn a_changed_cost_is_found_when_the_contract_closes() {
+    let facts = rich::journal();
+    let mut found = 0;
+    for (at, fact) in facts.iter().enumerate() {
+        let Fact::Answered { id, answer, cost: Cost::Known(cost) } = fact else { continue };
+        let Some(less) = cost.get().checked_sub(1) else { continue };
+        let mut facts = facts.clone();
+        let cost = Cost::Known(Msat::new(less).unwrap());
+        facts[at] = Fact::Answered { id: *id, answer: answer.clone(), cost };
+        let corrupt = restore(&facts, at).unwrap_err();
+        assert_eq!(corrupt.fact, "closed", "{corrupt}");
+        found += 1;
+    }
+    assert!(found > 5, "the journal has costs to change");
+}
+
+#[test]
+fn what_chance_does_to_the_stored_form_is_no_panic() {
+    chance::damage(&rich::journal(), 20_000);
+}

@@ -1,0 +1,95 @@
+//! One contract that lives through everything: `1.1`, hired with a deadline, terms, a fee and a check, hires four others,
+//! and is told to wrap up.
+
+use guildhall_kernel::{
+    Answer, Brief, Compaction, Cost, Fact, Grant, Inherit, Millis, Need, Nudge, Offer, Powers, Refusal, Reply, Stead,
+    Stimulus, TextKind, Verdict,
+};
+
+use crate::hall::Hall;
+use crate::say::{
+    calling, check, hire, invalid, known, message, path, powers, root, sat, tell, term, text, tool, undone, wait, words,
+};
+
+const AT: &str = "1.1";
+
+/// Its facts.
+pub(crate) fn journal() -> Vec<Fact> {
+    lived().journal[&path(AT)].clone()
+}
+
+/// Where among its facts its steps end.
+pub(crate) fn steps() -> Vec<usize> {
+    let mut ends = lived().steps[&path(AT)].clone();
+    ends.dedup();
+    ends
+}
+
+fn lived() -> Hall {
+    let own = root("contractor", 2000);
+    let mut hall = Hall::open(Brief {
+        terms: [term("in English")].into(),
+        adds: [term("under $900")].into(),
+        grant: Grant { deadline: Some(Millis(900_000)), ..own.grant },
+        ..own
+    });
+    hall.says("1", &[hire("researcher").budget(1000).team(&["reader", "scout"]).with(strict)]);
+    begin(&mut hall);
+    go_on(&mut hall);
+    end(&mut hall);
+    hall
+}
+
+fn strict(offer: &mut Offer) {
+    offer.fee = sat(20);
+    offer.terms = [term("only today")].into();
+    offer.adds = [term("cite all")].into();
+    offer.powers = Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) };
+    offer.checks = [check("tests", 3)].into();
+}
+
+/// A lost call, a tool, two hires, a refusal, an approval, money that is passed on, words that interrupt.
+fn begin(hall: &mut Hall) {
+    hall.model(AT, Answer::Lost, Cost::Unknown);
+    let read = tool("read").price(2).on_tool(|call| call.needs = powers(&["read"]));
+    let reader = hire("reader").budget(200).background().with(|offer| {
+        offer.terms = [term("page one")].into();
+        offer.powers.usable = powers(&["write"]);
+    });
+    let fork = hire("researcher").task("the left half").budget(100).with(|offer| offer.inherit = Inherit::Fork);
+    let send = tool("send").price(5).if_approved_by(60_000);
+    hall.says(AT, &[read, reader, fork, invalid(Refusal::Malformed), send]);
+    hall.tool_ends(AT, "read", known(1));
+    hall.owner_decides(AT, Answer::Approved);
+    hall.tool_ends(AT, "send", known(4));
+    hall.told("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50) });
+    hall.told(AT, Stimulus::Message(message("how far are you?")));
+    hall.told(AT, Stimulus::Message(message("and be quick")));
+}
+
+/// Compaction, a wait, a message, a promise that the runtime keeps, a check that fails.
+fn go_on(hall: &mut Hall) {
+    let shorter = Verdict { compact: Some(Compaction { upto: 4, bytes: 300 }), ..Verdict::default() };
+    let calls = [wait(&["1.1.1", "1.1.2"], Need::Any), tell("1.1.2", "hurry")];
+    hall.replies(AT, Reply { input_tokens: Some(250), verdict: shorter, ..calling(&calls) });
+    hall.final_text("1.1.2");
+    hall.final_text("1.1.2");
+    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("scout").budget(60)])));
+    hall.replies(AT, promise());
+    hall.replies(AT, promise());
+    hall.final_text("1.1.3");
+    hall.final_text(AT);
+    hall.final_text("1.1.1");
+    hall.final_text(AT);
+    hall.check(AT, Answer::FailedCheck(text(TextKind::Finding, "2 of 9 fail")), known(3));
+}
+
+/// A question to the owner, a live hire, a wrap-up, a last request, a check that passes.
+fn end(hall: &mut Hall) {
+    let reader = hire("reader").task("page two").budget(50).background();
+    hall.says(AT, &[reader, tool("deploy").if_approved_by(60_000)]);
+    hall.told("1", Stimulus::WrapUp);
+    hall.final_text("1.1.4");
+    hall.replies(AT, Reply { output: Some(text(TextKind::Output, "{}")), ..words("what I found") });
+    hall.check(AT, Answer::Passed, known(2));
+}
