@@ -273,6 +273,8 @@ impl Contract {
         if matches!(answer, Answer::Said(_)) || !fold::fits(&open.ask, &answer, &self.phase) {
             return;
         }
+        // What a hire costs is what it says it spent.
+        let cost = answer.report().map_or(cost, |report| Cost::Known(report.spent));
         let approval = fold::approval(&open.ask).map(|call| (open.origin, call.clone()));
         let approved = answer == Answer::Approved;
         self.emit(Fact::Answered { id, answer, cost }, facts);

@@ -84,7 +84,7 @@ pub enum Fact {
     Compacted {
         /// Facts of the contract before this one; never beyond what a request has included.
         upto: u32,
-        /// The size of the whole view.
+        /// The size of what the newest request would then have shown.
         bytes: u64,
     },
     /// The contract makes no more plans: it wraps up, or falls silent.

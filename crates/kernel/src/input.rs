@@ -160,6 +160,7 @@ pub enum Stead {
 pub struct Compaction {
     /// Facts before this one are shown in short.
     pub upto: u32,
-    /// The size of the whole view, in bytes, the opening included.
+    /// The size, in bytes, of what the newest request would then have shown, the opening included. What came after that
+    /// request is counted by the kernel.
     pub bytes: u64,
 }

@@ -143,9 +143,6 @@ pub enum Refusal {
         /// Who keeps it.
         with: Path,
     },
-    /// Money from somebody who is not the hirer, or more than there is.
-    #[error("money comes from one's hirer, and a root's from its owner")]
-    TopUpAstray,
     /// A budget that is none.
     #[error("{0}")]
     BadAmount(AmountError),

@@ -132,20 +132,14 @@ fn a_fact_that_is_changed_is_found() {
     let last = "no request follows that would pay for it";
     let own = "what a report says of itself is checked in its own journal; here only its cost counts";
     let lawful = [
-        ("21 heard: longer", shown),
-        ("22 answered: longer", shown),
         ("22 answered: input tokens", shown),
         ("27 answered: heads", own),
-        ("27 answered: spent", own),
         ("35 answered: heads", own),
-        ("35 answered: spent", own),
         ("38 answered: heads", own),
-        ("38 answered: spent", own),
         ("45 answered: longer", cut),
         ("45 answered: input tokens", cut),
         ("47 asked: arguments", "nobody approved it, so it was never made"),
         ("54 answered: heads", own),
-        ("54 answered: spent", own),
         ("56 answered: longer", last),
         ("56 answered: input tokens", last),
     ];
@@ -165,7 +159,9 @@ fn a_changed_cost_is_found_when_the_contract_closes() {
         let cost = Cost::Known(Msat::new(less).unwrap());
         facts[at] = Fact::Answered { id: *id, answer: answer.clone(), cost };
         let corrupt = restore(&facts, at).unwrap_err();
-        assert_eq!(corrupt.fact, "closed", "{corrupt}");
+        // A hire's cost is already known to be wrong by its own report.
+        let at_once = answer.report().is_some();
+        assert_eq!(corrupt.fact, if at_once { "answered" } else { "closed" }, "{corrupt}");
         found += 1;
     }
     assert!(found > 5, "the journal has costs to change");

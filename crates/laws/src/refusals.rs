@@ -75,7 +75,6 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         Refusal::Closing
         | Refusal::TopUpStays { .. }
         | Refusal::StaysOpen
-        | Refusal::TopUpAstray
         | Refusal::BadAmount(_)
         | Refusal::BadName(_)
         | Refusal::Malformed

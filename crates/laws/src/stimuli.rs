@@ -1,6 +1,6 @@
 //! What a contract is told: once, by whoever says so, and if it is money, from its hirer's hold or its owner alone.
 
-use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stimulus};
+use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stay, Stimulus};
 
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
@@ -17,9 +17,15 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
         }
         Sender::Contract(key) => heard_from(step, key, stimulus),
     }
-    let working = matches!(step.tree.contracts[step.me].phase, Phase::Working);
+    let contract = &mut step.tree.contracts[step.me];
+    let working = matches!(contract.phase, Phase::Working);
+    let by_owner = matches!(from, Sender::Owner { .. });
+    if by_owner && contract.brief.stay == Stay::Open && matches!(stimulus, Stimulus::Message(_)) {
+        // A conversation begins anew with each thing the owner says.
+        contract.nudged.clear();
+    }
     match stimulus {
-        Stimulus::Message(_) if working && matches!(from, Sender::Owner { .. }) => step.batch.must(Duty::WakeAll),
+        Stimulus::Message(_) if working && by_owner => step.batch.must(Duty::WakeAll),
         Stimulus::Question(_) if working => step.batch.must(Duty::WakeAll),
         Stimulus::Message(_) | Stimulus::Question(_) => {}
         Stimulus::TopUp { to, money } => topped_up(step, from, to, *money),

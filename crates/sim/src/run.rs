@@ -149,7 +149,10 @@ fn command(world: &mut World) {
         5 => world.command(to, Stimulus::WrapUp),
         6 => world.command(to, Stimulus::Cancel),
         // Money that does not come by way of the hirer; nobody may take it.
-        _ if to.level() > 0 => world.command(to.clone(), Stimulus::TopUp { to, money }),
+        _ if to.level() > 0 => {
+            world.reach.count("fault money astray");
+            world.command(to.clone(), Stimulus::TopUp { to, money });
+        }
         _ => {}
     }
 }

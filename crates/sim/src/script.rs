@@ -183,14 +183,15 @@ impl Script {
             task_key,
             inherit,
             mode,
-            budget: match self.temper {
-                Temper::Deep => Some(nearly_all(contract.purse().available())),
-                _ if plain || !chance.one_in(2) => None,
-                _ => Some(sat(chance.pick(&[10, 4, 1, 25, 100_000]))),
+            budget: if self.temper == Temper::Deep {
+                Some(nearly_all(contract.purse().available()))
+            } else {
+                (!plain && chance.one_in(2)).then(|| sat(chance.pick(&[10, 4, 1, 25, 100_000])))
             },
-            heads: match self.temper {
-                Temper::Deep => Some(Heads(contract.heads().available().0.saturating_sub(1))),
-                _ => odd(chance).then(|| Heads(chance.below(30))),
+            heads: if self.temper == Temper::Deep {
+                Some(Heads(contract.heads().available().0.saturating_sub(1)))
+            } else {
+                odd(chance).then(|| Heads(chance.below(30)))
             },
             depth: odd(chance).then(|| chance.pick(&[0, 1, 5])),
             deadline: odd(chance).then(|| now.after(Millis(u64::from(chance.below(4)) * WRAP_UP_MARGIN.0))),

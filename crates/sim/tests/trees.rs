@@ -4,9 +4,9 @@ use guildhall_kernel::{Ask, Fact, Limit, Outcome, Path, Stored, Wording};
 use guildhall_sim::{Chance, Run, Scenario, attempt, run_scenario};
 
 fn closed(journal: &[Stored]) -> impl Iterator<Item = (&Path, &guildhall_kernel::Report)> {
-    journal.iter().filter_map(|stored| match &stored.fact {
-        Fact::Closed(report) => Some((&stored.contract, &**report)),
-        _ => None,
+    journal.iter().filter_map(|stored| {
+        let Fact::Closed(report) = &stored.fact else { return None };
+        Some((&stored.contract, &**report))
     })
 }
 

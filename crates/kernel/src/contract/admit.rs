@@ -88,7 +88,7 @@ impl Contract {
                         Stead::Cascade => Origin::Cascade,
                         Stead::Promise => Origin::Promise,
                     };
-                    for offer in offers.iter().take(CALLS_MAX as usize) {
+                    for offer in offers {
                         self.admit_hire(offer, origin, share, now, facts);
                     }
                 }

@@ -278,6 +278,8 @@ impl Contract {
     fn fold_answered(&mut self, id: AskId, answer: &Answer, cost: Cost) -> Law {
         let open = self.open.remove(&id).ok_or("an answer needs an open ask")?;
         law(fits(&open.ask, answer, &self.phase), "an answer fits its ask")?;
+        let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
+        law(claimed, "a hire costs what its report says was spent")?;
         let heads = match answer.report() {
             Some(report) => report.heads.plus(Heads(1)).ok_or("heads can be counted")?.min(open.hold.heads),
             None => Heads::ZERO,
@@ -412,9 +414,10 @@ impl Contract {
             Stimulus::Message(text) | Stimulus::Question(text) => {
                 self.view.add(u64::from(text.bytes));
                 self.unread = true;
-                // A conversation has its turns anew for each thing the owner says.
+                // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
-                    self.turns = 0;
+                    (self.turns, self.losses) = (0, 0);
+                    self.nudged.clear();
                 }
             }
             Stimulus::TopUp { to, money } => {
@@ -468,7 +471,7 @@ impl Contract {
     fn fold_compacted(&mut self, upto: u32, bytes: u64) -> Law {
         let included = self.request.map_or(0, |request| request.upto);
         law(self.view.compacted < upto && upto <= included, "only what a request has included is shortened")?;
-        self.view = View { tokens: bytes, since: 0, compacted: upto };
+        self.view = View { tokens: bytes, compacted: upto, ..self.view };
         Ok(())
     }
 

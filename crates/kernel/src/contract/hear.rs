@@ -77,8 +77,9 @@ impl Contract {
     /// Money is taken, or passed on by one hop: the hold of the hire on the way grows by it. If nobody on the way lives,
     /// it stays here.
     fn hear_money(&mut self, from: Sender, to: Path, money: Msat, facts: &mut Vec<Fact>) {
+        // Money that went astray, or that there can't be, is nobody's: it is not taken.
         if !self.pays(&from) || self.purse.raised(money).is_none() {
-            return self.refuse(Refusal::TopUpAstray, Origin::Outside, facts);
+            return;
         }
         let what = Stimulus::TopUp { to: to.clone(), money };
         self.emit(Fact::Heard { from, stimulus: what.clone() }, facts);

@@ -127,7 +127,7 @@ fn compaction_makes_the_requests_to_come_smaller() {
     compacted the first 1 facts: 500 bytes
     asked #2 tool read, holds 0sat
     answered #2 result "read"
-    asked #3 model, holds 15.36sat
+    asked #3 model, holds 15.75sat
     "#);
 }
 

@@ -291,7 +291,6 @@ pub(super) fn refusals() -> Samples<Fact> {
         "closing": Refusal::Closing => Refusal::Closing,
         "top-up stays": Refusal::TopUpStays { .. } =>
             Refusal::TopUpStays { to: path("1.2.1"), with: path("1.2") },
-        "top-up astray": Refusal::TopUpAstray => Refusal::TopUpAstray,
         "bad amount": Refusal::BadAmount(_) => Refusal::BadAmount(AmountError::Zero),
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
