@@ -176,7 +176,9 @@ pub enum Answer {
     Words(TextRef),
     /// The tool call was approved.
     Approved,
-    /// The tool call was not approved, or nobody replied in time.
+    /// The tool call was not approved.
+    Denied,
+    /// Nobody replied in time.
     NoReply,
     /// The stimulus was heard, or had been before.
     Delivered,
@@ -206,6 +208,7 @@ impl Answer {
             Answer::Said(_)
             | Answer::Passed
             | Answer::Approved
+            | Answer::Denied
             | Answer::NoReply
             | Answer::Delivered
             | Answer::Gone

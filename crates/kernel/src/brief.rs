@@ -8,7 +8,7 @@ use crate::money::{Heads, Msat};
 use crate::name::{AgentName, Power};
 use crate::path::{AskId, DEPTH_MAX, Path};
 use crate::refusal::Refusal;
-use crate::tariff::Tariff;
+use crate::tariff::{FRAME_TOKENS, Tariff};
 use crate::text::{Hash, TextRef};
 use crate::time::Millis;
 
@@ -24,7 +24,7 @@ pub struct Grant {
     pub heads: Heads,
     /// How many levels of hires below it.
     pub depth: u8,
-    /// When its report is due, if ever.
+    /// When its report is due, if ever. A contract begins to wrap up a margin earlier; an engine cuts leaf calls off here.
     pub deadline: Option<Millis>,
 }
 
@@ -80,7 +80,8 @@ impl Brief {
 
     /// Returns the size of what is handed over in words: the task and all terms.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.task.bytes) + self.terms.iter().map(|term| u64::from(term.bytes)).sum::<u64>()
+        let terms = self.terms.iter().map(|term| u64::from(term.bytes) + FRAME_TOKENS);
+        u64::from(self.task.bytes) + terms.sum::<u64>()
     }
 
     /// Returns how this contract appears in the lineage of its hires.
@@ -105,6 +106,15 @@ impl Brief {
         }
         if self.stay == Stay::Open && self.path.level() > 0 {
             return Err(Refusal::StaysOpen);
+        }
+        let in_place = match self.context {
+            Context::Fresh => true,
+            Context::Fork { .. } => self.path.level() > 0,
+            Context::After { .. } => self.path.level() == 0,
+        };
+        let in_line = self.lineage.upward().count() == self.path.level();
+        if !in_place || !in_line || self.tariff.max_tokens == 0 || self.severance < self.tariff.last_min() {
+            return Err(Refusal::Unworkable);
         }
         if money < minimum {
             return Err(Refusal::Money { asked: money, free: money, minimum });
@@ -341,6 +351,9 @@ impl Serialize for Lineage {
 impl<'de> Deserialize<'de> for Lineage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lineage, D::Error> {
         let links = Vec::<Link>::deserialize(deserializer)?;
+        if links.len() > usize::from(DEPTH_MAX) {
+            return Err(serde::de::Error::custom("a lineage is no deeper than hires may nest"));
+        }
         Ok(links.into_iter().fold(Lineage::default(), |above, link| above.with(link)))
     }
 }

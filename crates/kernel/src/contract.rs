@@ -21,16 +21,17 @@ use crate::input::{Input, Need, Reply};
 use crate::money::{Heads, Msat};
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::Refusal;
-use crate::report::{Nudge, Outcome, Report};
+use crate::report::{Nudge, Outcome, Report, Wording};
+use crate::tariff::FRAME_TOKENS;
 use crate::text::TextRef;
 use crate::time::{Millis, WRAP_UP_MARGIN};
 
-/// How many of its model calls a contract may lose before it gives up. Losses cost their holds, so this binds only where
-/// calls are free.
+/// How many of its model calls in a row a contract may lose before it gives up. Losses cost their holds, so this binds
+/// first where calls are cheap.
 pub const LOSSES_MAX: u32 = 32;
 
-/// Tokens that framing one text for a model takes at most: roles, ids, labels.
-const FRAME_TOKENS: u64 = 32;
+/// The longest notice of the runtime's own that an agent is shown, in bytes: that a hire has begun, that a wait is over.
+pub const NOTICE_BYTES_MAX: u64 = 256;
 
 /// One hire of one agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,7 @@ pub struct Contract {
     /// A tool call whose approval was answered, and that no fact has placed yet.
     leave: Option<Box<Leave>>,
     /// Money heard for a hire and not yet passed on or kept.
-    passing: Option<(Path, Msat)>,
+    passing: Option<Passing>,
     turns: u32,
     losses: u32,
     view: View,
@@ -92,6 +93,32 @@ struct Open {
     origin: Origin,
     /// Whether the next turn waits for it.
     pauses: bool,
+    /// What a hire was told about ending.
+    told: Option<Ending>,
+}
+
+/// What a hire is told about ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    WrapUp,
+    Cancel,
+}
+
+/// Money on its way down.
+#[derive(Clone, Debug, PartialEq)]
+struct Passing {
+    to: Path,
+    money: Msat,
+    /// The hire whose hold was raised by it.
+    raised: Option<AskId>,
+}
+
+/// How many of a reply's calls a fact places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placed {
+    One,
+    /// All that are left: those beyond the limit.
+    Rest,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +222,7 @@ impl Contract {
     pub fn restore(facts: impl IntoIterator<Item = Fact>) -> Result<Contract, Corrupt> {
         let mut facts = facts.into_iter();
         let first = facts.next().ok_or(Corrupt { index: 0, fact: "nothing", why: "a contract has facts" })?;
-        let corrupt = |index, fact: &Fact, why| Corrupt { index, fact: fold::kind(fact), why };
+        let corrupt = |index, fact: &Fact, why| Corrupt { index, fact: fact.kind(), why };
         let mut contract = Contract::opened(&first).map_err(|why| corrupt(0, &first, why))?;
         let mut count = 1;
         for fact in facts {
@@ -290,10 +317,10 @@ impl Contract {
     fn reply(&mut self, id: AskId, reply: Reply, cost: Cost, now: Millis, facts: &mut Vec<Fact>) {
         let Some(Ask::Model(_)) = self.ask(id) else { return };
         self.emit(Fact::Answered { id, answer: Answer::Said(reply.said()), cost }, facts);
-        match self.phase {
-            Phase::Working => self.take(id, reply, now, facts),
-            Phase::Closing(_) => self.turn_down(id, reply.calls, facts),
-            Phase::Closed(_) => unreachable!("a closed contract has no open ask"),
+        if self.phase == Phase::Working && !self.is_late(now) {
+            self.take(id, reply, now, facts);
+        } else {
+            self.turn_down(id, reply.calls, facts);
         }
     }
 
@@ -321,6 +348,13 @@ impl Contract {
                 unreachable!("the list of questions names questions")
             }
         }
+    }
+}
+
+impl Contract {
+    /// The text that would be the report, had the contract to close now.
+    fn wording(&self) -> Wording {
+        self.finale.map_or(Wording::Assembled(self.newest), |finale| Wording::Final(finale.text))
     }
 }
 

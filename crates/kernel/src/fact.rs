@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ask::{Answer, Ask, Cost, Origin, Sender, Stimulus};
 use crate::brief::Brief;
@@ -93,6 +93,26 @@ pub enum Fact {
     Closed(Box<Report>),
 }
 
+impl Fact {
+    /// Returns the name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fact::Opened(_) => "opened",
+            Fact::Asked { .. } => "asked",
+            Fact::Answered { .. } => "answered",
+            Fact::Refused { .. } => "refused",
+            Fact::Raised { .. } => "raised",
+            Fact::Heard { .. } => "heard",
+            Fact::Waiting { .. } => "waiting",
+            Fact::Woke { .. } => "woke",
+            Fact::Nudged(_) => "nudged",
+            Fact::Compacted { .. } => "compacted",
+            Fact::Closing(_) => "closing",
+            Fact::Closed(_) => "closed",
+        }
+    }
+}
+
 /// What an open ask sets aside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
@@ -110,6 +130,13 @@ pub enum Pause {
     Call(CallRef),
     /// A blocking hire. Woken, it goes on in the background.
     Hire(AskId),
+}
+
+impl Hold {
+    /// Sets money aside, and no heads.
+    pub fn money(money: Msat) -> Hold {
+        Hold { money, heads: Heads(0) }
+    }
 }
 
 /// Why a pause is over.
@@ -132,7 +159,8 @@ pub const FORMAT: u16 = 1;
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The version of the stored form.
+    /// The version of the stored form. One that this kernel does not know does not load.
+    #[serde(deserialize_with = "known_format")]
     pub v: u16,
     /// Its place in the session's journal, counted from 1.
     pub seq: u64,
@@ -158,4 +186,11 @@ pub enum Cause {
     Told(Sender),
     /// The passing of time.
     Tick,
+}
+
+fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    match u16::deserialize(deserializer)? {
+        FORMAT => Ok(FORMAT),
+        newer => Err(serde::de::Error::custom(format!("form {newer} is not known: a newer Guildhall wrote it"))),
+    }
 }

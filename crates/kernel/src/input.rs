@@ -2,6 +2,8 @@
 
 use crate::ask::{Answer, Cost, Said, Sender, Stimulus, ToolCall};
 use crate::brief::Offer;
+use crate::money::AmountError;
+use crate::name::NameError;
 use crate::path::{AskId, Path};
 use crate::refusal::Refusal;
 use crate::report::Nudge;
@@ -113,7 +115,34 @@ pub enum Call {
         until: Millis,
     },
     /// The agent layer could not read it, and says why.
-    Invalid(Refusal),
+    Invalid(Unreadable),
+}
+
+/// Why the agent layer could not read a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It does not follow its tool's schema.
+    Malformed,
+    /// There is no such tool.
+    UnknownTool,
+    /// Another call of the reply has its id.
+    DoubledCall,
+    /// Its budget is none.
+    BadAmount(AmountError),
+    /// Its agent's name is none.
+    BadName(NameError),
+}
+
+impl From<Unreadable> for Refusal {
+    fn from(why: Unreadable) -> Refusal {
+        match why {
+            Unreadable::Malformed => Refusal::Malformed,
+            Unreadable::UnknownTool => Refusal::UnknownTool,
+            Unreadable::DoubledCall => Refusal::DoubledCall,
+            Unreadable::BadAmount(why) => Refusal::BadAmount(why),
+            Unreadable::BadName(why) => Refusal::BadName(why),
+        }
+    }
 }
 
 /// How many of the awaited hires must have reported.

@@ -26,15 +26,15 @@ pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
     Standing, Stay,
 };
-pub use contract::{Contract, Corrupt, LOSSES_MAX};
+pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX};
 pub use fact::{Cause, FORMAT, Fact, Hold, Pause, Stored, Waking};
-pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Verdict};
+pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
 pub use name::{AgentName, NAME_BYTES_MAX, NameError, Power, ToolName};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{MESSAGE_BYTES_MAX, Refusal};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
-pub use session::{Session, SessionError, SessionFact};
+pub use session::{Session, SessionCorrupt, SessionError, SessionFact};
 pub use tariff::{LAST_TOKENS_MIN, MAX_TOKENS_MIN, Tariff};
 pub use text::{Hash, HashError, TextKind, TextRef};
 pub use time::{Millis, WRAP_UP_MARGIN};

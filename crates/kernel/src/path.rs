@@ -39,6 +39,12 @@ impl Path {
         (!above.is_empty()).then(|| Path(above.into()))
     }
 
+    /// Returns the root that it stands below, or is.
+    #[must_use]
+    pub fn top(&self) -> Path {
+        Path::root(*self.0.first().expect("a path is never empty"))
+    }
+
     /// Returns the last number: which hire of its hirer this is.
     pub fn ordinal(&self) -> u32 {
         *self.0.last().expect("a path is never empty")

@@ -98,6 +98,9 @@ pub enum Refusal {
     /// Only a root may stay open, and only where nobody waits for its report.
     #[error("only a root can stay open")]
     StaysOpen,
+    /// A brief that does not fit its place in the tree, or whose model or severance could not bring a word.
+    #[error("the brief does not fit its place: its context, lineage, model or severance is wrong")]
+    Unworkable,
     /// Over [`BRIEF_BYTES_MAX`].
     #[error("a brief of {bytes} bytes is too long: at most {BRIEF_BYTES_MAX}: put the rest into a file and name it")]
     BriefTooLong {
@@ -129,14 +132,11 @@ pub enum Refusal {
     /// Nobody to wait for.
     #[error("none of your hires is at work: there is nothing to wait for")]
     NothingToAwait,
-    /// A root has no hirer.
-    #[error("you have no hirer to ask: use your judgement")]
-    NoHirer,
     /// The contract is ending.
     #[error("it is time to report: no more calls")]
     Closing,
-    /// The one whom money was meant for has closed, or stands elsewhere.
-    #[error("{to} has closed: the money stays with {with}")]
+    /// The one whom money was meant for has closed, is closing, or stands elsewhere.
+    #[error("{to} takes no more money: it stays with {with}")]
     TopUpStays {
         /// Whom it was for.
         to: Path,

@@ -37,7 +37,7 @@ pub struct Report {
 pub enum Wording {
     /// The agent's own final text.
     Final(TextRef),
-    /// No model made it: it is assembled around the newest text there is.
+    /// No model made it: it is assembled around the newest text there is, which is the task itself if nothing came after it.
     Assembled(TextRef),
 }
 

@@ -64,7 +64,7 @@ pub enum SessionError {
         /// What was named.
         root: Path,
     },
-    /// A root can't spend more than it was given, nor a correction return more than was spent.
+    /// A root can't spend more than it was given, nor can more be credited than it could have spent.
     #[error("{claimed} is more than the {most} that could be")]
     Impossible {
         /// What was claimed.
@@ -72,6 +72,24 @@ pub enum SessionError {
         /// The most that could be.
         most: Msat,
     },
+    /// An ask was corrected before, by another amount.
+    #[error("{ask} was corrected before, by {before}")]
+    Contradicted {
+        /// Which ask.
+        ask: AskKey,
+        /// By how much.
+        before: Msat,
+    },
+}
+
+/// Says which fact of a session's journal can't have happened, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("session fact {index} can't have happened: {source}")]
+pub struct SessionCorrupt {
+    /// Its place, counted from 0.
+    pub index: usize,
+    /// Why.
+    pub source: SessionError,
 }
 
 /// A session's account: `funded + credited = free + granted to roots at work + spent`.
@@ -90,17 +108,35 @@ pub enum SessionError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     free: Msat,
-    at_work: BTreeMap<Path, Msat>,
-    roots: u32,
     spent: Msat,
     credited: Msat,
+    /// Every root there was, in order.
+    roots: Vec<Root>,
+    /// What later truth has returned, by the ask that it was about: the same twice is once.
+    corrections: BTreeMap<AskKey, Msat>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Root {
+    /// What it may spend while at work, what it has spent since it ended.
+    most: Msat,
+    credited: Msat,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    AtWork,
+    Ended,
 }
 
 impl Session {
     /// Folds stored facts.
-    pub fn restore(facts: impl IntoIterator<Item = SessionFact>) -> Result<Session, SessionError> {
+    pub fn restore(facts: impl IntoIterator<Item = SessionFact>) -> Result<Session, SessionCorrupt> {
         let mut session = Session::default();
-        facts.into_iter().try_for_each(|fact| session.apply(&fact))?;
+        for (index, fact) in facts.into_iter().enumerate() {
+            session.apply(&fact).map_err(|source| SessionCorrupt { index, source })?;
+        }
         Ok(session)
     }
 
@@ -109,7 +145,7 @@ impl Session {
         match fact {
             SessionFact::Funded { money, root } => self.fund(*money, root.as_ref()),
             SessionFact::Requested { root, money, .. } => self.request(root, *money),
-            SessionFact::Corrected { credit, .. } => self.correct(*credit),
+            SessionFact::Corrected { ask, credit } => self.correct(ask, *credit),
             SessionFact::Ended { root, spent } => self.end(root, *spent),
         }
     }
@@ -131,16 +167,16 @@ impl Session {
 
     /// The path of the next root.
     pub fn next_root(&self) -> Path {
-        Path::root(self.roots + 1)
+        Path::root(u32::try_from(self.roots.len()).map_or(u32::MAX, |roots| roots.saturating_add(1)))
     }
 
     fn fund(&mut self, money: Msat, root: Option<&Path>) -> Result<(), SessionError> {
-        let in_it = self.at_work.values().try_fold(self.free, |sum, grant| sum.plus(*grant));
-        let within = in_it.and_then(|sum| sum.plus(self.spent)).and_then(|sum| sum.plus(money));
-        within.ok_or(SessionError::BeyondSupply)?;
+        let at_work = self.roots.iter().filter(|root| root.stage == Stage::AtWork).map(|root| root.most);
+        let held = at_work.into_iter().try_fold(self.free, Msat::plus).and_then(|sum| sum.plus(money));
+        held.ok_or(SessionError::BeyondSupply)?;
         let account = match root {
             None => &mut self.free,
-            Some(root) => self.at_work.get_mut(root).ok_or(SessionError::NotThisRoot { root: root.clone() })?,
+            Some(root) => &mut self.at_work(root)?.most,
         };
         *account = account.plus(money).ok_or(SessionError::BeyondSupply)?;
         Ok(())
@@ -151,28 +187,54 @@ impl Session {
             return Err(SessionError::NotThisRoot { root: root.clone() });
         }
         self.free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
-        self.roots += 1;
-        self.at_work.insert(root.clone(), money);
+        self.roots.push(Root { most: money, credited: Msat::ZERO, stage: Stage::AtWork });
         Ok(())
     }
 
-    fn correct(&mut self, credit: Msat) -> Result<(), SessionError> {
-        let most = self.spent.minus(self.credited).expect("no more is returned than was spent");
+    fn correct(&mut self, ask: &AskKey, credit: Msat) -> Result<(), SessionError> {
+        match self.corrections.get(ask) {
+            Some(before) if *before == credit => return Ok(()),
+            Some(before) => return Err(SessionError::Contradicted { ask: ask.clone(), before: *before }),
+            None => {}
+        }
+        let root = self.root(&ask.contract.top())?;
+        let most = root.most.minus(root.credited).unwrap_or(Msat::ZERO);
         if credit > most {
             return Err(SessionError::Impossible { claimed: credit, most });
         }
-        self.credited = self.credited.plus(credit).expect("no more is returned than was spent");
-        self.free = self.free.plus(credit).ok_or(SessionError::BeyondSupply)?;
+        let of_root = root.credited.plus(credit).ok_or(SessionError::BeyondSupply)?;
+        let free = self.free.plus(credit).ok_or(SessionError::BeyondSupply)?;
+        let credited = self.credited.plus(credit).ok_or(SessionError::BeyondSupply)?;
+        self.root(&ask.contract.top())?.credited = of_root;
+        (self.free, self.credited) = (free, credited);
+        self.corrections.insert(ask.clone(), credit);
         Ok(())
     }
 
     fn end(&mut self, root: &Path, spent: Msat) -> Result<(), SessionError> {
-        let granted = *self.at_work.get(root).ok_or(SessionError::NotThisRoot { root: root.clone() })?;
-        let change = granted.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most: granted })?;
-        self.at_work.remove(root);
-        self.free = self.free.plus(change).expect("change was funded");
-        self.spent = self.spent.plus(spent).expect("spending was funded");
+        let Root { most, credited, .. } = *self.at_work(root)?;
+        let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
+        if credited > spent {
+            return Err(SessionError::Impossible { claimed: credited, most: spent });
+        }
+        let free = self.free.plus(change).ok_or(SessionError::BeyondSupply)?;
+        let all_spent = self.spent.plus(spent).ok_or(SessionError::BeyondSupply)?;
+        *self.at_work(root)? = Root { most: spent, credited, stage: Stage::Ended };
+        (self.free, self.spent) = (free, all_spent);
         Ok(())
+    }
+
+    fn root(&mut self, root: &Path) -> Result<&mut Root, SessionError> {
+        let place = usize::try_from(root.ordinal()).unwrap_or(usize::MAX) - 1;
+        let found = if root.level() == 0 { self.roots.get_mut(place) } else { None };
+        found.ok_or(SessionError::NotThisRoot { root: root.clone() })
+    }
+
+    fn at_work(&mut self, root: &Path) -> Result<&mut Root, SessionError> {
+        match self.root(root)? {
+            found if found.stage == Stage::AtWork => Ok(found),
+            _ended => Err(SessionError::NotThisRoot { root: root.clone() }),
+        }
     }
 }
 
@@ -220,13 +282,54 @@ mod tests {
         let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8) };
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let mut session = Session::restore([funded, requested(1, 10), ended]).unwrap();
-        let corrected = |credit| SessionFact::Corrected {
-            ask: AskKey { contract: Path::root(1), ask: AskId(1) },
-            credit: sat(credit),
-        };
-        assert_eq!(session.apply(&corrected(6)), Ok(()));
-        assert_eq!(session.apply(&corrected(3)), Err(SessionError::Impossible { claimed: sat(3), most: sat(2) }));
+        let key = |root, ask| AskKey { contract: Path::root(root).hire(2), ask: AskId(ask) };
+        let corrected = |ask, credit| SessionFact::Corrected { ask: key(1, ask), credit: sat(credit) };
+        assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
+        assert_eq!(session.apply(&corrected(2, 3)), Err(SessionError::Impossible { claimed: sat(3), most: sat(2) }));
         assert_eq!((session.free(), session.credited()), (sat(8), sat(6)));
+        // The same truth twice is one truth; another one about the same ask is an error.
+        assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
+        let contradicted = SessionError::Contradicted { ask: key(1, 1), before: sat(6) };
+        assert_eq!(session.apply(&corrected(1, 2)), Err(contradicted));
+        let stranger = SessionFact::Corrected { ask: key(2, 1), credit: sat(1) };
+        assert_eq!(session.apply(&stranger), Err(SessionError::NotThisRoot { root: Path::root(2) }));
+        assert_eq!((session.free(), session.credited(), session.spent()), (sat(8), sat(6), sat(8)));
+        assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "up to all that was spent");
+    }
+
+    #[test]
+    fn a_root_at_work_can_be_corrected_and_then_has_spent_at_least_that() {
+        let funded = SessionFact::Funded { money: sat(10), root: None };
+        let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
+        let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
+        assert_eq!(session.apply(&SessionFact::Corrected { ask, credit: sat(4) }), Ok(()));
+        let ended = |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent) };
+        assert_eq!(session.apply(&ended(3)), Err(SessionError::Impossible { claimed: sat(4), most: sat(3) }));
+        assert_eq!(session.apply(&ended(7)), Ok(()));
+        assert_eq!((session.free(), session.spent(), session.credited()), (sat(7), sat(7), sat(4)));
+        assert_eq!(session.next_root(), Path::root(2));
+    }
+
+    #[test]
+    fn money_that_goes_round_for_ever_is_an_error_and_no_panic() {
+        let mut session = Session::restore([SessionFact::Funded { money: Msat::SUPPLY, root: None }]).unwrap();
+        let mut round = |root| {
+            let path = Path::root(root);
+            let ask = AskKey { contract: path.clone(), ask: AskId(1) };
+            let prices = TextRef { hash: Hash([7; 32]), bytes: 9, kind: TextKind::Prices };
+            session.apply(&SessionFact::Requested { root: path.clone(), money: Msat::SUPPLY, prices })?;
+            session.apply(&SessionFact::Ended { root: path, spent: Msat::SUPPLY })?;
+            session.apply(&SessionFact::Corrected { ask, credit: Msat::SUPPLY })
+        };
+        assert_eq!(round(1), Ok(()));
+        assert_eq!(round(2), Err(SessionError::BeyondSupply));
+    }
+
+    #[test]
+    fn a_damaged_journal_is_named_at_its_fact() {
+        let funded = SessionFact::Funded { money: sat(10), root: None };
+        let corrupt = Session::restore([funded, requested(1, 10), requested(1, 10)]).unwrap_err();
+        assert_eq!(corrupt.index, 2);
     }
 
     #[test]

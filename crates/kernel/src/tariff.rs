@@ -10,6 +10,9 @@ pub const MAX_TOKENS_MIN: u32 = 256;
 /// The fewest input tokens a last request is cut to: below that no model could say anything of use.
 pub const LAST_TOKENS_MIN: u64 = 256;
 
+/// Tokens that framing one text for a model takes at most: roles, ids, labels.
+pub(crate) const FRAME_TOKENS: u64 = 32;
+
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
 /// The prices of one model, locked into the brief. Free models have prices of zero.
@@ -33,6 +36,11 @@ impl Tariff {
     /// Returns what the least worthwhile turn with this much input costs at most.
     pub fn turn_min(&self, input_tokens: u64) -> Msat {
         self.ceiling(input_tokens, self.max_tokens.min(MAX_TOKENS_MIN))
+    }
+
+    /// Returns what the least worthwhile last request costs at most: no severance may be less.
+    pub fn last_min(&self) -> Msat {
+        self.turn_min(LAST_TOKENS_MIN)
     }
 
     /// Returns how many output tokens `money` pays for beside the input: as many as one may ask for, or as fit, or

@@ -1,12 +1,14 @@
 //! What came back: of the kind that was asked for, once, and charged at its cost and never above its hold.
 
-use guildhall_kernel::{Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus};
+use guildhall_kernel::{
+    Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus, TextRef, Wording,
+};
 
 use crate::batch::Duty;
 use crate::calls::Call;
 use crate::checker::Step;
 use crate::contract::{Asked, Contract, Heard, Kind, Phase, State, Tree, Verdict};
-use crate::purse::charge;
+use crate::purse::{charge, wide};
 use crate::violation::{Found, Law};
 
 /// An ask was answered.
@@ -36,9 +38,15 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     contract.heads.settle(heads, charged.1);
     contract.own += if guest { charged.0 } else { 0 };
     contract.open -= 1;
+    if contract.last == Some(id) {
+        // What a last request leaves of the severance pays for nothing else.
+        contract.severance = (money - charged.0).min(wide(contract.brief.severance));
+        contract.money.hold(contract.severance);
+    }
     let Some(asked) = contract.ask_mut(id) else { return };
     asked.state = State::Settled { money: charged.0, heads: charged.1 };
     follow(step, id, answer);
+    shown(&mut step.tree.contracts[step.me], text_of(answer));
     if let Origin::Call(call) = origin {
         resolve(step, call, answer);
     }
@@ -49,13 +57,13 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
     let lost = matches!(answer, Answer::Lost | Answer::Aborted);
     let lost_or_failed = lost || matches!(answer, Answer::Failed(_));
     match kind {
-        Kind::Model => lost_or_failed || matches!(answer, Answer::Said(_)),
+        Kind::Model { .. } => lost_or_failed || matches!(answer, Answer::Said(_)),
         Kind::Tool => lost_or_failed || matches!(answer, Answer::Result(_)),
         Kind::Hire(_) => matches!(answer, Answer::Report(_)),
         Kind::Check(_) => lost_or_failed || matches!(answer, Answer::Passed | Answer::FailedCheck(_)),
         Kind::Question { matter: Matter::Words(_), .. } => lost || matches!(answer, Answer::Words(_) | Answer::NoReply),
         Kind::Question { matter: Matter::Approval(_), .. } => {
-            lost || matches!(answer, Answer::Approved | Answer::NoReply)
+            lost || matches!(answer, Answer::Approved | Answer::Denied | Answer::NoReply)
         }
         Kind::Tell { .. } => matches!(answer, Answer::Delivered | Answer::Gone),
     }
@@ -82,9 +90,15 @@ fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &
             check_gone(tree, to, found);
             true
         }
-        (Kind::Model | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => {
-            true
-        }
+        (
+            Kind::Model { .. }
+            | Kind::Tool
+            | Kind::Hire(_)
+            | Kind::Check(_)
+            | Kind::Question { .. }
+            | Kind::Tell { .. },
+            _,
+        ) => true,
     }
 }
 
@@ -129,17 +143,56 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
         Answer::Passed => checked(contract, id, Verdict::Passed),
         Answer::FailedCheck(_) | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {
             checked(contract, id, Verdict::NotPassed);
+            unheard(contract, id);
         }
         Answer::Result(_)
         | Answer::Words(_)
         | Answer::Approved
+        | Answer::Denied
         | Answer::NoReply
         | Answer::Delivered
         | Answer::Gone => {}
     }
 }
 
+/// The reports that a request included are owed again if no reply came.
+fn unheard(contract: &mut Contract, id: AskId) {
+    if let Some(Asked { kind: Kind::Model { hears }, .. }) = contract.ask(id) {
+        let again = hears.clone();
+        contract.owed.splice(0..0, again);
+    }
+}
+
+/// Adds a text to what the next request must pay for.
+pub(crate) fn shown(contract: &mut Contract, text: Option<TextRef>) {
+    let bytes = text.map_or(0, |text| u64::from(text.bytes));
+    contract.shown = contract.shown.saturating_add(bytes);
+}
+
+fn text_of(answer: &Answer) -> Option<TextRef> {
+    match answer {
+        Answer::Said(said) => Some(said.reply),
+        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) => Some(*text),
+        Answer::Report(report) => match report.text {
+            Wording::Final(text) | Wording::Assembled(text) => Some(text),
+        },
+        Answer::Passed
+        | Answer::Approved
+        | Answer::Denied
+        | Answer::NoReply
+        | Answer::Delivered
+        | Answer::Gone
+        | Answer::Lost
+        | Answer::Aborted
+        | Answer::Failed(_) => None,
+    }
+}
+
 fn replied(contract: &mut Contract, id: AskId, said: &Said) {
+    if let (Some(tokens), Some(request)) = (said.input_tokens, contract.request) {
+        // What came while the model was at work is not in its report.
+        contract.shown = contract.shown.saturating_sub(request.tokens).saturating_add(tokens);
+    }
     contract.replies = contract.replies.saturating_add(1);
     contract.said = Some(*said);
     contract.words = said.words.or(contract.words);
@@ -158,7 +211,7 @@ fn resolve(step: &mut Step<'_, '_>, call: CallRef, answer: &Answer) {
     let calls = &mut step.tree.contracts[step.me].calls;
     let to = match (calls.get(call), answer) {
         (Some(Call::Approval), Answer::Approved) => Call::Approved,
-        (Some(Call::Approval), Answer::NoReply | Answer::Lost) => Call::Denied,
+        (Some(Call::Approval), Answer::Denied | Answer::NoReply | Answer::Lost) => Call::Denied,
         (Some(_) | None, _) => Call::Resolved,
     };
     if !matches!(to, Call::Resolved) {

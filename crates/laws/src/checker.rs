@@ -114,7 +114,7 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         }
         Fact::Woke { pause, why } => calls::woke(contract, *pause, *why, *at, step.found),
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
-        Fact::Compacted { upto, .. } => compacted(contract, *upto, step.found),
+        Fact::Compacted { upto, bytes } => compacted(contract, *upto, *bytes, step.found),
         Fact::Closing(outcome) => closing::closing(step, *outcome),
         Fact::Closed(report) => closing::closed(contract, report, step.found),
     }
@@ -126,11 +126,14 @@ fn nudged(contract: &mut Contract, nudge: Nudge, found: &mut Found<'_>) {
     contract.nudged.push(nudge);
 }
 
-fn compacted(contract: &mut Contract, upto: u32, found: &mut Found<'_>) {
+fn compacted(contract: &mut Contract, upto: u32, bytes: u64, found: &mut Found<'_>) {
     let (before, shown) = (contract.compacted, contract.request.map_or(0, |request| request.upto));
     found.demand(upto > before, Law::Replay, format_args!("compacted up to {upto} after {before}"));
     found.demand(upto <= shown, Law::Replay, format_args!("compacted up to {upto}, but only {shown} were shown"));
     contract.compacted = before.max(upto);
+    // How short a view can be is the agent layer's to say; what came after the request counts in full.
+    let said = contract.said.map_or(0, |said| u64::from(said.reply.bytes));
+    contract.shown = bytes.saturating_add(said);
 }
 
 fn check_accounts(contract: &mut Contract, found: &mut Found<'_>) {

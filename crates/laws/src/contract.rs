@@ -55,6 +55,8 @@ pub(crate) struct Contract {
     pub(crate) live: BTreeSet<AskId>,
     /// Reports that arrived and that no request has included, in order of arrival.
     pub(crate) owed: Vec<AskId>,
+    /// The fewest tokens that the next request can have: what was last shown or reported, and the texts that came since.
+    pub(crate) shown: u64,
     /// The newest request.
     pub(crate) request: Option<Requested>,
     /// Its last request, which the severance paid for.
@@ -90,6 +92,7 @@ impl Contract {
             money,
             heads: Account::new(i128::from(brief.grant.heads.0)),
             severance: wide(brief.severance),
+            shown: brief.opening_bytes.saturating_add(brief.context.tokens()),
             brief,
             hirer,
             facts: 0,
@@ -185,6 +188,7 @@ pub(crate) struct Edge {
 pub(crate) struct Requested {
     pub(crate) ask: AskId,
     pub(crate) upto: u32,
+    pub(crate) tokens: u64,
 }
 
 /// What a check found.
@@ -234,7 +238,7 @@ pub(crate) enum State {
 
 /// What was asked, as far as later facts refer to it.
 pub(crate) enum Kind {
-    Model,
+    Model { hears: Vec<AskId> },
     Tool,
     Hire(Hired),
     Check(Check),
@@ -245,7 +249,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Kind::Model => "a request",
+            Kind::Model { .. } => "a request",
             Kind::Tool => "a tool call",
             Kind::Hire(_) => "a hire",
             Kind::Check(_) => "a check",

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, Path, TextRef};
+use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, LAST_TOKENS_MIN, Path, TextRef};
 
 use crate::contract::{Asked, Contract, Edge, Kind, Tree};
-use crate::purse::wide;
+use crate::purse::{ceiling, output_least, wide};
 use crate::violation::{Found, Law};
 
 /// Adds a contract to the tree.
@@ -33,6 +33,13 @@ pub(crate) fn opened(tree: &mut Tree, path: &Path, brief: &Arc<Brief>, found: &m
 fn check_brief(brief: &Brief, found: &mut Found<'_>) {
     let (granted, kept) = (wide(brief.grant.money), wide(brief.fee) + wide(brief.severance));
     found.demand(kept <= granted, Law::Purse, format_args!("fee and severance take {kept} of {granted}"));
+    let (severance, least) =
+        (wide(brief.severance), ceiling(&brief.tariff, LAST_TOKENS_MIN, output_least(&brief.tariff)));
+    found.demand(
+        severance >= least,
+        Law::Severance,
+        format_args!("a severance of {severance} where {least} is the least"),
+    );
     let (level, depth) = (brief.path.level(), brief.grant.depth);
     let deepest = level + usize::from(depth);
     found.demand(deepest <= usize::from(DEPTH_MAX), Law::Purse, format_args!("{depth} levels below level {level}"));

@@ -67,7 +67,6 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         }
         Refusal::UnknownHire { hire } => contract.live_hire(hire).is_none(),
         Refusal::NothingToAwait => contract.live.is_empty(),
-        Refusal::NoHirer => brief.path.level() == 0,
         Refusal::NotApproved => {
             matches!(origin, Origin::Call(call) if matches!(contract.calls.get(call), Some(Call::Denied)))
         }
@@ -75,6 +74,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         Refusal::Closing
         | Refusal::TopUpStays { .. }
         | Refusal::StaysOpen
+        | Refusal::Unworkable
         | Refusal::BadAmount(_)
         | Refusal::BadName(_)
         | Refusal::Malformed

@@ -2,6 +2,7 @@
 
 use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stay, Stimulus};
 
+use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
 use crate::contract::{Asked, Edge, Heard, Kind, Phase, State, Tree, Wish};
@@ -18,6 +19,9 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
         Sender::Contract(key) => heard_from(step, key, stimulus),
     }
     let contract = &mut step.tree.contracts[step.me];
+    if let Stimulus::Message(text) | Stimulus::Question(text) = stimulus {
+        shown(contract, Some(*text));
+    }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });
     if by_owner && contract.brief.stay == Stay::Open && matches!(stimulus, Stimulus::Message(_)) {
@@ -62,7 +66,7 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
             let to_me = key.contract.hirer().as_ref() == Some(&me);
             (to_me && *stimulus == Stimulus::Question(*words), heard)
         }
-        Kind::Model | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
+        Kind::Model { .. } | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
             return step.found.broken(Law::Holds, format_args!("{key} tells nobody anything"));
         }
     };

@@ -79,6 +79,7 @@ fn answer_line(answer: &Answer) -> String {
         | Answer::FailedCheck(_)
         | Answer::Words(_)
         | Answer::Approved
+        | Answer::Denied
         | Answer::NoReply
         | Answer::Delivered
         | Answer::Gone

@@ -44,6 +44,7 @@ const ALL: &[&str] = &[
     "answer failed check",
     "answer words",
     "answer approved",
+    "answer denied",
     "answer no reply",
     "answer delivered",
     "answer gone",
@@ -82,12 +83,12 @@ const ALL: &[&str] = &[
     "refused no power",
     "refused not approved",
     "refused stays open",
+    "refused unworkable",
     "refused brief too long",
     "refused message too long",
     "refused too many calls",
     "refused unknown hire",
     "refused nothing to await",
-    "refused no hirer",
     "refused closing",
     "refused top-up stays",
     "fault money astray",
@@ -117,13 +118,17 @@ const ALL: &[&str] = &[
     "fault doubled stimulus",
     "fault clock jump",
     "replay with crashes",
+    "session funded",
+    "session requested",
+    "session corrected",
+    "session ended",
 ];
 
 /// What no schedule can reach, with the reason.
-const UNREACHABLE: &[(&str, &str)] = &[(
-    "refused stays open",
-    "an offer can't ask for it; the opening of a brief that does is refused, see the named example",
-)];
+const UNREACHABLE: &[(&str, &str)] = &[
+    ("refused stays open", "an offer can't ask for it; see the named example"),
+    ("refused unworkable", "what the kernel makes of an offer is workable; see the named example"),
+];
 
 impl Default for Reach {
     fn default() -> Reach {
@@ -259,6 +264,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::FailedCheck(_) => "answer failed check",
         Answer::Words(_) => "answer words",
         Answer::Approved => "answer approved",
+        Answer::Denied => "answer denied",
         Answer::NoReply => "answer no reply",
         Answer::Delivered => "answer delivered",
         Answer::Gone => "answer gone",
@@ -324,12 +330,12 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::NoPower { .. } => "refused no power",
         Refusal::NotApproved => "refused not approved",
         Refusal::StaysOpen => "refused stays open",
+        Refusal::Unworkable => "refused unworkable",
         Refusal::BriefTooLong { .. } => "refused brief too long",
         Refusal::MessageTooLong { .. } => "refused message too long",
         Refusal::TooManyCalls { .. } => "refused too many calls",
         Refusal::UnknownHire { .. } => "refused unknown hire",
         Refusal::NothingToAwait => "refused nothing to await",
-        Refusal::NoHirer => "refused no hirer",
         Refusal::Closing => "refused closing",
         Refusal::TopUpStays { .. } => "refused top-up stays",
         Refusal::BadAmount(_) => "refused bad amount",

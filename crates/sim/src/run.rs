@@ -98,6 +98,7 @@ fn crash(world: &mut World, crashes: &mut u32, name: &'static str) {
 
 /// Nothing is under way: time passes, or the owner ends a conversation.
 fn rest(world: &mut World) -> bool {
+    world.check_rest();
     let open = world
         .contracts
         .iter()
@@ -137,7 +138,7 @@ fn command(world: &mut World) {
             world.command(to, Stimulus::Message(words));
         }
         2 | 3 => {
-            let root: Path = to.to_string().split('.').next().expect("a root").parse().expect("a path");
+            let root = to.top();
             if world.put_in(SessionFact::Funded { money, root: Some(root.clone()) }) {
                 world.command(root, Stimulus::TopUp { to, money });
             }

@@ -128,6 +128,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         Temper::Deep => (20_000, chance.pick(&[20, 70]), chance.pick(&[12, 64])),
         Temper::Bomb => (chance.pick(&[400, 3000]), chance.pick(&[40, 20]), chance.pick(&[4, 8])),
     };
+    let tariff = draw_tariff(chance);
     let due = chance.pick(&[
         None,
         None,
@@ -149,8 +150,8 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         adds: draw_terms(chance, 1),
         grant: Grant { money: sat(money), heads: Heads(heads), depth, deadline: due },
         fee: draw_fee(chance),
-        severance: draw_severance(chance),
-        tariff: draw_tariff(chance),
+        severance: draw_severance(chance).max(tariff.last_min()),
+        tariff,
         turns_max: chance.pick(&[8, 6, 12, 3, 1]),
         context: Context::Fresh,
         opening_bytes: u64::from(100 + chance.below(200)),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, Heads,
-    Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Refusal, Reply,
-    Request, Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Verdict, WRAP_UP_MARGIN,
+    Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply, Request,
+    Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN,
 };
 
 use crate::chance::Chance;
@@ -134,7 +134,7 @@ impl Script {
                 calls
             }
             3 => (0..=chance.below(2)).map(|_| self.steering(chance, contract, now)).collect(),
-            _ if chance.one_in(60) => vec![Call::Invalid(Refusal::Malformed); CALLS_MAX as usize + 2],
+            _ if chance.one_in(60) => vec![Call::Invalid(Unreadable::Malformed); CALLS_MAX as usize + 2],
             _ => (0..=chance.below(3)).map(|_| Call::Invalid(junk(chance))).collect(),
         }
     }
@@ -243,12 +243,12 @@ fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {
     Powers { usable: powers(usable), grantable: powers(grantable) }
 }
 
-fn junk(chance: &mut Chance) -> Refusal {
+fn junk(chance: &mut Chance) -> Unreadable {
     match chance.below(5) {
-        0 => Refusal::Malformed,
-        1 => Refusal::UnknownTool,
-        2 => Refusal::DoubledCall,
-        3 => Refusal::BadAmount(
+        0 => Unreadable::Malformed,
+        1 => Unreadable::UnknownTool,
+        2 => Unreadable::DoubledCall,
+        3 => Unreadable::BadAmount(
             chance
                 .pick(&[
                     &AmountError::Zero,
@@ -259,6 +259,6 @@ fn junk(chance: &mut Chance) -> Refusal {
                 ])
                 .clone(),
         ),
-        _ => Refusal::BadName(NameError::Empty),
+        _ => Unreadable::BadName(NameError::Empty),
     }
 }

@@ -123,6 +123,7 @@ impl World {
     pub(crate) fn put_in(&mut self, fact: SessionFact) -> bool {
         let taken = self.session.apply(&fact).is_ok();
         if taken {
+            self.reach.count(session_name(&fact));
             self.put_in.push(fact);
         }
         taken
@@ -198,10 +199,12 @@ impl World {
     }
 
     fn end_root(&mut self, root: &Path, spent: Msat) {
-        if root.level() == 0
-            && let Err(why) = self.session.apply(&SessionFact::Ended { root: root.clone(), spent })
-        {
-            self.violate(format!("the session's account does not take the end of {root}: {why}"));
+        let ended = SessionFact::Ended { root: root.clone(), spent };
+        if root.level() == 0 {
+            self.reach.count(session_name(&ended));
+            if let Err(why) = self.session.apply(&ended) {
+                self.violate(format!("the session's account does not take the end of {root}: {why}"));
+            }
         }
     }
 
@@ -337,7 +340,8 @@ impl World {
             (_, 2) => return,
             (Matter::Approval(_), 0) => Answer::Approved,
             (Matter::Words(_), 0) => Answer::Words(text(6, 9, TextKind::Message)),
-            (Matter::Approval(_) | Matter::Words(_), _) => Answer::NoReply,
+            (Matter::Approval(_), _) => Answer::Denied,
+            (Matter::Words(_), _) => Answer::NoReply,
         };
         self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
     }
@@ -366,6 +370,15 @@ impl World {
     /// When time alone will next change something.
     pub(crate) fn wake_at(&self) -> Option<Millis> {
         self.contracts.values().filter_map(Contract::wake_at).min()
+    }
+}
+
+fn session_name(fact: &SessionFact) -> &'static str {
+    match fact {
+        SessionFact::Funded { .. } => "session funded",
+        SessionFact::Requested { .. } => "session requested",
+        SessionFact::Corrected { .. } => "session corrected",
+        SessionFact::Ended { .. } => "session ended",
     }
 }
 

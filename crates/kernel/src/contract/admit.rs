@@ -12,7 +12,7 @@ use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Nudge, Outcome};
-use crate::text::TextRef;
+use crate::text::{Hash, TextRef};
 use crate::time::{Millis, WRAP_UP_MARGIN};
 
 /// What an unbudgeted hire gets: the same for all of one reply, taken once.
@@ -34,7 +34,7 @@ impl Contract {
         if reply.calls.is_empty() {
             return self.judge(&reply, now, facts);
         }
-        let offers = reply.calls.iter().map(|call| match call {
+        let wants = reply.calls.iter().map(|call| match call {
             Call::Hire(offer) => Want::Hire(offer),
             Call::Tool { call, approval: None } => Want::Tool(call),
             Call::Tool { approval: Some(_), .. }
@@ -44,7 +44,7 @@ impl Contract {
             | Call::AskHirer { .. }
             | Call::Invalid(_) => Want::Nothing,
         });
-        let share = self.share(offers.take(CALLS_MAX as usize), now);
+        let share = self.share(wants.take(CALLS_MAX as usize), now);
         self.place(id, reply.calls, facts, |contract, call, origin, facts| {
             contract.admit(call, origin, share, now, facts);
         });
@@ -79,7 +79,7 @@ impl Contract {
     fn judge(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
         let empty = reply.words.is_none().then_some(Nudge::Empty);
         match empty.or(reply.verdict.nudge) {
-            Some(nudge) if !self.nudged.contains(&nudge) => self.emit(Fact::Nudged(nudge), facts),
+            Some(nudge) if self.is_news(nudge) => self.emit(Fact::Nudged(nudge), facts),
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
             Some(Nudge::Required | Nudge::Promise | Nudge::Mend) | None => {
                 if let Some(ThenHire { why, offers }) = &reply.verdict.then_hire {
@@ -96,12 +96,17 @@ impl Contract {
         }
     }
 
+    /// Whether an agent can be told: not twice, and not if no turn could follow. An empty reply is no text to fall back on.
+    fn is_news(&self, nudge: Nudge) -> bool {
+        !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.could_go_on())
+    }
+
     fn admit(&mut self, call: Call, at: CallRef, share: Share, now: Millis, facts: &mut Vec<Fact>) {
         let origin = Origin::Call(at);
         match call {
             Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
-            Call::Tool { call, approval: Some(until) } => match call.needs.beyond(&self.brief.powers.usable) {
-                Some(power) => self.refuse(Refusal::NoPower { tool: call.tool, power: power.clone() }, origin, facts),
+            Call::Tool { call, approval: Some(until) } => match self.lacks(&call) {
+                Some(why) => self.refuse(why, origin, facts),
                 None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
             },
             Call::Hire(offer) => self.admit_hire(&offer, origin, share, now, facts),
@@ -112,28 +117,36 @@ impl Contract {
                 None => self.admit_tell(to, Stimulus::Message(text), origin, facts),
             },
             Call::AskHirer { question, until } => match too_long(question) {
-                _ if self.brief.path.level() == 0 => self.refuse(Refusal::NoHirer, origin, facts),
                 Some(why) => self.refuse(why, origin, facts),
-                None => self.ask_question(Addressee::Hirer, Matter::Words(question), until, origin, facts),
+                None => self.ask_question(self.hirer(), Matter::Words(question), until, origin, facts),
             },
-            Call::Invalid(why) => self.refuse(why, origin, facts),
+            Call::Invalid(why) => self.refuse(why.into(), origin, facts),
         }
+    }
+
+    fn lacks(&self, call: &ToolCall) -> Option<Refusal> {
+        let power = call.needs.beyond(&self.brief.powers.usable)?.clone();
+        Some(Refusal::NoPower { tool: call.tool.clone(), power })
     }
 
     pub(super) fn admit_tool(&mut self, call: ToolCall, origin: Origin, facts: &mut Vec<Fact>) {
         let (price, free) = (call.price, self.purse.available());
-        if let Some(power) = call.needs.beyond(&self.brief.powers.usable) {
-            let why = Refusal::NoPower { power: power.clone(), tool: call.tool };
+        if let Some(why) = self.lacks(&call) {
             return self.refuse(why, origin, facts);
         }
         if price > free {
             return self.refuse(Refusal::Money { asked: price, free, minimum: price }, origin, facts);
         }
-        self.emit_ask(Ask::Tool(call), Hold { money: price, heads: Heads::ZERO }, origin, facts);
+        self.emit_ask(Ask::Tool(call), Hold::money(price), origin, facts);
     }
 
     fn ask_question(&mut self, to: Addressee, matter: Matter, until: Millis, origin: Origin, facts: &mut Vec<Fact>) {
         self.emit_ask(Ask::Question { to, matter, until }, Hold::default(), origin, facts);
+    }
+
+    /// Who hired the contract: a root's hirer is its owner.
+    fn hirer(&self) -> Addressee {
+        if self.brief.path.level() == 0 { Addressee::Owner } else { Addressee::Hirer }
     }
 
     fn admit_tell(&mut self, to: Path, what: Stimulus, origin: Origin, facts: &mut Vec<Fact>) {
@@ -161,6 +174,8 @@ impl Contract {
         if need == Need::Any && live.len() < on.len() {
             live.clear();
         }
+        live.sort_unstable();
+        live.dedup();
         self.emit(Fact::Waiting { call, on: live, need, until }, facts);
         self.wake_ready(facts);
     }
@@ -216,19 +231,10 @@ impl Contract {
     /// Every reason against a hire that is not a matter of how much is free.
     fn object(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
         let own = &*self.brief;
-        let Some(hiring) = &own.hiring else { return Err(Refusal::MayNotHire) };
         if self.phase != Phase::Working {
             return Err(Refusal::Closing);
         }
-        let fork = offer.inherit == Inherit::Fork;
-        let known = match offer.standing {
-            Standing::Listed => hiring.team.contains(&offer.agent),
-            Standing::AdHoc => hiring.ad_hoc,
-        };
-        if !fork && !known {
-            return Err(Refusal::UnknownAgent { agent: offer.agent.clone(), team: hiring.team.to_vec() });
-        }
-        self.object_to_circle(offer, fork || hiring.recursive)?;
+        self.object_to(self.candidate(offer))?;
         let (asked, left) = (offer.depth.unwrap_or(0), own.grant.depth);
         if asked >= left {
             return Err(Refusal::TooDeep { asked: asked.saturating_add(1), left });
@@ -245,17 +251,22 @@ impl Contract {
         }
     }
 
-    /// Law 9: no agent hires itself or one above it, and nobody is hired twice in a line for the same task.
-    fn object_to_circle(&self, offer: &Offer, again: bool) -> Result<(), Refusal> {
-        let own = self.brief.link();
-        let (agent, standing) = self.who(offer);
+    /// Law 9: only one's team is hired, nobody hires itself or one above it, and nobody twice in a line for the same task.
+    pub(super) fn object_to(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
+        let Candidate { agent, standing, task_key, fork } = candidate;
+        let Some(hiring) = &self.brief.hiring else { return Err(Refusal::MayNotHire) };
         let made_up = standing == Standing::AdHoc;
+        let known = if made_up { hiring.ad_hoc } else { hiring.team.contains(agent) };
+        if !fork && !known {
+            return Err(Refusal::UnknownAgent { agent: agent.clone(), team: hiring.team.to_vec() });
+        }
+        let own = self.brief.link();
         let above = || std::iter::once(&own).chain(self.brief.lineage.upward());
-        let same = |link: &&Link| link.task_key == offer.task_key && (made_up || link.agent == *agent);
+        let same = |link: &&Link| link.task_key == task_key && (made_up || link.agent == *agent);
         if let Some(link) = above().find(same) {
             return Err(Refusal::SameTask { agent: link.agent.clone() });
         }
-        if again || made_up {
+        if fork || made_up || hiring.recursive {
             return Ok(());
         }
         match above().position(|link| link.agent == *agent) {
@@ -271,11 +282,11 @@ impl Contract {
     }
 
     /// Who would be hired: a fork is the same agent as its hirer, whatever the offer calls it.
-    fn who<'a>(&'a self, offer: &'a Offer) -> (&'a AgentName, Standing) {
-        match offer.inherit {
-            Inherit::Fresh => (&offer.agent, offer.standing),
-            Inherit::Fork => (&self.brief.agent, self.brief.standing),
-        }
+    fn candidate<'a>(&'a self, offer: &'a Offer) -> Candidate<'a> {
+        let fork = offer.inherit == Inherit::Fork;
+        let (agent, standing) =
+            if fork { (&self.brief.agent, self.brief.standing) } else { (&offer.agent, offer.standing) };
+        Candidate { agent, standing, task_key: offer.task_key, fork }
     }
 
     /// When a hire's report is due: as asked, but early enough for its hirer to wrap up after it.
@@ -287,7 +298,7 @@ impl Contract {
     fn draft(&self, offer: &Offer, money: Msat, heads: Heads) -> Brief {
         let own = &*self.brief;
         let depth = offer.depth.unwrap_or(own.grant.depth - 1);
-        let (agent, standing) = self.who(offer);
+        let Candidate { agent, standing, .. } = self.candidate(offer);
         let (context, tariff) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
                 (Context::Fork { request: id, upto, tokens }, own.tariff)
@@ -304,7 +315,7 @@ impl Contract {
             adds: Arc::clone(&offer.adds),
             grant: Grant { money, heads, depth, deadline: self.due(offer) },
             fee: offer.fee,
-            severance: offer.severance,
+            severance: offer.severance.max(tariff.last_min()),
             tariff,
             turns_max: offer.turns_max,
             context,
@@ -350,6 +361,16 @@ impl Contract {
         let own = path.hirer().as_ref() == Some(&self.brief.path);
         own.then(|| self.live.get(&path.ordinal()).copied()).flatten()
     }
+}
+
+/// Somebody who might be hired, as law 9 sees them.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) agent: &'a AgentName,
+    pub(super) standing: Standing,
+    pub(super) task_key: Hash,
+    /// Whether it is the hirer itself, gone on elsewhere.
+    pub(super) fork: bool,
 }
 
 /// What a call takes from what is free, before shares are made of the rest.

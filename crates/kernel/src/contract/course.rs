@@ -1,13 +1,13 @@
 //! The course of a contract: the next request, the wrap-up, the checks, the close. What to do when nothing is asked of it.
 
-use super::{Contract, Phase};
+use super::{Contract, Ending, NOTICE_BYTES_MAX, Phase};
 use crate::ask::{Answer, Ask, Cost, Origin, Request, Stimulus, Turn};
 use crate::brief::Stay;
 use crate::fact::{Fact, Hold, Pause, Waking};
-use crate::money::{Heads, Msat, Quantity};
+use crate::money::{Msat, Quantity};
 use crate::path::AskId;
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
 use crate::time::{Millis, WRAP_UP_MARGIN};
 
 impl Contract {
@@ -23,7 +23,7 @@ impl Contract {
     }
 
     fn work(&mut self, now: Millis, facts: &mut Vec<Fact>) {
-        if self.brief.grant.deadline.is_some_and(|deadline| deadline.before(WRAP_UP_MARGIN) <= now) {
+        if self.is_late(now) {
             return self.begin_closing(Outcome::Exhausted(Limit::Deadline), facts);
         }
         if self.pauses > 0 {
@@ -38,9 +38,14 @@ impl Contract {
         }
     }
 
+    /// Whether a report is due so soon that there is no time for more than that.
+    pub(super) fn is_late(&self, now: Millis) -> bool {
+        self.brief.grant.deadline.is_some_and(|deadline| deadline.before(WRAP_UP_MARGIN) <= now)
+    }
+
     /// Whether there is nothing to cut short: an open root that has said all it has to say. Asked to end, it is done.
     pub(super) fn at_ease(&self) -> bool {
-        self.brief.stay == Stay::Open && self.open.is_empty() && !self.unread
+        self.brief.stay == Stay::Open && self.open.is_empty() && !self.unread && self.finale.is_some()
     }
 
     fn request_next(&mut self, facts: &mut Vec<Fact>) {
@@ -60,9 +65,11 @@ impl Contract {
     }
 
     fn ask_model(&mut self, tokens: u64, max_tokens: u32, turn: Turn, facts: &mut Vec<Fact>) {
-        let request = Request { upto: self.facts, hears: self.owed.clone(), tokens, max_tokens, turn };
+        // A request that is cut to fit shows none of the reports in full, so they stay owed.
+        let hears = if tokens == self.view.total() { self.owed.clone() } else { Vec::new() };
+        let request = Request { upto: self.facts, hears, tokens, max_tokens, turn };
         let money = self.brief.tariff.ceiling(tokens, max_tokens);
-        self.emit_ask(Ask::Model(request), Hold { money, heads: Heads::ZERO }, Origin::Course, facts);
+        self.emit_ask(Ask::Model(request), Hold::money(money), Origin::Course, facts);
     }
 
     /// Makes no more plans: nothing new is asked, live hires are told the same, questions go unanswered.
@@ -74,9 +81,9 @@ impl Contract {
         for id in self.questions.clone() {
             self.leave_unanswered(id, facts);
         }
-        let what = match outcome {
-            Outcome::Cancelled => Stimulus::Cancel,
-            Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed => Stimulus::WrapUp,
+        let what = match super::fold::ending(outcome) {
+            Ending::Cancel => Stimulus::Cancel,
+            Ending::WrapUp => Stimulus::WrapUp,
         };
         for ordinal in self.live.keys().copied().collect::<Vec<_>>() {
             let to = self.brief.path.hire(ordinal);
@@ -143,12 +150,7 @@ impl Contract {
         while let Some(check) = self.brief.checks.get(self.round.placed).copied() {
             let free = self.purse.available();
             if check.price <= free {
-                self.emit_ask(
-                    Ask::Check(check),
-                    Hold { money: check.price, heads: Heads::ZERO },
-                    Origin::Course,
-                    facts,
-                );
+                self.emit_ask(Ask::Check(check), Hold::money(check.price), Origin::Course, facts);
             } else {
                 self.refuse(Refusal::Money { asked: check.price, free, minimum: check.price }, Origin::Course, facts);
             }
@@ -157,18 +159,19 @@ impl Contract {
             return;
         }
         let mendable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::Mend);
-        if mendable && self.round.can_be_mended() && self.turns < self.brief.turns_max && self.mend_affordable() {
+        if mendable && self.round.can_be_mended() && self.could_go_on() {
             self.emit(Fact::Nudged(Nudge::Mend), facts);
             return self.request_next(facts);
         }
         self.close(outcome, facts);
     }
 
-    /// Whether the request that follows a nudge could be paid for.
-    fn mend_affordable(&self) -> bool {
+    /// Whether a nudge could be followed by another turn.
+    pub(super) fn could_go_on(&self) -> bool {
         let mut view = self.view;
-        view.add(0);
-        self.brief.tariff.affordable(view.total(), self.purse.available()).is_some()
+        view.add(NOTICE_BYTES_MAX);
+        let payable = self.brief.tariff.affordable(view.total(), self.purse.available()).is_some();
+        payable && self.turns < self.brief.turns_max
     }
 
     fn close(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
@@ -184,7 +187,7 @@ impl Contract {
         let spent = self.purse.spent().plus(fee).expect("the fee is part of the grant");
         let report = Report {
             outcome,
-            text: self.finale.map_or(Wording::Assembled(self.newest), |finale| Wording::Final(finale.text)),
+            text: self.wording(),
             output: self.finale.and_then(|finale| finale.output),
             acceptance,
             unheeded: self.finale.and_then(|finale| finale.undone),

@@ -4,7 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Contract, Finale, LOSSES_MAX, Leave, Open, Phase, Placing, Requested, Round, View, Wait};
+use super::admit::Candidate;
+use super::{
+    Contract, Ending, Finale, LOSSES_MAX, Leave, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing, Requested,
+    Round, View, Wait,
+};
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
 use crate::brief::{Brief, Context, Mode, Stay};
@@ -22,24 +26,6 @@ pub(super) fn law(holds: bool, law: &'static str) -> Law {
     if holds { Ok(()) } else { Err(law) }
 }
 
-/// The name of a fact's kind, as errors show it.
-pub(super) fn kind(fact: &Fact) -> &'static str {
-    match fact {
-        Fact::Opened(_) => "opened",
-        Fact::Asked { .. } => "asked",
-        Fact::Answered { .. } => "answered",
-        Fact::Refused { .. } => "refused",
-        Fact::Raised { .. } => "raised",
-        Fact::Heard { .. } => "heard",
-        Fact::Waiting { .. } => "waiting",
-        Fact::Woke { .. } => "woke",
-        Fact::Nudged(_) => "nudged",
-        Fact::Compacted { .. } => "compacted",
-        Fact::Closing(_) => "closing",
-        Fact::Closed(_) => "closed",
-    }
-}
-
 /// Whether an answer can be one to this ask.
 pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
     let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
@@ -53,7 +39,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
         Answer::Report(_) => matches!(ask, Ask::Hire { .. }),
         Answer::Passed | Answer::FailedCheck(_) => matches!(ask, Ask::Check(_)),
         Answer::Words(_) => matches!(question, Some(Matter::Words(_))),
-        Answer::Approved => matches!(question, Some(Matter::Approval(_))),
+        Answer::Approved | Answer::Denied => matches!(question, Some(Matter::Approval(_))),
         Answer::NoReply => question.is_some(),
         Answer::Delivered | Answer::Gone => matches!(ask, Ask::Tell { .. }),
         Answer::Lost => leaf || question.is_some(),
@@ -72,6 +58,14 @@ pub(super) fn approval(ask: &Ask) -> Option<&ToolCall> {
         | Ask::Hire { .. }
         | Ask::Check(_)
         | Ask::Tell { .. } => None,
+    }
+}
+
+/// What live hires are told when their hirer begins to close so.
+pub(super) fn ending(outcome: Outcome) -> Ending {
+    match outcome {
+        Outcome::Cancelled => Ending::Cancel,
+        Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed => Ending::WrapUp,
     }
 }
 
@@ -138,35 +132,44 @@ impl Contract {
 
     /// Says why the contract can't have come to rest here, if so: a journal is cut only between steps.
     pub(super) fn unrest(&self) -> Option<&'static str> {
-        let owed = !self.open.is_empty();
-        let idle = self.brief.stay == Stay::Open && self.phase == Phase::Working && !self.unread;
-        let closed = matches!(self.phase, Phase::Closed(_));
-        let silent = self.told != Some(Outcome::Cancelled) || self.is_cancelled() || closed;
-        let awake = !self.waits.iter().any(|wait| wait.ready);
-        let rested = self.placing.is_none() && self.leave.is_none() && self.passing.is_none() && silent && awake;
-        match () {
-            () if !rested => Some("the journal breaks off in the middle of a step"),
-            () if !(closed || owed || idle) => Some("a contract that is not closed is owed something"),
-            () => None,
+        let ready = self.waits.iter().any(|wait| wait.ready);
+        if ready || self.placing.is_some() || self.leave.is_some() || self.passing.is_some() {
+            return Some("the journal breaks off in the middle of a step");
+        }
+        match self.phase {
+            Phase::Closed(_) => None,
+            Phase::Working if self.told.is_some() => Some("who is asked to end begins to"),
+            Phase::Working if self.open.is_empty() && !self.at_ease() => {
+                Some("a contract that is not closed is owed something")
+            }
+            Phase::Working => None,
+            Phase::Closing(_) if self.open.is_empty() => Some("a contract with nothing open closes"),
+            Phase::Closing(_) if !self.waits.is_empty() || !self.questions.is_empty() => {
+                Some("who is ending waits for no more words")
+            }
+            Phase::Closing(outcome) => {
+                let told = |id: &AskId| self.open[id].told.is_some_and(|told| told == ending(outcome));
+                (!self.live.values().all(told)).then_some("who is ending tells its hires")
+            }
         }
     }
 
     fn fold_asked(&mut self, id: AskId, ask: &Ask, hold: Hold, origin: Origin) -> Law {
         law(id.0 == self.asked + 1, "asks are numbered in order")?;
-        self.fold_origin(origin, false)?;
+        self.fold_origin(origin, Placed::One)?;
         self.check_phase(ask)?;
         let ceiling = match ask {
             Ask::Model(request) => self.fold_request(id, request)?,
             Ask::Tool(call) => {
                 law(call.needs.beyond(&self.brief.powers.usable).is_none(), "a tool needs powers that are there")?;
-                Hold { money: call.price, heads: Heads::ZERO }
+                Hold::money(call.price)
             }
             Ask::Hire { brief, .. } => self.fold_hire(id, brief)?,
             Ask::Check(check) => {
                 law(self.brief.checks.get(self.round.placed) == Some(check), "checks are the brief's, in order")?;
                 self.round.placed += 1;
                 self.round.open += 1;
-                Hold { money: check.price, heads: Heads::ZERO }
+                Hold::money(check.price)
             }
             Ask::Question { to, .. } => {
                 law(*to == Addressee::Owner || self.brief.path.level() > 0, "a root has no hirer")?;
@@ -174,13 +177,8 @@ impl Contract {
                 Hold::default()
             }
             Ask::Tell { to, what } => {
-                let topped = match what {
-                    Stimulus::TopUp { to, money } => self.passing.take() == Some((to.clone(), *money)),
-                    Stimulus::Message(_) | Stimulus::WrapUp | Stimulus::Cancel => true,
-                    Stimulus::Question(_) | Stimulus::Hire(_) => false,
-                };
-                law(topped, "only words, money that was heard, and endings are passed on")?;
-                law(self.live_hire(to).is_some(), "only live hires are told something")?;
+                let hire = self.live_hire(to).ok_or("only live hires are told something")?;
+                self.fold_tell(hire, what)?;
                 Hold::default()
             }
         };
@@ -193,10 +191,28 @@ impl Contract {
             Ask::Tell { .. } => matches!(origin, Origin::Call(_)),
         };
         // A background hire answers its call at once, and that the model has not been shown.
-        self.unread |= matches!((ask, origin), (Ask::Hire { mode: Mode::Background, .. }, Origin::Call(_)));
+        if matches!((ask, origin), (Ask::Hire { mode: Mode::Background, .. }, Origin::Call(_))) {
+            self.unread = true;
+            self.view.add(NOTICE_BYTES_MAX);
+        }
         self.pauses += u32::from(pauses);
         self.asked = id.0;
-        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses }));
+        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None }));
+        Ok(())
+    }
+
+    fn fold_tell(&mut self, hire: AskId, what: &Stimulus) -> Law {
+        let ending = match what {
+            Stimulus::TopUp { to, money } => {
+                let raised = Some(Passing { to: to.clone(), money: *money, raised: Some(hire) });
+                return law(self.passing.take() == raised, "only money that was heard and set aside is passed on");
+            }
+            Stimulus::Message(_) => return Ok(()),
+            Stimulus::WrapUp => Ending::WrapUp,
+            Stimulus::Cancel => Ending::Cancel,
+            Stimulus::Question(_) | Stimulus::Hire(_) => return Err("only words, money and endings are passed on"),
+        };
+        self.open.get_mut(&hire).ok_or("a live hire is open")?.told = Some(ending);
         Ok(())
     }
 
@@ -225,12 +241,14 @@ impl Contract {
     fn fold_request(&mut self, id: AskId, request: &Request) -> Result<Hold, &'static str> {
         let Request { upto, hears, tokens, max_tokens, turn } = request;
         law(*upto == self.facts, "a request shows all facts before it")?;
-        law(*hears == self.owed, "a request includes every report that is owed")?;
+        let whole = *tokens == self.view.total();
+        let heard = if whole { &*self.owed } else { &[] };
+        law(*hears == heard, "a request includes every report that is owed, and one that is cut includes none")?;
         law(self.pauses == 0, "a request waits for every call of the reply before it")?;
         law(*max_tokens <= self.brief.tariff.max_tokens, "a reply has a longest length")?;
         match turn {
             Turn::Next => {
-                law(*tokens == self.view.total(), "a request pays for all that it shows")?;
+                law(whole, "a request pays for all that it shows")?;
                 law(self.turns < self.brief.turns_max, "a contract has so many turns")?;
             }
             Turn::Last => {
@@ -245,8 +263,10 @@ impl Contract {
         self.unread = false;
         self.finale = None;
         self.round = Round::default();
-        self.owed.clear();
-        Ok(Hold { money: self.brief.tariff.ceiling(*tokens, *max_tokens), heads: Heads::ZERO })
+        if whole {
+            self.owed.clear();
+        }
+        Ok(Hold::money(self.brief.tariff.ceiling(*tokens, *max_tokens)))
     }
 
     fn fold_hire(&mut self, id: AskId, brief: &Brief) -> Result<Hold, &'static str> {
@@ -264,7 +284,9 @@ impl Contract {
         law(brief.lineage == own.lineage.with(own.link()), "a hire knows who hired it")?;
         let mut terms = brief.terms.iter();
         law(own.terms.iter().chain(&*own.adds).all(|term| terms.next() == Some(term)), "terms are never dropped")?;
-        law(own.hiring.is_some(), "only who may hire does")?;
+        let fork = matches!(brief.context, Context::Fork { .. });
+        let candidate = Candidate { agent: &brief.agent, standing: brief.standing, task_key: brief.task_key, fork };
+        law(self.object_to(candidate).is_ok(), "only who is on the team and not in line already is hired")?;
         if let Context::Fork { request, upto, tokens } = brief.context {
             let seen = self.request.map(|last| (last.id, last.upto, last.tokens));
             law(seen == Some((request, upto, tokens)), "a fork sees its hirer's last request and nothing later")?;
@@ -281,7 +303,7 @@ impl Contract {
         let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
         law(claimed, "a hire costs what its report says was spent")?;
         let heads = match answer.report() {
-            Some(report) => report.heads.plus(Heads(1)).ok_or("heads can be counted")?.min(open.hold.heads),
+            Some(report) => Heads(report.heads.0.saturating_add(1)).min(open.hold.heads),
             None => Heads::ZERO,
         };
         let charge = cost.within(open.hold.money);
@@ -289,7 +311,7 @@ impl Contract {
         self.heads = self.heads.settle(open.hold.heads, heads).ok_or("an open hire holds its heads")?;
         self.pauses -= u32::from(open.pauses);
         match &open.ask {
-            Ask::Model(_) => self.fold_reply(id, answer),
+            Ask::Model(request) => self.fold_reply(id, request, open.hold.money, charge, answer)?,
             Ask::Tool(_) => {
                 self.unread = true;
                 self.fold_text(answer);
@@ -299,6 +321,9 @@ impl Contract {
                 self.owed.push(id);
                 self.unread = true;
                 self.fold_text(answer);
+                // A report is shown with its output, and with the task that it is about.
+                let output = answer.report().and_then(|report| report.output).map_or(0, |output| output.bytes);
+                self.view.add(u64::from(output) + u64::from(brief.task.bytes) + NOTICE_BYTES_MAX);
                 for wait in self.waits.iter_mut().filter(|wait| wait.on.contains(&id)) {
                     wait.on.retain(|hire| *hire != id);
                     wait.ready |= wait.need == Need::Any || wait.on.is_empty();
@@ -318,18 +343,35 @@ impl Contract {
                     self.leave = Some(Box::new(Leave { call, approved }));
                 }
             }
-            Ask::Tell { .. } => self.unread |= open.pauses,
+            Ask::Tell { .. } if open.pauses => {
+                self.unread = true;
+                self.view.add(NOTICE_BYTES_MAX);
+            }
+            Ask::Tell { .. } => {}
         }
         Ok(())
     }
 
-    fn fold_reply(&mut self, id: AskId, answer: &Answer) {
+    fn fold_reply(&mut self, id: AskId, request: &Request, hold: Msat, charge: Msat, answer: &Answer) -> Law {
+        if request.turn == Turn::Last {
+            // What the last request leaves of the severance pays for nothing else.
+            let rest = hold.minus(charge).ok_or("no more is charged than was held")?;
+            self.severance = rest.min(self.brief.severance);
+            self.purse = self.purse.hold(self.severance).ok_or("the rest of the severance is there")?;
+        }
         if let Answer::Said(said) = answer {
-            return self.fold_said(id, said);
+            self.fold_said(id, said);
+            return Ok(());
         }
         self.unread = true;
+        // Nobody heard what that request included.
+        self.owed.splice(0..0, request.hears.iter().copied());
         self.losses += u32::from(*answer == Answer::Lost);
         self.broken |= matches!(answer, Answer::Failed(_)) || self.losses >= LOSSES_MAX;
+        if let (Answer::Failed(why), true) = (answer, self.newest == self.brief.task) {
+            self.newest = *why;
+        }
+        Ok(())
     }
 
     fn fold_said(&mut self, id: AskId, said: &Said) {
@@ -340,6 +382,7 @@ impl Contract {
         }
         self.view.add(u64::from(said.reply.bytes));
         self.turns += 1;
+        self.losses = 0;
         self.newest = said.words.unwrap_or(self.newest);
         self.finale = said.words.filter(|_| said.calls == 0 || last).map(|text| Finale {
             text,
@@ -352,21 +395,25 @@ impl Contract {
     /// Adds an answer's text to what the next request shows.
     fn fold_text(&mut self, answer: &Answer) {
         let text = answer.text();
-        self.view.add(text.map_or(0, |text| u64::from(text.bytes)));
+        self.view.add(text.map_or(NOTICE_BYTES_MAX, |text| u64::from(text.bytes)));
         self.newest = text.unwrap_or(self.newest);
     }
 
     /// A reply's calls are placed in order, each once; one that was approved is placed a second time.
-    fn fold_origin(&mut self, origin: Origin, rest: bool) -> Law {
+    fn fold_origin(&mut self, origin: Origin, count: Placed) -> Law {
         let Origin::Call(call) = origin else { return Ok(()) };
         if self.leave.as_ref().is_some_and(|leave| leave.call == call) {
             self.leave = None;
-            return law(!rest, "only so many calls of a reply are considered");
+            return law(count == Placed::One, "only so many calls of a reply are considered");
         }
         let placing = self.placing.as_mut().ok_or("a call belongs to the newest reply")?;
         law((placing.reply, placing.next) == (call.reply, call.index), "calls are placed in order")?;
-        law(rest == (call.index >= CALLS_MAX), "only so many calls of a reply are considered")?;
-        placing.next = if rest { placing.calls } else { placing.next + 1 };
+        let due = if call.index < CALLS_MAX { Placed::One } else { Placed::Rest };
+        law(count == due, "only so many calls of a reply are considered")?;
+        placing.next = match count {
+            Placed::One => placing.next + 1,
+            Placed::Rest => placing.calls,
+        };
         if placing.next >= placing.calls {
             self.placing = None;
         }
@@ -374,12 +421,12 @@ impl Contract {
     }
 
     fn fold_refused(&mut self, why: &Refusal, origin: Origin) -> Law {
-        let rest = matches!(why, Refusal::TooManyCalls { .. });
-        self.fold_origin(origin, rest)?;
+        let count = if matches!(why, Refusal::TooManyCalls { .. }) { Placed::Rest } else { Placed::One };
+        self.fold_origin(origin, count)?;
         match origin {
             Origin::Call(_) | Origin::Cascade => {
                 self.unread = true;
-                self.view.add(0);
+                self.view.add(why.to_string().len() as u64);
             }
             Origin::Course => {
                 law(self.round.placed < self.brief.checks.len(), "only a check is refused in the course of things")?;
@@ -388,8 +435,8 @@ impl Contract {
             }
             Origin::Outside => {
                 if let Refusal::TopUpStays { to, .. } = why {
-                    let passing = self.passing.take();
-                    law(passing.is_some_and(|(whom, _)| whom == *to), "only money that was heard can stay")?;
+                    let heard = self.passing.take().is_some_and(|heard| heard.to == *to && heard.raised.is_none());
+                    law(heard, "only money that was heard can stay")?;
                 }
             }
             Origin::Promise => {}
@@ -398,11 +445,12 @@ impl Contract {
     }
 
     fn fold_raised(&mut self, hire: AskId, by: Msat) -> Law {
-        let passing = self.passing.as_ref().ok_or("a hold is raised by money that was heard")?;
-        law(passing.1 == by, "a hold is raised by money that was heard")?;
-        let open = self.open.get_mut(&hire).ok_or("only a live hire's hold is raised")?;
-        let live = matches!(&open.ask, Ask::Hire { brief, .. } if Some(&brief.path) == self.brief.path.toward(&passing.0).as_ref());
-        law(live, "money goes to the hire on its way")?;
+        let passing = self.passing.as_mut().ok_or("a hold is raised by money that was heard")?;
+        law(passing.raised.is_none() && passing.money == by, "a hold is raised once, by money that was heard")?;
+        let way = self.brief.path.toward(&passing.to).ok_or("money goes down")?;
+        law(self.live.get(&way.ordinal()) == Some(&hire), "money goes to the hire on its way")?;
+        passing.raised = Some(hire);
+        let open = self.open.get_mut(&hire).ok_or("a live hire is open")?;
         self.purse = self.purse.hold(by).ok_or("a hold is raised by money that is there")?;
         open.hold.money = open.hold.money.plus(by).ok_or("there is only so much money")?;
         Ok(())
@@ -423,7 +471,8 @@ impl Contract {
             Stimulus::TopUp { to, money } => {
                 law(self.pays(from), "money comes from one's hirer, and a root's from its owner")?;
                 self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
-                self.passing = (*to != self.brief.path).then(|| (to.clone(), *money));
+                self.passing =
+                    (*to != self.brief.path).then(|| Passing { to: to.clone(), money: *money, raised: None });
             }
             Stimulus::WrapUp => self.told = self.told.or(Some(Outcome::Exhausted(Limit::Asked))),
             Stimulus::Cancel => self.told = Some(Outcome::Cancelled),
@@ -434,7 +483,7 @@ impl Contract {
 
     fn fold_waiting(&mut self, call: CallRef, on: &[AskId], need: Need, until: Option<Millis>) -> Law {
         law(self.phase == Phase::Working, "who is ending waits for nothing new")?;
-        self.fold_origin(Origin::Call(call), false)?;
+        self.fold_origin(Origin::Call(call), Placed::One)?;
         let live = |id: &AskId| matches!(self.ask(*id), Some(Ask::Hire { .. }));
         law(on.iter().all(live), "a call waits for live hires")?;
         self.waits.push(Wait { call, on: on.to_vec(), need, until, ready: on.is_empty() });
@@ -456,7 +505,7 @@ impl Contract {
         }
         self.pauses -= 1;
         self.unread = true;
-        self.view.add(0);
+        self.view.add(NOTICE_BYTES_MAX);
         Ok(())
     }
 
@@ -464,7 +513,7 @@ impl Contract {
         law(self.phase == Phase::Working, "who is ending is not nudged")?;
         law(self.nudged.insert(nudge), "an agent is told once")?;
         self.unread = true;
-        self.view.add(0);
+        self.view.add(NOTICE_BYTES_MAX);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::brief::{Mode, Offer};
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::money::Msat;
 use crate::path::{AskId, Path};
-use crate::refusal::Refusal;
+use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Limit, Outcome};
 use crate::text::TextRef;
 use crate::time::Millis;
@@ -17,7 +17,7 @@ impl Contract {
     pub(super) fn hear(&mut self, from: Sender, what: Stimulus, now: Millis, facts: &mut Vec<Fact>) {
         // Who was cancelled listens to nothing but money, which must end up somewhere.
         let deaf = self.is_cancelled() && !matches!(what, Stimulus::TopUp { .. });
-        if deaf || self.heard.contains(&from) {
+        if deaf || self.heard.contains(&from) || !self.listens(&from, &what) {
             return;
         }
         if let Stimulus::TopUp { to, money } = what {
@@ -35,6 +35,27 @@ impl Contract {
             Stimulus::WrapUp => {}
             Stimulus::Cancel => self.begin_closing(Outcome::Cancelled, facts),
             Stimulus::TopUp { .. } => unreachable!("money was heard above"),
+        }
+    }
+
+    /// Whether it is for the sender to say that. Words are anybody's, within their length; hires and endings are the owner's
+    /// and the hirer's, a question is that of a live hire.
+    fn listens(&self, from: &Sender, what: &Stimulus) -> bool {
+        let above = match from {
+            Sender::Owner { .. } => true,
+            Sender::Contract(key) => self.brief.path.hirer().as_ref() == Some(&key.contract),
+        };
+        match what {
+            Stimulus::Message(text) => text.bytes <= MESSAGE_BYTES_MAX,
+            Stimulus::Question(text) => {
+                let hire = match from {
+                    Sender::Owner { .. } => None,
+                    Sender::Contract(key) => self.live_hire(&key.contract),
+                };
+                hire.is_some() && text.bytes <= MESSAGE_BYTES_MAX
+            }
+            Stimulus::TopUp { .. } => self.pays(from),
+            Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
         }
     }
 
@@ -77,8 +98,8 @@ impl Contract {
     /// Money is taken, or passed on by one hop: the hold of the hire on the way grows by it. If nobody on the way lives,
     /// it stays here.
     fn hear_money(&mut self, from: Sender, to: Path, money: Msat, facts: &mut Vec<Fact>) {
-        // Money that went astray, or that there can't be, is nobody's: it is not taken.
-        if !self.pays(&from) || self.purse.raised(money).is_none() {
+        // There can't be so much.
+        if self.purse.raised(money).is_none() {
             return;
         }
         let what = Stimulus::TopUp { to: to.clone(), money };

@@ -2,12 +2,12 @@
 //! nothing that did not happen. Nothing here changes the state.
 
 use super::fold::{Law, law};
-use super::{Contract, Finale, Leave, Phase};
+use super::{Contract, Leave, Phase};
 use crate::ask::{Ask, Origin, Stimulus};
 use crate::fact::{Fact, Pause, Waking};
 use crate::path::CallRef;
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
 
 impl Contract {
     /// Refuses a fact that can't come here, whatever it says in detail.
@@ -54,7 +54,14 @@ impl Contract {
             Ask::Model(_) | Ask::Check(_) => origin == Origin::Course,
             Ask::Tool(_) | Ask::Question { .. } => matches!(origin, Origin::Call(_)),
             Ask::Hire { .. } => origin != Origin::Course,
-            Ask::Tell { .. } => matches!(origin, Origin::Call(_) | Origin::Course),
+            Ask::Tell { what, .. } => match origin {
+                Origin::Call(_) => matches!(what, Stimulus::Message(_) | Stimulus::Cancel),
+                Origin::Course => match self.phase {
+                    Phase::Working => matches!(what, Stimulus::TopUp { .. }),
+                    Phase::Closing(_) | Phase::Closed(_) => matches!(what, Stimulus::WrapUp | Stimulus::Cancel),
+                },
+                Origin::Cascade | Origin::Promise | Origin::Outside => false,
+            },
         };
         law(fits, "an ask has an origin that could ask for it")?;
         let checked = !matches!(ask, Ask::Check(_)) || self.finale.is_some();
@@ -103,8 +110,7 @@ impl Contract {
     }
 
     fn check_claims(&self, report: &Report) -> Law {
-        let text = self.finale.map_or(Wording::Assembled(self.newest), |Finale { text, .. }| Wording::Final(text));
-        law(report.text == text, "a report is the final text, or what there is")?;
+        law(report.text == self.wording(), "a report is the final text, or what there is")?;
         law(report.output == self.finale.and_then(|finale| finale.output), "an output comes with its text")?;
         law(report.unheeded == self.finale.and_then(|finale| finale.undone), "a report says what was left undone")?;
         let passed = self.finale.is_some() && self.round.passed(self.brief.checks.len());

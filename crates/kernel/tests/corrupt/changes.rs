@@ -232,7 +232,7 @@ fn answers(answer: &Answer) -> Changes<Answer> {
             changes.push(("spent", Answer::Report(Box::new(Report { spent, ..(**report).clone() }))));
         }
         Answer::Approved => changes.push(("no reply", Answer::NoReply)),
-        Answer::NoReply => changes.push(("approved", Answer::Approved)),
+        Answer::NoReply | Answer::Denied => changes.push(("approved", Answer::Approved)),
         Answer::Words(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
     }
     changes

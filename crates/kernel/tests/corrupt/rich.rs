@@ -2,8 +2,8 @@
 //! and is told to wrap up.
 
 use guildhall_kernel::{
-    Answer, Brief, Compaction, Cost, Fact, Grant, Inherit, Millis, Need, Nudge, Offer, Powers, Refusal, Reply, Stead,
-    Stimulus, TextKind, Verdict,
+    Answer, Brief, Compaction, Cost, Fact, Grant, Inherit, Millis, Need, Nudge, Offer, Powers, Reply, Stead, Stimulus,
+    TextKind, Unreadable, Verdict,
 };
 
 use crate::hall::Hall;
@@ -58,7 +58,7 @@ fn begin(hall: &mut Hall) {
     });
     let fork = hire("researcher").task("the left half").budget(100).with(|offer| offer.inherit = Inherit::Fork);
     let send = tool("send").price(5).if_approved_by(60_000);
-    hall.says(AT, &[read, reader, fork, invalid(Refusal::Malformed), send]);
+    hall.says(AT, &[read, reader, fork, invalid(Unreadable::Malformed), send]);
     hall.tool_ends(AT, "read", known(1));
     hall.owner_decides(AT, Answer::Approved);
     hall.tool_ends(AT, "send", known(4));

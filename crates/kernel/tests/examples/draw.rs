@@ -138,6 +138,7 @@ fn answer(answer: &Answer) -> String {
         Answer::FailedCheck(text) => format!("failed check {}", spelled(*text)),
         Answer::Words(text) => format!("words {}", spelled(*text)),
         Answer::Approved => "approved".to_owned(),
+        Answer::Denied => "denied".to_owned(),
         Answer::NoReply => "no reply".to_owned(),
         Answer::Delivered => "delivered".to_owned(),
         Answer::Gone => "gone".to_owned(),

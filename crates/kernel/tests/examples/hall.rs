@@ -204,8 +204,10 @@ impl Hall {
         match mail {
             Mail::Open(brief) => self.begin(brief),
             Mail::Question { from, what } => {
-                let hirer = from.contract.hirer().expect("only hires ask their hirer");
-                self.apply(&hirer, Input::Told { from: Sender::Contract(from), what });
+                // The owner is asked outside the tree.
+                if let Some(hirer) = from.contract.hirer() {
+                    self.apply(&hirer, Input::Told { from: Sender::Contract(from), what });
+                }
             }
             Mail::Tell { from, to, what } => {
                 let (at, id) = (from.contract.clone(), from.ask);

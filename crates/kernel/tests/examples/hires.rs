@@ -79,7 +79,8 @@ fn a_contract_that_waits_asks_nothing_that_needs_a_permit() {
 
 #[test]
 fn a_fork_begins_with_its_hirers_last_request_and_sees_nothing_later() {
-    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, ..root("contractor", 1000) });
+    let mut hall =
+        Hall::open(Brief { tariff: PRICED_INPUT, severance: PRICED_INPUT.last_min(), ..root("contractor", 1000) });
     hall.told("1", Stimulus::Message(message("said after the request")));
     hall.replies("1", Reply { input_tokens: Some(80), ..calling(&[fork("the left half")]) });
     let brief = hall.contract("1.1").brief();
@@ -90,7 +91,8 @@ fn a_fork_begins_with_its_hirers_last_request_and_sees_nothing_later() {
 
 #[test]
 fn a_fork_holds_the_price_of_its_prefix_as_if_it_were_in_no_cache() {
-    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, ..root("contractor", 1000) });
+    let mut hall =
+        Hall::open(Brief { tariff: PRICED_INPUT, severance: PRICED_INPUT.last_min(), ..root("contractor", 1000) });
     hall.replies("1", Reply { input_tokens: Some(2000), ..calling(&[fork("the left half")]) });
     assert_snapshot!(hall.owed("1.1"), @"#1 model, holds 31sat");
     hall.replies_for("1.1", words("cached"), known(3));

@@ -5,6 +5,7 @@ mod checks;
 mod conversations;
 mod draw;
 mod endings;
+mod guards;
 mod hall;
 mod hires;
 mod money;

@@ -49,7 +49,7 @@ fn a_top_up_for_one_who_has_closed_stays_with_the_last_living_contract_on_the_wa
     hall.told("1", top_up("1.1.1", 50));
     assert_snapshot!(hall.news("1.1"), @"
     heard top-up of 50sat for 1.1.1
-    refused from outside: 1.1.1 has closed: the money stays with 1.1
+    refused from outside: 1.1.1 takes no more money: it stays with 1.1
     ");
     assert_snapshot!(hall.tree(), @"
     contractor     1050sat  at work  spent 4sat

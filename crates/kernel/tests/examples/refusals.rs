@@ -1,14 +1,15 @@
 //! One example for every refusal: the value, that the agent is told and goes on, and that nothing was spent on it.
 
 use guildhall_kernel::{
-    AmountError, Answer, Brief, CALLS_MAX, Call, Contract, Fact, Grant, Heads, Hiring, Inherit, MESSAGE_BYTES_MAX,
-    Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stay, Stimulus, TextRef, ToolName,
+    AmountError, Answer, AskId, Brief, CALLS_MAX, Call, Context, Contract, Fact, Grant, Heads, Hiring, Inherit, Link,
+    MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stay, Stimulus, Tariff, TextRef,
+    ToolName, Unreadable,
 };
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
 use crate::say::{
-    Do, agent, ask_hirer, hire, hiring, invalid, message, msat, offer, path, powers, root, sat, stop, tell, tool, wait,
+    Do, agent, hire, hiring, invalid, message, msat, offer, path, powers, root, sat, stop, tell, tool, wait,
 };
 
 fn check(hall: &mut Hall, at: &str, call: Do, why: &Refusal) {
@@ -191,7 +192,7 @@ fn a_root_is_refused_like_any_other_brief() {
 #[test]
 fn a_brief_is_only_so_long_with_its_terms() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let term = TextRef { bytes: 65_530, ..message("long") };
+    let term = TextRef { bytes: 65_498, ..message("long") };
     let long = hire("coder").task("1234567").with(|offer| offer.terms = [term].into());
     check(&mut hall, "1", long, &Refusal::BriefTooLong { bytes: 65_537 });
 }
@@ -234,8 +235,19 @@ fn with_nobody_at_work_there_is_nothing_to_wait_for() {
 }
 
 #[test]
-fn a_root_has_no_hirer_to_ask() {
-    check(&mut Hall::open(root("contractor", 100)), "1", ask_hirer("which?", 9000), &Refusal::NoHirer);
+fn a_brief_that_does_not_fit_its_place_is_unworkable() {
+    let opened = |brief: Brief| Contract::open(brief.into(), Millis(0)).err();
+    let own = || root("contractor", 100);
+    let stranger = Link { agent: own().agent, task_key: own().task_key };
+    let wrong = [
+        Brief { lineage: own().lineage.with(stranger), ..own() },
+        Brief { context: Context::Fork { request: AskId(1), upto: 1, tokens: 1 }, ..own() },
+        Brief { tariff: Tariff { max_tokens: 0, ..own().tariff }, ..own() },
+        Brief { severance: msat(0), ..own() },
+    ];
+    for brief in wrong {
+        assert_eq!(opened(brief), Some(Refusal::Unworkable));
+    }
 }
 
 #[test]
@@ -281,14 +293,14 @@ fn there_is_only_so_much_money_to_be_put_in() {
 fn what_the_agent_layer_cant_read_is_refused_with_its_reason() {
     let mut hall = Hall::open(root("contractor", 1000));
     for why in [
-        Refusal::BadAmount(AmountError::Zero),
-        Refusal::BadAmount(AmountError::Negative),
-        Refusal::BadName(NameError::Odd { found: '/' }),
-        Refusal::Malformed,
-        Refusal::UnknownTool,
-        Refusal::DoubledCall,
+        Unreadable::BadAmount(AmountError::Zero),
+        Unreadable::BadAmount(AmountError::Negative),
+        Unreadable::BadName(NameError::Odd { found: '/' }),
+        Unreadable::Malformed,
+        Unreadable::UnknownTool,
+        Unreadable::DoubledCall,
     ] {
-        check(&mut hall, "1", invalid(why.clone()), &why);
+        check(&mut hall, "1", invalid(why.clone()), &Refusal::from(why));
     }
 }
 
@@ -312,7 +324,7 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::TooManyCalls { .. } => of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one,
     Refusal::UnknownHire { .. } => only_ones_own_live_hires_are_told_stopped_or_awaited,
     Refusal::NothingToAwait => with_nobody_at_work_there_is_nothing_to_wait_for,
-    Refusal::NoHirer => a_root_has_no_hirer_to_ask,
+    Refusal::Unworkable => a_brief_that_does_not_fit_its_place_is_unworkable,
     Refusal::Closing => who_is_ending_makes_no_more_calls,
     Refusal::TopUpStays { .. } => money_for_one_who_stands_elsewhere_stays_and_says_so,
     Refusal::BadAmount(_) | Refusal::BadName(_) | Refusal::Malformed | Refusal::UnknownTool | Refusal::DoubledCall => {

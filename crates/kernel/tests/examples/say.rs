@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AgentName, Brief, Call, Check, Context, Cost, Effect, Grant, Hash, Heads, Hiring, Inherit, Lineage, Millis, Mode,
-    Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Refusal, Reply, Standing, Stay, Stead, Tariff, TextKind,
-    TextRef, ThenHire, ToolCall, ToolName, Verdict,
+    Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Stay, Stead, Tariff, TextKind, TextRef,
+    ThenHire, ToolCall, ToolName, Unreadable, Verdict,
 };
 
 /// What a reply of the scripts costs where the test does not say.
@@ -163,7 +163,7 @@ pub(crate) fn ask_hirer(words: &str, until: u64) -> Do {
     Do(Call::AskHirer { question: message(words), until: Millis(until) })
 }
 
-pub(crate) fn invalid(why: Refusal) -> Do {
+pub(crate) fn invalid(why: Unreadable) -> Do {
     Do(Call::Invalid(why))
 }
 

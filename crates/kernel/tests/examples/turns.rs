@@ -101,7 +101,12 @@ fn a_reply_is_asked_to_be_as_long_as_the_purse_can_pay_for() {
 
 #[test]
 fn a_request_pays_for_what_it_shows_and_trusts_the_tokens_that_were_reported() {
-    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, opening_bytes: 900, ..root("coder", 100) });
+    let mut hall = Hall::open(Brief {
+        tariff: PRICED_INPUT,
+        severance: PRICED_INPUT.last_min(),
+        opening_bytes: 900,
+        ..root("coder", 100)
+    });
     hall.replies("1", Reply { input_tokens: Some(300), ..calling(&[tool("read")]) });
     hall.tool_ends("1", "read", known(0));
     assert_snapshot!(hall.facts("1"), @r#"
@@ -116,7 +121,12 @@ fn a_request_pays_for_what_it_shows_and_trusts_the_tokens_that_were_reported() {
 
 #[test]
 fn compaction_makes_the_requests_to_come_smaller() {
-    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, opening_bytes: 900, ..root("coder", 100) });
+    let mut hall = Hall::open(Brief {
+        tariff: PRICED_INPUT,
+        severance: PRICED_INPUT.last_min(),
+        opening_bytes: 900,
+        ..root("coder", 100)
+    });
     let shorter = Verdict { compact: Some(Compaction { upto: 1, bytes: 500 }), ..Verdict::default() };
     hall.replies("1", Reply { verdict: shorter, ..calling(&[tool("read")]) });
     hall.tool_ends("1", "read", known(0));

@@ -218,7 +218,9 @@ fn a_fork_of_the_books_does_not_go_unseen() {
 
 #[test]
 fn the_first_request_pays_for_the_whole_opening() {
-    scenes::one_tool().with(2, |s| request_of(s).tokens = 499).breaks(Law::Holds, "leaves out some of 500 tokens");
+    scenes::one_tool()
+        .with(2, |s| request_of(s).tokens = 499)
+        .breaks(Law::Holds, "pays for 499 tokens of at least 500");
 }
 
 #[test]

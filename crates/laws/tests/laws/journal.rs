@@ -19,7 +19,7 @@ pub(crate) fn msat(amount: u64) -> Msat {
 }
 
 pub(crate) fn text(kind: TextKind, seed: u8) -> TextRef {
-    TextRef { hash: Hash([seed; 32]), bytes: 100, kind }
+    TextRef { hash: Hash([seed; 32]), bytes: 10, kind }
 }
 
 pub(crate) fn agent(name: &str) -> AgentName {
@@ -112,7 +112,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
         reply: text(TextKind::Reply, seed),
         words: Some(text(TextKind::Words, seed)),
         output: None,
-        input_tokens: Some(900),
+        input_tokens: Some(400),
         calls,
         undone: None,
     })

@@ -1,8 +1,8 @@
 //! What the laws demand of an engine, beyond what facts alone can show.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall_kernel::{Answer, Ask, AskKey, Effect, Fact, Input, Stored};
+use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Quantity, SessionFact, Stored};
 
 use super::World;
 use super::recovery::restore;
@@ -40,6 +40,11 @@ impl World {
         }
     }
 
+    /// Everything that must be so between steps.
+    pub(crate) fn check_rest(&mut self) {
+        self.violations.extend(self.checker.at_rest().iter().map(ToString::to_string));
+    }
+
     /// Everything that must be so when nothing is left to do.
     pub(crate) fn check_end(&mut self) {
         self.violations.extend(self.checker.at_end().iter().map(ToString::to_string));
@@ -50,6 +55,31 @@ impl World {
             self.violations.push(format!("law 8: nothing is left to do, and {path} is not closed"));
         }
         self.check_bill();
+        self.correct();
+    }
+
+    /// Later truth: what a lost attempt was charged above its true cost is the session's again.
+    fn correct(&mut self) {
+        let holds = self.store.all().iter().filter_map(|stored| match &stored.fact {
+            Fact::Asked { id, hold, .. } => Some(((&stored.contract, *id), hold.money)),
+            _ => None,
+        });
+        let holds: BTreeMap<_, _> = holds.collect();
+        let credits = self.store.all().iter().filter_map(|stored| {
+            let Fact::Answered { id, answer: Answer::Lost, cost: Cost::Unknown } = &stored.fact else { return None };
+            let ask = AskKey { contract: stored.contract.clone(), ask: *id };
+            let (Input::Answer { cost, .. } | Input::Reply { cost, .. }) = self.performed.get(&ask)? else {
+                return None;
+            };
+            let hold = holds[&(&stored.contract, *id)];
+            Some(SessionFact::Corrected { ask, credit: hold.minus(cost.within(hold))? })
+        });
+        for corrected in credits.collect::<Vec<_>>() {
+            // Twice, since later truth may come twice, too.
+            if !self.put_in(corrected.clone()) || !self.put_in(corrected) {
+                self.violate("the session's account does not take a correction".to_owned());
+            }
+        }
     }
 
     /// Every amount on the bill is the world's own figure, or a lost or aborted attempt marked as such.

@@ -1,0 +1,125 @@
+//! What a contract does not let happen to it: claims that are too large, words that are not for the sender to say, time that
+//! is over, money spent on what it is not for.
+
+use guildhall_kernel::{
+    Answer, Ask, AskId, AskKey, Brief, Contract, Cost, Fact, Grant, Heads, Input, MESSAGE_BYTES_MAX, Millis, Nudge,
+    Outcome, Refusal, Reply, Report, Sender, Stimulus, TextRef,
+};
+
+use crate::hall::{Hall, Post};
+use crate::say::{
+    PRICED_INPUT, ask_hirer, calling, check, hire, known, message, offer, path, root, sat, tool, undone, words,
+};
+
+fn from(contract: &str) -> Sender {
+    Sender::Contract(AskKey { contract: path(contract), ask: AskId(1) })
+}
+
+#[test]
+fn a_report_that_claims_more_than_was_granted_is_charged_what_was_granted() {
+    let mut hall = Hall::open(root("contractor", 100));
+    hall.says("1", &[hire("coder").budget(20)]);
+    hall.post(Post::Slow);
+    hall.final_text("1.1");
+    let claim = Report { spent: sat(5000), heads: Heads(u32::MAX), ..hall.report("1.1").clone() };
+    let id = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
+    hall.answer("1", id, Answer::Report(Box::new(claim)), Cost::Unknown);
+    let contract = hall.contract("1");
+    assert_eq!(
+        (contract.purse().granted(), contract.heads().granted()),
+        (sat(100), root("contractor", 100).grant.heads)
+    );
+}
+
+#[test]
+fn a_stranger_can_neither_end_a_contract_nor_hire_for_it_nor_ask_it() {
+    let mut hall = Hall::open(root("contractor", 100));
+    let offer = Box::new(offer("coder"));
+    let told = [Stimulus::Cancel, Stimulus::WrapUp, Stimulus::Hire(offer), Stimulus::Question(message("why?"))];
+    for (n, what) in (1..).zip(told) {
+        assert_eq!(hall.step("1", Input::Told { from: from(&format!("7.{n}")), what }), []);
+    }
+}
+
+#[test]
+fn words_beyond_their_length_are_not_heard() {
+    let mut hall = Hall::open(root("contractor", 100));
+    let long = TextRef { bytes: MESSAGE_BYTES_MAX + 1, ..message("long") };
+    assert_eq!(hall.told("1", Stimulus::Message(long)), []);
+}
+
+#[test]
+fn what_a_reply_wants_when_its_time_is_over_is_turned_down() {
+    let own = root("coder", 100);
+    let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
+    let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
+    let reply = Box::new(calling(&[tool("read")]));
+    let facts = contract.step(Input::Reply { id: AskId(1), reply, cost: known(1) }, Millis(70_000));
+    let kinds: Vec<_> = facts.iter().map(Fact::kind).collect();
+    assert_eq!(kinds, ["answered", "refused", "closing", "asked"], "the last request, and no tool");
+}
+
+#[test]
+fn a_report_that_a_cut_request_could_not_show_is_listed_as_unheard() {
+    let own = root("contractor", 60);
+    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(6), turns_max: 1, ..own });
+    hall.post(Post::Slow);
+    hall.replies_for("1", calling(&[hire("coder").budget(10)]), known(0));
+    let brief = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
+    hall.post(Post::Prompt);
+    let long = TextRef { bytes: 60_000, ..message("long") };
+    hall.replies("1.1", Reply { words: Some(long), reply: long, ..words("long") });
+    hall.replies("1", words("this far"));
+    assert_eq!(hall.report("1").unheard, [brief]);
+}
+
+#[test]
+fn a_last_request_that_is_lost_has_shown_nobody_anything() {
+    let mut hall = Hall::open(Brief { turns_max: 1, ..root("contractor", 100) });
+    hall.says("1", &[hire("coder").budget(20)]);
+    let hired = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
+    hall.final_text("1.1");
+    hall.model("1", Answer::Lost, Cost::Unknown);
+    assert_eq!(hall.report("1").unheard, [hired]);
+}
+
+#[test]
+fn what_is_left_of_the_severance_pays_for_no_check() {
+    let own = Brief { checks: [check("tests", 1)].into(), ..root("coder", 12) };
+    let mut hall = Hall::open(own);
+    hall.replies_for("1", calling(&[tool("read")]), known(10));
+    hall.tool_ends("1", "read", known(0));
+    let facts = hall.replies_for("1", words("what I found"), known(1));
+    let why = Refusal::Money { asked: sat(1), free: sat(0), minimum: sat(1) };
+    assert!(facts.iter().any(|fact| matches!(fact, Fact::Refused { why: found, .. } if *found == why)), "{facts:?}");
+    assert_eq!(hall.report("1").change, sat(1));
+}
+
+#[test]
+fn a_nudge_that_no_turn_could_follow_does_not_cost_the_final_text() {
+    let mut hall = Hall::open(Brief { turns_max: 1, ..root("coder", 100) });
+    hall.replies("1", undone(Nudge::Required, None));
+    let report = hall.report("1");
+    assert_eq!((report.outcome, report.unheeded), (Outcome::Done, Some(Nudge::Required)));
+}
+
+#[test]
+fn losses_count_in_a_row() {
+    let mut hall = Hall::open(Brief { turns_max: 100, ..root("coder", 10_000) });
+    for _ in 0..5 {
+        for _ in 0..31 {
+            hall.model("1", Answer::Lost, known(0));
+        }
+        hall.says("1", &[tool("read")]);
+        hall.tool_ends("1", "read", known(0));
+    }
+    assert!(hall.thinks("1"));
+}
+
+#[test]
+fn the_hirer_of_a_root_is_its_owner() {
+    let mut hall = Hall::open(root("contractor", 100));
+    hall.says("1", &[ask_hirer("which of the two?", 9000)]);
+    hall.told("1", Stimulus::Message(message("the first")));
+    assert!(hall.thinks("1"), "the owner's words answer the question");
+}
