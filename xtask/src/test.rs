@@ -1,6 +1,6 @@
 //! The one test command of the project: every check, cheapest first, up to the first failure.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::{Outcome, cargo, mutants, run as run_cargo};
@@ -35,7 +35,14 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
+/// Sees to it that a component of the toolchain is there.
 fn require(subcommand: &str, component: &str) -> Outcome {
-    run_cargo(cargo(&[subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()))
-        .map_err(|why| format!("{component} is missing; type: rustup component add {component}\n({why})"))
+    let there = || run_cargo(cargo(&[subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()));
+    if there().is_ok() {
+        return Ok(());
+    }
+    println!("== {component} is missing: adding it");
+    // Whether that worked shows in the next line, which says what to do if it did not.
+    let added = Command::new("rustup").args(["component", "add", component]).status();
+    there().map_err(|why| format!("{component} is missing; type: rustup component add {component}\n({added:?}, {why})"))
 }

@@ -65,3 +65,18 @@ impl<Q: Quantity> Account<Q> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Account;
+    use crate::money::Msat;
+
+    #[test]
+    fn no_more_is_put_in_than_there_is_also_after_some_was_spent() {
+        let all = Account::new(Msat::SUPPLY);
+        let spent =
+            all.hold(Msat::SUPPLY).and_then(|all| all.settle(Msat::SUPPLY, Msat::SUPPLY)).expect("it was there");
+        assert_eq!(spent.raised(Msat::new(1).expect("small")), None);
+        assert_eq!(spent.granted(), Msat::SUPPLY);
+    }
+}

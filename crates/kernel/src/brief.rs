@@ -74,8 +74,18 @@ pub struct Brief {
 impl Brief {
     /// Returns the least money that such a contract can work with: one minimum turn, its severance and its fee.
     pub fn minimum(&self) -> Msat {
+        Msat::capped(self.needs())
+    }
+
+    /// The same, also where it is more than there is.
+    fn needs(&self) -> u128 {
         let turn = self.tariff.turn_min(self.context.tokens().saturating_add(self.opening_bytes));
-        Msat::capped([turn, self.severance, self.fee].iter().map(|part| u128::from(part.get())).sum())
+        [turn, self.severance, self.fee].iter().map(|part| u128::from(part.get())).sum()
+    }
+
+    /// Whether its grant is less than such a contract can work with.
+    pub fn is_too_poor(&self) -> bool {
+        u128::from(self.grant.money.get()) < self.needs()
     }
 
     /// Returns the size of what is handed over in words: the task and all terms.
@@ -97,7 +107,6 @@ impl Brief {
 
     /// Refuses a brief that no contract could lawfully work on.
     pub fn check(&self) -> Result<(), Refusal> {
-        let (money, minimum) = (self.grant.money, self.minimum());
         if self.bytes() > BRIEF_BYTES_MAX {
             return Err(Refusal::BriefTooLong { bytes: self.bytes() });
         }
@@ -116,8 +125,9 @@ impl Brief {
         if !in_place || !in_line || self.tariff.max_tokens == 0 || self.severance < self.tariff.last_min() {
             return Err(Refusal::Unworkable);
         }
-        if money < minimum {
-            return Err(Refusal::Money { asked: money, free: money, minimum });
+        if self.is_too_poor() {
+            let money = self.grant.money;
+            return Err(Refusal::Money { asked: money, free: money, minimum: self.minimum() });
         }
         Ok(())
     }

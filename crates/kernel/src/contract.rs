@@ -207,11 +207,16 @@ impl Contract {
         if matches!(self.phase, Phase::Closed(_)) {
             return facts;
         }
+        let ticked = input == Input::Tick;
         match input {
             Input::Answer { id, answer, cost } => self.answer(id, answer, cost, &mut facts),
             Input::Reply { id, reply, cost } => self.reply(id, *reply, cost, now, &mut facts),
             Input::Told { from, what } => self.hear(from, what, now, &mut facts),
             Input::Tick => {}
+        }
+        // What changed nothing is no occasion for anything else: time has its own.
+        if facts.is_empty() && !ticked {
+            return facts;
         }
         self.expire(now, &mut facts);
         self.advance(now, &mut facts);

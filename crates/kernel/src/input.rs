@@ -72,7 +72,8 @@ impl Reply {
             output: self.output,
             input_tokens: self.input_tokens,
             calls,
-            undone: self.verdict.nudge,
+            // The other nudges are the kernel's own to give.
+            undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),
         }
     }
 }

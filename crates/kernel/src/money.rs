@@ -58,7 +58,7 @@ impl Msat {
         }
     }
 
-    /// Takes a computed price; one beyond the supply becomes the supply, which no purse can pay.
+    /// Takes a computed price; one beyond the supply becomes the supply.
     pub fn capped(msat: u128) -> Msat {
         u64::try_from(msat).map_or(Self::SUPPLY, |msat| Msat(msat).min(Self::SUPPLY))
     }

@@ -49,7 +49,11 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
     match why {
         Refusal::MayNotHire => brief.hiring.is_none(),
         Refusal::SelfHire | Refusal::Cycle { .. } => !recursive,
-        Refusal::UnknownAgent { agent, .. } => brief.hiring.as_ref().is_none_or(|hiring| !hiring.team.contains(agent)),
+        // A made-up specialist may bear a listed name; then it is not told to hire that name.
+        Refusal::UnknownAgent { agent, team } => brief
+            .hiring
+            .as_ref()
+            .is_none_or(|hiring| !hiring.team.contains(agent) || !hiring.ad_hoc && !team.contains(agent)),
         Refusal::SameTask { agent } => brief.agent == *agent || brief.lineage.upward().any(|link| link.agent == *agent),
         Refusal::TooDeep { asked, left } => asked > left && *left <= brief.grant.depth,
         Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) == contract.heads.available,

@@ -9,7 +9,8 @@ use guildhall_sim::{Chance, Reach, Run, attempt, history, shrink};
 
 const HELP: &str = "guildhall-sim: tries to break the contract kernel
 
-  guildhall-sim --schedules 100000          runs that many schedules, from seed 1
+  guildhall-sim                             runs 10,000 schedules, from seed 1
+  guildhall-sim --schedules 100000          runs that many
   guildhall-sim --seed 42                   runs one schedule again
   guildhall-sim --seed 42 --history         and tells what happened
   guildhall-sim --choices 3.z2.2.1          runs a shortened schedule again
@@ -17,6 +18,9 @@ const HELP: &str = "guildhall-sim: tries to break the contract kernel
 
 Exit codes: 0 no violation, 1 a law was broken or something was never reached, 2 usage.
 ";
+
+/// More threads than this only get in each other's way.
+const THREADS_MAX: usize = 256;
 
 /// Below this many schedules it is chance whether a rare thing is reached.
 const REACH_SCHEDULES_MIN: u64 = 10_000;
@@ -40,9 +44,13 @@ struct Total {
 
 fn main() -> ExitCode {
     let options = match parse(std::env::args().skip(1)) {
-        Ok(options) => options,
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            say(HELP);
+            return ExitCode::SUCCESS;
+        }
         Err(why) => {
-            say(&format!("{why}\n\n{HELP}"));
+            eprintln!("{why}\n\n{HELP}");
             return ExitCode::from(2);
         }
     };
@@ -157,18 +165,21 @@ fn explain(seed: u64) -> ExitCode {
     ExitCode::from(1)
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut options = Options { schedules: 10_000, from: 1, threads, seed: None, choices: None, history: false };
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
         let number =
-            |text: String| text.replace('_', "").parse::<u64>().map_err(|_| format!("{text:?} is not a number"));
+            |text: String| text.replace('_', "").parse::<u64>().map_err(|_| format!("{text:?} is no number that fits"));
         match flag.as_str() {
+            "--help" | "-h" => return Ok(None),
             "--schedules" => options.schedules = number(value()?)?,
             "--from" => options.from = number(value()?)?,
             "--seed" => options.seed = Some(number(value()?)?),
-            "--threads" => options.threads = usize::try_from(number(value()?)?).unwrap_or(1).max(1),
+            "--threads" => {
+                options.threads = usize::try_from(number(value()?)?).unwrap_or(usize::MAX).clamp(1, THREADS_MAX);
+            }
             "--history" => options.history = true,
             "--choices" => {
                 let choices = value()?;
@@ -178,7 +189,17 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             other => return Err(format!("{other:?} is not an option")),
         }
     }
-    Ok(options)
+    let one = options.seed.is_some() || options.choices.is_some();
+    if options.schedules == 0 {
+        return Err("--schedules 0 would try nothing: give at least 1".to_owned());
+    }
+    if options.history && !one {
+        return Err("--history tells what happened in one schedule: give --seed or --choices".to_owned());
+    }
+    if options.from.checked_add(options.schedules).is_none() {
+        return Err("there are not so many seeds: give smaller numbers".to_owned());
+    }
+    Ok(Some(options))
 }
 
 /// Writes choices as numbers joined by dots; `z5` stands for five zeros.

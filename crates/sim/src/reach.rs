@@ -118,6 +118,7 @@ const ALL: &[&str] = &[
     "fault doubled stimulus",
     "fault clock jump",
     "replay with crashes",
+    "engine replay with crashes",
     "session funded",
     "session requested",
     "session corrected",

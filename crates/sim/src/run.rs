@@ -163,6 +163,16 @@ fn command(world: &mut World) {
 fn check_replay(world: &mut World) {
     let Some(log) = world.log.take() else { return };
     world.reach.count("replay with crashes");
+    let faults = world.scenario.faults;
+    if faults.lost == 0 && faults.doubled == 0 {
+        world.reach.count("engine replay with crashes");
+        let chance = std::mem::replace(&mut world.chance, Chance::replaying(Vec::new()));
+        let (outcome, chance) = world.retrace(&log, chance);
+        world.chance = chance;
+        if let Err(why) = outcome {
+            world.violate(format!("law 10: with crashes and effects attached to again: {why}"));
+        }
+    }
     let mut contracts: BTreeMap<Path, Contract> = BTreeMap::new();
     // The facts of each input, so that a crash can cut between any two.
     let mut batches: Vec<(Path, Vec<Fact>)> = Vec::new();

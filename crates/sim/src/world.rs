@@ -4,6 +4,7 @@
 
 mod audit;
 mod recovery;
+mod retrace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub(crate) struct World {
     put_in: Vec<SessionFact>,
     /// What left for the world, and what it answers. It outlives a crash: the world does not forget.
     performed: BTreeMap<AskKey, Input>,
+    /// What the world is known to answer, where a log is run again.
+    known: BTreeMap<AskKey, Input>,
 }
 
 /// One thing that happened to one contract.
@@ -104,6 +107,7 @@ impl World {
             hired: BTreeMap::new(),
             put_in: Vec::new(),
             performed: BTreeMap::new(),
+            known: BTreeMap::new(),
             scenario,
         };
         world.fund();
@@ -245,7 +249,12 @@ impl World {
 
     /// Lets one leaf call leave for the world, on a permit.
     pub(crate) fn call(&mut self) {
-        let Some(key) = self.chance.take(&mut self.leaves) else { return };
+        if let Some(key) = self.chance.take(&mut self.leaves) {
+            self.perform_leaf(key);
+        }
+    }
+
+    fn perform_leaf(&mut self, key: AskKey) {
         let Some(contract) = self.contracts.get(&key.contract) else { return };
         if contract.ask(key.ask).is_none() {
             return;
@@ -254,12 +263,13 @@ impl World {
             let answer = Answer::Aborted;
             return self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
         }
-        let brings = match self.performed.get(&key).cloned() {
-            Some(before) => {
+        let brings = match (self.performed.get(&key).cloned(), self.known.get(&key)) {
+            (Some(before), _) => {
                 self.check_repeated(&key);
                 before
             }
-            None => self.script.answer(&mut self.chance, contract, key.ask, self.now),
+            (None, Some(known)) => known.clone(),
+            (None, None) => self.script.answer(&mut self.chance, contract, key.ask, self.now),
         };
         self.performed.insert(key.clone(), brings.clone());
         self.permits_used += 1;
@@ -291,7 +301,12 @@ impl World {
 
     /// Performs one ask that needs no permit: a hire is opened, a stimulus delivered, a question put.
     pub(crate) fn run_errand(&mut self) {
-        let Some(key) = self.chance.take(&mut self.errands) else { return };
+        if let Some(key) = self.chance.take(&mut self.errands) {
+            self.perform_errand(key);
+        }
+    }
+
+    fn perform_errand(&mut self, key: AskKey) {
         match self.ask(&key).cloned() {
             None => {}
             Some(Ask::Hire { brief, .. }) => self.hire(&key, &brief),

@@ -78,7 +78,7 @@ impl Contract {
     /// The one rule for what the agent layer makes of a final text: nudge if told to and not yet done, else hire.
     fn judge(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
         let empty = reply.words.is_none().then_some(Nudge::Empty);
-        match empty.or(reply.verdict.nudge) {
+        match empty.or(reply.said().undone) {
             Some(nudge) if self.is_news(nudge) => self.emit(Fact::Nudged(nudge), facts),
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
             Some(Nudge::Required | Nudge::Promise | Nudge::Mend) | None => {
@@ -221,7 +221,7 @@ impl Contract {
         }
         let brief = self.draft(offer, offer.budget.unwrap_or(share.money), heads);
         let (asked, free, minimum) = (brief.grant.money, self.purse.available(), brief.minimum());
-        if asked > free || asked < minimum {
+        if asked > free || brief.is_too_poor() {
             return Err(Refusal::Money { asked, free, minimum });
         }
         brief.check()?;
@@ -258,7 +258,8 @@ impl Contract {
         let made_up = standing == Standing::AdHoc;
         let known = if made_up { hiring.ad_hoc } else { hiring.team.contains(agent) };
         if !fork && !known {
-            return Err(Refusal::UnknownAgent { agent: agent.clone(), team: hiring.team.to_vec() });
+            let team = hiring.team.iter().filter(|listed| *listed != agent).cloned().collect();
+            return Err(Refusal::UnknownAgent { agent: agent.clone(), team });
         }
         let own = self.brief.link();
         let above = || std::iter::once(&own).chain(self.brief.lineage.upward());

@@ -137,12 +137,10 @@ impl Contract {
             return Some("the journal breaks off in the middle of a step");
         }
         match self.phase {
-            Phase::Closed(_) => None,
             Phase::Working if self.told.is_some() => Some("who is asked to end begins to"),
             Phase::Working if self.open.is_empty() && !self.at_ease() => {
                 Some("a contract that is not closed is owed something")
             }
-            Phase::Working => None,
             Phase::Closing(_) if self.open.is_empty() => Some("a contract with nothing open closes"),
             Phase::Closing(_) if !self.waits.is_empty() || !self.questions.is_empty() => {
                 Some("who is ending waits for no more words")
@@ -151,6 +149,7 @@ impl Contract {
                 let told = |id: &AskId| self.open[id].told.is_some_and(|told| told == ending(outcome));
                 (!self.live.values().all(told)).then_some("who is ending tells its hires")
             }
+            Phase::Working | Phase::Closed(_) => None,
         }
     }
 
@@ -464,7 +463,7 @@ impl Contract {
                 self.unread = true;
                 // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
-                    (self.turns, self.losses) = (0, 0);
+                    self.turns = 0;
                     self.nudged.clear();
                 }
             }

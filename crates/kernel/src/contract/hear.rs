@@ -5,7 +5,7 @@ use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Sender, Stimulus}
 use crate::brief::{Mode, Offer};
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::money::Msat;
-use crate::path::{AskId, Path};
+use crate::path::{AskId, DEPTH_MAX, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Limit, Outcome};
 use crate::text::TextRef;
@@ -45,18 +45,25 @@ impl Contract {
             Sender::Owner { .. } => true,
             Sender::Contract(key) => self.brief.path.hirer().as_ref() == Some(&key.contract),
         };
-        match what {
-            Stimulus::Message(text) => text.bytes <= MESSAGE_BYTES_MAX,
-            Stimulus::Question(text) => {
-                let hire = match from {
-                    Sender::Owner { .. } => None,
-                    Sender::Contract(key) => self.live_hire(&key.contract),
-                };
-                hire.is_some() && text.bytes <= MESSAGE_BYTES_MAX
+        // What could not be written down and read again was never said.
+        let nameable = |path: &Path| path.level() <= usize::from(DEPTH_MAX);
+        let signed = match from {
+            Sender::Owner { .. } => true,
+            Sender::Contract(key) => key.ask.0 > 0 && nameable(&key.contract),
+        };
+        signed
+            && match what {
+                Stimulus::Message(text) => text.bytes <= MESSAGE_BYTES_MAX,
+                Stimulus::Question(text) => {
+                    let hire = match from {
+                        Sender::Owner { .. } => None,
+                        Sender::Contract(key) => self.live_hire(&key.contract),
+                    };
+                    hire.is_some() && text.bytes <= MESSAGE_BYTES_MAX
+                }
+                Stimulus::TopUp { to, .. } => self.pays(from) && nameable(to),
+                Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
             }
-            Stimulus::TopUp { .. } => self.pays(from),
-            Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
-        }
     }
 
     /// Words of one's hirer answer the question that it was asked. Words of the owner interrupt a wait.

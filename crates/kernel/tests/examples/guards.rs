@@ -2,13 +2,14 @@
 //! is over, money spent on what it is not for.
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Contract, Cost, Fact, Grant, Heads, Input, MESSAGE_BYTES_MAX, Millis, Nudge,
-    Outcome, Refusal, Reply, Report, Sender, Stimulus, TextRef,
+    Answer, Ask, AskId, AskKey, Brief, Compaction, Contract, Cost, Fact, Grant, Heads, Hiring, Inherit, Input,
+    MESSAGE_BYTES_MAX, Millis, Msat, Need, Nudge, Offer, Outcome, Refusal, Reply, Report, Sender, Standing, Stay,
+    Stimulus, TextRef, Verdict,
 };
 
 use crate::hall::{Hall, Post};
 use crate::say::{
-    PRICED_INPUT, ask_hirer, calling, check, hire, known, message, offer, path, root, sat, tool, undone, words,
+    PRICED_INPUT, ask_hirer, calling, check, hire, known, message, offer, path, root, sat, tool, undone, wait, words,
 };
 
 fn from(contract: &str) -> Sender {
@@ -122,4 +123,91 @@ fn the_hirer_of_a_root_is_its_owner() {
     hall.says("1", &[ask_hirer("which of the two?", 9000)]);
     hall.told("1", Stimulus::Message(message("the first")));
     assert!(hall.thinks("1"), "the owner's words answer the question");
+}
+
+#[test]
+fn a_late_input_yields_no_facts_even_if_time_is_over() {
+    let own = root("coder", 100);
+    let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
+    let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
+    let unknown = Input::Answer { id: AskId(99), answer: Answer::Passed, cost: known(0) };
+    assert_eq!(contract.step(unknown, Millis(80_000)), []);
+    assert!(!contract.step(Input::Tick, Millis(80_000)).is_empty());
+}
+
+#[test]
+fn what_could_not_be_stored_and_read_again_is_not_heard() {
+    let mut hall = Hall::open(root("contractor", 100));
+    let nobody = Sender::Contract(AskKey { contract: path("7"), ask: AskId(0) });
+    assert_eq!(hall.step("1", Input::Told { from: nobody, what: Stimulus::Message(message("hm")) }), []);
+    let deep = (0..70).fold(path("1"), |path, _| path.hire(1));
+    assert_eq!(hall.told("1", Stimulus::TopUp { to: deep, money: sat(1) }), []);
+}
+
+#[test]
+fn a_fee_and_a_severance_beyond_all_money_are_refused() {
+    let own = root("contractor", 100);
+    let grant = Grant { money: Msat::SUPPLY, ..own.grant };
+    let brief = Brief { grant, fee: Msat::SUPPLY, ..own };
+    assert!(matches!(Contract::open(brief.into(), Millis(0)).err(), Some(Refusal::Money { .. })));
+}
+
+#[test]
+fn a_fork_of_a_made_up_specialist_is_known_by_its_task_alone() {
+    let own = root("contractor", 1000);
+    let hiring = own.hiring.clone().map(|hiring| Hiring { ad_hoc: true, ..hiring });
+    let mut hall = Hall::open(Brief { hiring, ..own });
+    let made_up = |offer: &mut Offer| offer.standing = Standing::AdHoc;
+    hall.says("1", &[hire("helper").task("dig").budget(300).team(&["helper"]).with(made_up)]);
+    let again = hire("other").task("the task").with(|offer| {
+        offer.inherit = Inherit::Fork;
+        offer.task_key = root("contractor", 1).task_key;
+    });
+    let facts = hall.says("1.1", &[again]);
+    assert!(facts.iter().any(|fact| matches!(fact, Fact::Refused { why: Refusal::SameTask { .. }, .. })), "{facts:?}");
+}
+
+#[test]
+fn a_conversation_is_nudged_anew_for_each_thing_its_owner_says() {
+    let mut hall = Hall::open(Brief { stay: Stay::Open, ..root("coder", 1000) });
+    for round in 0..2 {
+        hall.replies("1", undone(Nudge::Required, None));
+        assert!(hall.thinks("1"), "round {round}: it is told");
+        hall.replies("1", undone(Nudge::Required, None));
+        assert!(!hall.thinks("1"), "round {round}: and only once");
+        hall.told("1", Stimulus::Message(message("and now?")));
+    }
+}
+
+#[test]
+fn a_hire_with_just_enough_is_admitted() {
+    let mut hall = Hall::open(root("contractor", 100));
+    let least = Brief { fee: sat(1), ..root("coder", 3) }.minimum();
+    let exact = hire("coder").with(|offer| {
+        offer.fee = sat(1);
+        offer.budget = Some(least);
+    });
+    hall.says("1", &[exact]);
+    assert_eq!(hall.contract("1.1").purse().granted(), least);
+}
+
+#[test]
+fn a_wait_for_any_of_those_at_work_waits() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("coder").background(), hire("tester").background()]);
+    hall.says("1", &[wait(&["1.1", "1.2"], Need::Any)]);
+    assert!(!hall.thinks("1"));
+    hall.final_text("1.2");
+    assert!(hall.thinks("1"));
+}
+
+#[test]
+fn what_is_shortened_already_is_not_shortened_again() {
+    let mut hall = Hall::open(root("coder", 1000));
+    let shorter = Verdict { compact: Some(Compaction { upto: 1, bytes: 50 }), ..Verdict::default() };
+    for round in 0..2 {
+        let facts = hall.replies("1", Reply { verdict: shorter.clone(), ..calling(&[tool("read")]) });
+        assert_eq!(facts.iter().any(|fact| fact.kind() == "compacted"), round == 0);
+        hall.tool_ends("1", "read", known(0));
+    }
 }

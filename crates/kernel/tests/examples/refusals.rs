@@ -209,6 +209,13 @@ fn a_message_and_a_question_are_only_so_long() {
 }
 
 #[test]
+fn as_many_calls_as_are_considered_are_not_too_many() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    let facts = hall.says("1", &vec![tool("read"); CALLS_MAX as usize]);
+    assert_eq!(refused(&facts), Vec::<&Refusal>::new());
+}
+
+#[test]
 fn of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one() {
     let mut hall = Hall::open(root("contractor", 1000));
     let calls = vec![tool("read"); CALLS_MAX as usize + 2];
@@ -227,6 +234,14 @@ fn only_ones_own_live_hires_are_told_stopped_or_awaited() {
     check(&mut hall, "1.1", wait(&["1.1.1", "1.2"], Need::All), &stranger("1.2"));
     hall.final_text("1.1.1");
     check(&mut hall, "1.1", stop("1.1.1"), &stranger("1.1.1"));
+}
+
+#[test]
+fn somebody_elses_hire_is_not_awaited() {
+    let mut hall = two_levels();
+    let stranger = wait(&["7.1"], Need::All);
+    hall.final_text("1.1");
+    check(&mut hall, "1", stranger, &Refusal::UnknownHire { hire: path("7.1") });
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn a_reason_that_is_not_true_is_found() {
     wrong(Refusal::TooDeep { asked: 3, left: 3 });
     wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
     wrong(Refusal::MayNotHire);
-    wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![] });
+    wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![agent("scout")] });
     wrong(Refusal::SameTask { agent: agent("scout") });
     wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
     wrong(Refusal::NoPower { tool: tool(1).tool, power: guildhall_kernel::Power::parse("read").unwrap() });

@@ -60,9 +60,9 @@ impl World {
 
     /// Later truth: what a lost attempt was charged above its true cost is the session's again.
     fn correct(&mut self) {
-        let holds = self.store.all().iter().filter_map(|stored| match &stored.fact {
-            Fact::Asked { id, hold, .. } => Some(((&stored.contract, *id), hold.money)),
-            _ => None,
+        let holds = self.store.all().iter().filter_map(|stored| {
+            let Fact::Asked { id, hold, .. } = &stored.fact else { return None };
+            Some(((&stored.contract, *id), hold.money))
         });
         let holds: BTreeMap<_, _> = holds.collect();
         let credits = self.store.all().iter().filter_map(|stored| {
