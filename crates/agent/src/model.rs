@@ -1,0 +1,206 @@
+//! What a model is to Guildhall: it is shown a prompt and replies, once. Providers implement [`Model`]; so may anybody.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use guildhall_kernel::AskKey;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Work that is under way. Dropping it stops it.
+pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A model that can be asked.
+///
+/// An implementation retries what can't have cost anything (a refused connection, a 429 with room left, a 529) by itself
+/// and before the first delta only; everything else it reports. It never guesses usage: none reported is `None`.
+pub trait Model: Send + Sync {
+    /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
+}
+
+/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it.
+pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
+
+/// A piece of a reply, as it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// Words for a reader.
+    Words(&'a str),
+    /// The model thinks; what, is its own business.
+    Thinking,
+    /// A tool call has begun.
+    Call {
+        /// The tool's name.
+        name: &'a str,
+    },
+    /// The attempt waits before it tries again.
+    Waiting {
+        /// For how long.
+        seconds: u64,
+        /// Why.
+        why: &'a str,
+    },
+}
+
+/// Everything a model is shown. The longer it stays the same from its beginning, the more of it a provider has in its cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The ask: a provider that knows keys answers the same key with the same reply.
+    pub key: AskKey,
+    /// Who the agent is, what it can do, by which rules. It does not change during a contract.
+    pub system: String,
+    /// The tools it may call, in an order that does not change.
+    pub tools: Vec<ToolSpec>,
+    /// What was said so far. The last is a user's.
+    pub messages: Vec<Message>,
+    /// The most tokens that may come back.
+    pub max_tokens: u32,
+}
+
+/// A tool, as a model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, and when to use it.
+    pub description: String,
+    /// The JSON schema of its arguments, an object.
+    pub schema: Value,
+}
+
+/// One message of a conversation. Those of the same side never follow each other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// What the agent is told. Results come before words.
+    User(Vec<Part>),
+    /// What the model replied.
+    Assistant(Arc<Reply>),
+}
+
+/// A part of what an agent is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// Words.
+    Words(String),
+    /// What became of a call of the reply before.
+    Result {
+        /// The call's id, as the model gave it.
+        call: String,
+        /// What it brought.
+        text: String,
+        /// Whether it failed or was refused.
+        failed: bool,
+    },
+}
+
+/// A model's whole reply. It is stored as it is here, and shown to the same provider again byte for byte.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Which protocol it came over: another one is shown the words and calls only.
+    pub wire: Wire,
+    /// The provider's own form of it, thinking and all.
+    pub raw: Value,
+    /// The words for a reader, if there are any.
+    pub words: Option<String>,
+    /// The calls, in order.
+    pub calls: Vec<RawCall>,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI-compatible Chat Completions.
+    OpenAi,
+    /// None: a model within the process.
+    Inside,
+}
+
+/// A call as the model wrote it. Nothing in it can be trusted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RawCall {
+    /// Its id; adapters make one up where the model gave none.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, or the text that was no JSON object.
+    pub arguments: Result<Value, String>,
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The model had said what it wanted.
+    End,
+    /// It wants its calls answered.
+    Calls,
+    /// It ran into `max_tokens`; its last call may be cut.
+    Length,
+    /// The provider would not let it go on.
+    Refusal,
+}
+
+/// What came of asking a model once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// The reply, or why there is none.
+    pub outcome: Result<Reply, ModelError>,
+    /// What the provider reported as used, also where there is no reply. `None`: it did not say.
+    pub usage: Option<Usage>,
+}
+
+/// Tokens, as a provider reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input, cached or not.
+    pub input: u64,
+    /// The part of the input that was read from a cache.
+    pub cache_read: u64,
+    /// The part of the input that was written to a cache.
+    pub cache_write: u64,
+    /// Output, thinking included.
+    pub output: u64,
+}
+
+/// Why a model did not reply. Each says what happened and what can be done about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// It can't have cost anything, and trying again did not help.
+    #[error("{provider} can't be reached: {why}")]
+    Unavailable {
+        /// Who.
+        provider: String,
+        /// The last failure.
+        why: String,
+    },
+    /// The reply broke off, or was no reply: it may have cost something.
+    #[error("the reply of {provider} broke off: {why}")]
+    Broken {
+        /// Who.
+        provider: String,
+        /// How.
+        why: String,
+    },
+    /// The provider won't, now or later: a wrong key, an unknown model, a spending limit, a request it can't read.
+    #[error("{provider} refused: {why}")]
+    Refused {
+        /// Who.
+        provider: String,
+        /// Its reason, and what to do.
+        why: String,
+    },
+    /// The prompt is longer than the model's window.
+    #[error("the prompt is too long for {provider}: {why}")]
+    TooLong {
+        /// Who.
+        provider: String,
+        /// What it said.
+        why: String,
+    },
+}
