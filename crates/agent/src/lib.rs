@@ -1,9 +1,20 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
 
+mod engine;
 mod model;
+mod run;
+mod seat;
+mod text;
 mod tool;
+mod transcript;
+mod wording;
 
+pub use engine::Engine;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,
 };
+pub use run::{RunError, run};
+pub use seat::{Arrival, Price, Seat};
+pub use text::{Redact, Scribe, Text, hash, task_key};
 pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
+pub use transcript::{Texts, transcript};

@@ -2,6 +2,7 @@
 
 use crate::ask::{Answer, Cost, Said, Sender, Stimulus, ToolCall};
 use crate::brief::Offer;
+use crate::fact::Cause;
 use crate::money::AmountError;
 use crate::name::NameError;
 use crate::path::{AskId, Path};
@@ -43,6 +44,17 @@ pub enum Input {
     },
     /// Time has passed.
     Tick,
+}
+
+impl Input {
+    /// Returns what the facts that follow from it are said to follow from.
+    pub fn cause(&self) -> Cause {
+        match self {
+            Input::Answer { id, .. } | Input::Reply { id, .. } => Cause::Answer(*id),
+            Input::Told { from, .. } => Cause::Told(from.clone()),
+            Input::Tick => Cause::Tick,
+        }
+    }
 }
 
 /// A model's reply, with the calls it makes and what the agent layer makes of it.

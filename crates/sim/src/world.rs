@@ -154,11 +154,7 @@ impl World {
         if self.log.is_some() {
             self.keep(path, Event::Input(input.clone()));
         }
-        let cause = match &input {
-            Input::Answer { id, .. } | Input::Reply { id, .. } => Cause::Answer(*id),
-            Input::Told { from, .. } => Cause::Told(from.clone()),
-            Input::Tick => Cause::Tick,
-        };
+        let cause = input.cause();
         if let Some(contract) = self.contracts.get_mut(path) {
             let facts = contract.step(input, self.now);
             self.record(path, &cause, facts);

@@ -1,0 +1,25 @@
+//! What an engine is to the loop: it stores facts, performs what is asked, and brings what happens. Everything durable, timed
+//! or random is behind this trait.
+
+use guildhall_kernel::{Ask, AskId, Cause, Contract, Fact, Input, Millis};
+
+/// An engine, as one contract sees it.
+pub trait Engine: Send {
+    /// What can go wrong with the engine itself. A model or a tool that fails is an answer, not an error.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Returns the session's time.
+    fn now(&self) -> Millis;
+
+    /// Returns the facts of this contract that are stored, in order; none for a new one.
+    fn stored(&mut self) -> impl Future<Output = Result<Vec<Fact>, Self::Error>> + Send;
+
+    /// Stores the facts of one step together. When it returns, they are durable.
+    fn record(&mut self, cause: Cause, facts: Vec<Fact>) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Starts to perform an ask whose fact is durable. Asked again for one that is under way, it does nothing.
+    fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask);
+
+    /// Waits for the next thing that happens to the contract, at most until `wake`; then it is a tick.
+    fn next(&mut self, wake: Option<Millis>) -> impl Future<Output = Result<Input, Self::Error>> + Send;
+}

@@ -1,0 +1,188 @@
+//! Where an agent sits: its instructions, its model and its tools. Here a leaf ask becomes an answer: a request is shown to
+//! the model and its reply is read, a tool is called.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use guildhall_kernel::{
+    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Refusal, Request, TextKind, ToolCall, ToolName, Turn,
+    Verdict,
+};
+use serde_json::Value;
+
+use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
+use crate::text::{Scribe, Text};
+use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome};
+use crate::transcript::{Texts, cut, size, transcript};
+
+/// The share of a model's window, in percent, from which on older results are left out.
+const WINDOW_PERCENT_MAX: u64 = 70;
+
+/// What an agent works with.
+pub struct Seat {
+    /// Who it is and by which rules it works. It does not change during a contract.
+    pub system: String,
+    /// Its model.
+    pub model: Arc<dyn Model>,
+    /// How many tokens the model can be shown.
+    pub window: u64,
+    /// What usage costs.
+    pub price: Price,
+    /// Its tools, by name.
+    pub tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Makes texts of what is said.
+    pub scribe: Scribe,
+}
+
+/// Tells what usage costs.
+pub type Price = Arc<dyn Fn(&Usage) -> Msat + Send + Sync>;
+
+/// Something that happened, with the texts that its facts will name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrival {
+    /// What happened.
+    pub input: Input,
+    /// The texts, to be stored before the facts.
+    pub texts: Vec<Text>,
+}
+
+impl Seat {
+    /// Returns the tools as a model sees them.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.values().map(|tool| tool.spec()).collect()
+    }
+
+    /// Returns the size of what precedes the transcript in every request.
+    pub fn opening_bytes(&self) -> u64 {
+        let specs = serde_json::to_string(&self.specs()).expect("a tool's schema is JSON");
+        (self.system.len() + specs.len()) as u64
+    }
+
+    /// Asks the model. `facts` are the contract's, all that there were when it was asked.
+    pub async fn ask(
+        &self,
+        key: AskKey,
+        request: &Request,
+        facts: &[Fact],
+        texts: &impl Texts,
+        watch: Watch<'_>,
+    ) -> Arrival {
+        let prompt = self.prompt(key.clone(), request, facts, texts);
+        let Attempt { outcome, usage } = self.model.ask(&prompt, watch).await;
+        let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
+        match outcome {
+            Ok(reply) => {
+                let mut read = self.read(&reply, usage, cost, &key);
+                if let Input::Reply { reply, .. } = &mut read.input {
+                    reply.verdict.compact = self.compaction(request, facts, texts, usage);
+                }
+                read
+            }
+            Err(why) => self.fail(&key, &why, usage, cost),
+        }
+    }
+
+    fn prompt(&self, key: AskKey, request: &Request, facts: &[Fact], texts: &impl Texts) -> Prompt {
+        let shown = &facts[..(request.upto as usize).min(facts.len())];
+        let (messages, tools) = match request.turn {
+            Turn::Next => (transcript(shown, texts), self.specs()),
+            // The rules of calling would cost more than the last words need, and no call is admitted any more.
+            Turn::Last => (cut(shown, texts, request.tokens.saturating_sub(self.system.len() as u64)), Vec::new()),
+        };
+        Prompt { key, system: self.system.clone(), tools, messages, max_tokens: request.max_tokens }
+    }
+
+    /// Leaves older results out of the next requests before the window is full.
+    fn compaction(
+        &self,
+        request: &Request,
+        facts: &[Fact],
+        texts: &impl Texts,
+        usage: Option<Usage>,
+    ) -> Option<Compaction> {
+        let tokens = usage.map_or(request.tokens, |usage| usage.input);
+        if tokens.saturating_mul(100) < self.window.saturating_mul(WINDOW_PERCENT_MAX) {
+            return None;
+        }
+        let upto = request.upto;
+        let mut shorter = facts[..(upto as usize).min(facts.len())].to_vec();
+        shorter.push(Fact::Compacted { upto, bytes: 0 });
+        Some(Compaction { upto, bytes: size(&transcript(&shorter, texts)) + self.opening_bytes() })
+    }
+
+    fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost) -> Arrival {
+        let text = self.scribe.text(TextKind::Error, &why.to_string());
+        let answer = match why {
+            ModelError::Broken { .. } => Answer::Lost,
+            ModelError::Unavailable { .. } | ModelError::Refused { .. } | ModelError::TooLong { .. } => {
+                Answer::Failed(text.of)
+            }
+        };
+        // Only what broke off can have cost something that nobody told us.
+        let cost = if usage.is_none() && answer != Answer::Lost { Cost::Known(Msat::ZERO) } else { cost };
+        Arrival { input: Input::Answer { id: key.ask, answer, cost }, texts: vec![text] }
+    }
+
+    /// Reads a reply: what it says, and what its calls want.
+    fn read(&self, reply: &Reply, usage: Option<Usage>, cost: Cost, key: &AskKey) -> Arrival {
+        let stored = serde_json::to_string(reply).expect("a reply is JSON");
+        let mut texts = vec![self.scribe.text(TextKind::Reply, &stored)];
+        let words = reply.words.as_deref().filter(|words| !words.trim().is_empty());
+        let words = words.map(|words| keep(&mut texts, self.scribe.text(TextKind::Words, words)));
+        let mut ids = BTreeSet::new();
+        let calls = reply.calls.iter().map(|call| self.read_call(call, &mut ids, &mut texts)).collect();
+        let reply = guildhall_kernel::Reply {
+            reply: texts[0].of,
+            words,
+            output: None,
+            input_tokens: usage.map(|usage| usage.input),
+            calls,
+            verdict: Verdict::default(),
+        };
+        Arrival { input: Input::Reply { id: key.ask, reply: Box::new(reply), cost }, texts }
+    }
+
+    fn read_call<'a>(&self, call: &'a RawCall, ids: &mut BTreeSet<&'a str>, texts: &mut Vec<Text>) -> Call {
+        let RawCall { id, name, arguments } = call;
+        if !ids.insert(id) {
+            return Call::Invalid(Refusal::DoubledCall);
+        }
+        let (Some(tool), Ok(tool_name)) = (self.tools.get(name), ToolName::parse(name)) else {
+            return Call::Invalid(Refusal::UnknownTool);
+        };
+        let Ok(Value::Object(_)) = arguments else { return Call::Invalid(Refusal::Malformed) };
+        let arguments = arguments.as_ref().map(Value::to_string).unwrap_or_default();
+        let terms = tool.terms();
+        let arguments = keep(texts, self.scribe.text(TextKind::Arguments, &arguments));
+        let call =
+            ToolCall { tool: tool_name, arguments, price: terms.price, effect: terms.effect, needs: terms.needs };
+        Call::Tool { call, approval: None }
+    }
+
+    /// Calls a tool.
+    pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> Arrival {
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let result = match self.tools.get(call.tool.as_str()) {
+            Some(tool) => tool.call(key, &arguments).await,
+            None => crate::tool::ToolResult::failed(format!("the tool {} is not there any more", call.tool)),
+        };
+        let mut says = result.text;
+        if says.len() > RESULT_BYTES_MAX {
+            let end = (0..=RESULT_BYTES_MAX).rev().find(|end| says.is_char_boundary(*end)).unwrap_or(0);
+            says = format!("{}\n[{} bytes more: ask for less at a time]", &says[..end], says.len() - end);
+        }
+        let kind = match result.outcome {
+            ToolOutcome::Done => TextKind::Result,
+            ToolOutcome::Failed => TextKind::Error,
+        };
+        let text = self.scribe.text(kind, &says);
+        let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
+        Arrival { input, texts: vec![text] }
+    }
+}
+
+fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {
+    let of = text.of;
+    texts.push(text);
+    of
+}

@@ -1,0 +1,80 @@
+//! Texts on their way into the journal. This is the one funnel: what is to be kept out of it is taken out here, before the
+//! text gets its hash.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use guildhall_kernel::{Hash, TextKind, TextRef};
+
+/// A text with the reference by which facts name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// Its reference.
+    pub of: TextRef,
+    /// What it says.
+    pub says: String,
+}
+
+/// Takes secrets out of a text.
+pub type Redact = Arc<dyn Fn(&str) -> Cow<'_, str> + Send + Sync>;
+
+/// Makes texts of what models, tools and people say.
+#[derive(Clone)]
+pub struct Scribe {
+    redact: Redact,
+}
+
+impl Scribe {
+    /// Makes a scribe that takes out what `redact` finds.
+    pub fn new(redact: Redact) -> Scribe {
+        Scribe { redact }
+    }
+
+    /// Makes a text. One that is longer than a reference can say is cut.
+    pub fn text(&self, kind: TextKind, says: &str) -> Text {
+        let mut says = (self.redact)(says).into_owned();
+        if says.len() > u32::MAX as usize {
+            let end = (0..=u32::MAX as usize).rev().find(|end| says.is_char_boundary(*end)).unwrap_or(0);
+            says.truncate(end);
+        }
+        let bytes = u32::try_from(says.len()).expect("it was cut to fit");
+        let of = TextRef { hash: hash(says.as_bytes()), bytes, kind };
+        Text { of, says }
+    }
+}
+
+/// Returns the hash under which a text is stored.
+pub fn hash(bytes: &[u8]) -> Hash {
+    Hash(*blake3::hash(bytes).as_bytes())
+}
+
+/// Returns the hash of a task as its sense has it: case, blanks and punctuation at the ends do not make another task.
+pub fn task_key(task: &str) -> Hash {
+    let words = task.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ");
+    hash(words.trim_matches(|c: char| c.is_ascii_punctuation()).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::sync::Arc;
+
+    use guildhall_kernel::TextKind;
+
+    use super::{Scribe, hash, task_key};
+
+    #[test]
+    fn secrets_are_gone_before_the_hash_is_made() {
+        let scribe = Scribe::new(Arc::new(|text: &str| Cow::Owned(text.replace("s3cret", "[redacted]"))));
+        let text = scribe.text(TextKind::Result, "the key is s3cret");
+        assert_eq!(text.says, "the key is [redacted]");
+        assert_eq!(text.of.hash, hash(b"the key is [redacted]"));
+        assert_eq!(text.of.bytes, 21);
+    }
+
+    #[test]
+    fn the_same_task_is_known_in_other_clothes() {
+        assert_eq!(task_key("Fix  the\nBUG."), task_key("fix the bug"));
+        assert_ne!(task_key("fix the bug"), task_key("fix the bugs"));
+    }
+}

@@ -1,0 +1,267 @@
+//! What an agent is shown: its facts, as a conversation. The same facts always give the same messages, so that what was
+//! shown before stays a prefix of what is shown next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use guildhall_kernel::{Answer, Ask, AskId, Brief, CallRef, Fact, Mode, Origin, Pause, Sender, Stimulus, TextRef};
+
+use crate::model::{Message, Part, Reply};
+use crate::wording;
+
+/// Where texts are found. What a fact names is stored before the fact, so each can be had.
+pub trait Texts {
+    /// Returns a stored text.
+    fn text(&self, of: &TextRef) -> String;
+
+    /// Returns a stored reply.
+    fn reply(&self, of: &TextRef) -> Arc<Reply>;
+}
+
+/// Turns a contract's facts into what its agent is shown.
+pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Vec<Message> {
+    let short = facts.iter().rev().find_map(|fact| match fact {
+        Fact::Compacted { upto, .. } => Some(*upto as usize),
+        Fact::Opened(_)
+        | Fact::Asked { .. }
+        | Fact::Answered { .. }
+        | Fact::Refused { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Closing(_)
+        | Fact::Closed(_) => None,
+    });
+    let mut scribe =
+        Scribe { texts, messages: Vec::new(), told: Told::default(), asks: BTreeMap::new(), calls: BTreeMap::new() };
+    for (at, fact) in facts.iter().enumerate() {
+        let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
+        scribe.write(fact, view);
+    }
+    scribe.turn();
+    scribe.messages
+}
+
+/// The size of a conversation in bytes: no text has more tokens.
+pub(crate) fn size(messages: &[Message]) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Words(words) => words.len(),
+        Part::Result { call, text, .. } => call.len() + text.len(),
+    };
+    let bytes = |message: &Message| match message {
+        Message::User(parts) => parts.iter().map(part).sum::<usize>(),
+        Message::Assistant(reply) => reply.raw.to_string().len(),
+    };
+    messages.iter().map(|message| bytes(message) as u64).sum()
+}
+
+/// What an agent is shown for its last reply: everything if it fits into so many bytes, otherwise the brief and the newest
+/// texts that do, without what a fork inherited.
+pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Vec<Message> {
+    let mut messages = transcript(facts, texts);
+    let last = Part::Words(wording::LAST.to_owned());
+    if size(&messages) + wording::LAST.len() as u64 <= bytes {
+        match messages.last_mut() {
+            Some(Message::User(parts)) => parts.push(last),
+            Some(Message::Assistant(_)) | None => messages.push(Message::User(vec![last])),
+        }
+        return messages;
+    }
+    let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
+    let brief = brief.map(|brief| opening(brief, texts)).unwrap_or_default();
+    let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
+    let mut newest: Vec<String> = Vec::new();
+    for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
+        let fits = end_within(&words, usize::try_from(left).unwrap_or(usize::MAX));
+        newest.push(words[..fits].to_owned());
+        left -= fits as u64;
+        if left == 0 {
+            break;
+        }
+    }
+    newest.reverse();
+    let found = format!("{}\n{}", wording::CUT, newest.join("\n\n"));
+    vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])]
+}
+
+/// The texts of a message, the newest first.
+fn spoken(message: &Message) -> Vec<String> {
+    match message {
+        Message::Assistant(reply) => reply.words.iter().cloned().collect(),
+        Message::User(parts) => parts
+            .iter()
+            .rev()
+            .map(|part| match part {
+                Part::Words(words) => words.clone(),
+                Part::Result { text, .. } => text.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The longest part of a text's beginning within so many bytes.
+fn end_within(text: &str, bytes: usize) -> usize {
+    (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0)
+}
+
+/// How much of a tool's result is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    Full,
+    /// Only that there was one: its text stays in the journal.
+    Short,
+}
+
+struct Scribe<'a, T> {
+    texts: &'a T,
+    messages: Vec<Message>,
+    told: Told,
+    /// What was asked and is answered by a later fact.
+    asks: BTreeMap<AskId, (&'a Ask, Origin)>,
+    /// The calls of the newest reply, by their place: the model's own id for each.
+    calls: BTreeMap<CallRef, String>,
+}
+
+/// What the agent is to be told next: results in the order of their calls, then words.
+#[derive(Default)]
+struct Told {
+    results: BTreeMap<CallRef, Part>,
+    words: Vec<Part>,
+}
+
+impl<'a, T: Texts> Scribe<'a, T> {
+    fn write(&mut self, fact: &'a Fact, view: View) {
+        match fact {
+            Fact::Opened(brief) => self.say(opening(brief, self.texts)),
+            Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin),
+            Fact::Answered { id, answer, .. } => self.answered(*id, answer, view),
+            Fact::Refused { why, origin: Origin::Call(call) } => {
+                self.result(*call, wording::refusal(why), Outcome::Failed);
+            }
+            Fact::Refused { why, origin: Origin::Cascade } => self.say(wording::refusal(why)),
+            Fact::Heard { from, stimulus } => self.heard(from, stimulus),
+            Fact::Woke { pause: Pause::Call(call), why } => {
+                self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
+            }
+            Fact::Woke { pause: Pause::Hire(id), why } => {
+                if let Some((_, Origin::Call(call))) = self.asks.get(id) {
+                    self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
+                }
+            }
+            Fact::Nudged(nudge) => self.say(wording::nudge(*nudge).to_owned()),
+            Fact::Refused { origin: Origin::Course | Origin::Promise | Origin::Outside, .. }
+            | Fact::Raised { .. }
+            | Fact::Waiting { .. }
+            | Fact::Compacted { .. }
+            | Fact::Closing(_)
+            | Fact::Closed(_) => {}
+        }
+    }
+
+    fn asked(&mut self, id: AskId, ask: &'a Ask, origin: Origin) {
+        self.asks.insert(id, (ask, origin));
+        match (ask, origin) {
+            // What comes while the model is at work is for its next turn.
+            (Ask::Model(_), _) => self.turn(),
+            (Ask::Hire { brief, mode: Mode::Background }, Origin::Call(call)) => {
+                let text = format!("{} was hired as {}; its report will come.", brief.agent, brief.path);
+                self.result(call, text, Outcome::Done);
+            }
+            (Ask::Hire { .. } | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
+        }
+    }
+
+    fn answered(&mut self, id: AskId, answer: &Answer, view: View) {
+        if let Answer::Said(said) = answer {
+            let reply = self.texts.reply(&said.reply);
+            let place = |index| CallRef { reply: id, index };
+            self.calls = (0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())).collect();
+            return self.messages.push(Message::Assistant(reply));
+        }
+        let Some((ask, origin)) = self.asks.get(&id).copied() else { return };
+        let failed = matches!(answer, Answer::Failed(_) | Answer::Lost);
+        let text = match (answer, answer.text()) {
+            (Answer::Report(report), Some(text)) => {
+                let Ask::Hire { brief, .. } = ask else { return };
+                wording::report(&brief.path, brief.agent.as_str(), report, &self.texts.text(&text))
+            }
+            (_, Some(text)) if view == View::Short && matches!(ask, Ask::Tool(_)) => {
+                format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
+            }
+            (_, Some(text)) => self.texts.text(&text),
+            (_, None) => wording::bare(answer).to_owned(),
+        };
+        match (ask, origin) {
+            // What was approved is told by its own result.
+            (Ask::Question { .. }, _) if *answer == Answer::Approved => {}
+            (Ask::Check(_), _) if *answer == Answer::Passed => {}
+            (Ask::Model(_), _) => {}
+            (_, Origin::Call(call)) if self.awaits(call) => {
+                self.result(call, text, if failed { Outcome::Failed } else { Outcome::Done });
+            }
+            (Ask::Tell { .. }, _) => {}
+            (Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }, _) => self.say(text),
+        }
+    }
+
+    fn heard(&mut self, from: &Sender, stimulus: &Stimulus) {
+        let (Stimulus::Message(text) | Stimulus::Question(text)) = stimulus else { return };
+        let words = self.texts.text(text);
+        self.say(match from {
+            // The owner's words are the task's own voice.
+            Sender::Owner { .. } => words,
+            Sender::Contract(key) => wording::message(&key.contract.to_string(), &words),
+        });
+    }
+
+    /// Whether a call of the newest reply has no result yet.
+    fn awaits(&self, call: CallRef) -> bool {
+        self.calls.contains_key(&call)
+    }
+
+    fn result(&mut self, call: CallRef, text: String, outcome: Outcome) {
+        if let Some(id) = self.calls.remove(&call) {
+            self.told.results.insert(call, Part::Result { call: id, text, failed: outcome == Outcome::Failed });
+        }
+    }
+
+    fn say(&mut self, words: String) {
+        self.told.words.push(Part::Words(words));
+    }
+
+    /// Ends what the agent is told before its next turn.
+    fn turn(&mut self) {
+        let Told { results, words } = std::mem::take(&mut self.told);
+        let parts = results.into_values().chain(words);
+        match self.messages.last_mut() {
+            Some(Message::User(before)) => before.extend(parts),
+            Some(Message::Assistant(_)) | None => {
+                let parts: Vec<Part> = parts.collect();
+                if !parts.is_empty() {
+                    self.messages.push(Message::User(parts));
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+}
+
+/// The brief, as the agent reads it: the task, then the terms it must honour.
+fn opening(brief: &Brief, texts: &impl Texts) -> String {
+    let mut words = texts.text(&brief.task);
+    if !brief.terms.is_empty() {
+        words.push_str("\n\nYou and everybody you hire must honour these terms:");
+        for term in brief.terms.iter() {
+            words.push_str("\n- ");
+            words.push_str(&texts.text(term));
+        }
+    }
+    words
+}

@@ -1,0 +1,100 @@
+//! The runtime's own words: what an agent is told about its hires, its nudges and its refusals. Everything a tool or a hire
+//! says is put between marks, as data; none of it is ever the runtime's voice.
+
+use guildhall_kernel::{Acceptance, Answer, Limit, Nudge, Outcome, Path, Refusal, Report, Waking};
+
+/// Says how a hire ended, as the label of its report.
+pub(crate) fn label(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "sub-agent-complete",
+        Outcome::Exhausted(_) => "sub-agent-exhausted",
+        Outcome::Failed => "sub-agent-failed",
+        Outcome::Cancelled => "sub-agent-cancelled",
+    }
+}
+
+/// A report, as its hirer is shown it: labelled data.
+pub(crate) fn report(hire: &Path, agent: &str, report: &Report, text: &str) -> String {
+    let why = match report.outcome {
+        Outcome::Done | Outcome::Failed | Outcome::Cancelled => "",
+        Outcome::Exhausted(Limit::Purse) => " ran out of money",
+        Outcome::Exhausted(Limit::Turns) => " ran out of turns",
+        Outcome::Exhausted(Limit::Deadline) => " ran out of time",
+        Outcome::Exhausted(Limit::Asked) => " was asked to wrap up",
+    };
+    let accepted = match report.acceptance {
+        Acceptance::Accepted => "",
+        Acceptance::NotAccepted => " not-accepted",
+    };
+    let label = label(report.outcome);
+    format!(
+        "<{label} id=\"{hire}\" agent=\"{agent}\" spent=\"{}\"{accepted}>{why}\n{}\n</{label}>",
+        report.spent,
+        quote(text)
+    )
+}
+
+/// Keeps data from ending its own marks.
+pub(crate) fn quote(text: &str) -> String {
+    text.replace("</sub-agent-", "<\\/sub-agent-").replace("</message", "<\\/message")
+}
+
+/// Words that came from somebody.
+pub(crate) fn message(from: &str, text: &str) -> String {
+    format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
+}
+
+/// What an agent is told once.
+pub(crate) fn nudge(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::Required => "Your role requires that you hire at least one of your team before you report. Do it now.",
+        Nudge::Promise => {
+            "You said that you would hand this on, and made no call. Make the call now, or report without it."
+        }
+        Nudge::Mend => {
+            "Your report did not pass its checks, see above. Mend it and report again: it is checked once more."
+        }
+        Nudge::Empty => "Your reply was empty. Say what you found, or call a tool.",
+    }
+}
+
+/// Why a call was not admitted.
+pub(crate) fn refusal(why: &Refusal) -> String {
+    format!("refused: {why}")
+}
+
+/// What a call that waited is told.
+pub(crate) fn waking(why: Waking) -> &'static str {
+    match why {
+        Waking::Reported => "The hires that you waited for have reported.",
+        Waking::TimedOut => "The time is over; not all of the hires that you waited for have reported.",
+        Waking::Words => "Somebody spoke to you while you waited; the hires go on in the background.",
+        Waking::Closing => "You are to report now.",
+    }
+}
+
+/// What an answer without a text of its own says.
+pub(crate) fn bare(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::NoReply => "No reply came in time: use your judgement.",
+        Answer::Delivered => "Delivered.",
+        Answer::Gone => "It has closed already.",
+        Answer::Lost => "The outcome is unknown: the runtime was interrupted. Find out before you do it again.",
+        Answer::Aborted => "Stopped.",
+        Answer::Passed => "Passed.",
+        Answer::Approved => "Approved.",
+        Answer::Said(_)
+        | Answer::Result(_)
+        | Answer::Report(_)
+        | Answer::FailedCheck(_)
+        | Answer::Words(_)
+        | Answer::Failed(_) => "",
+    }
+}
+
+/// What an agent is told when its next reply is the last.
+pub(crate) const LAST: &str =
+    "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
+
+/// What precedes the newest texts where a last request had to be cut.
+pub(crate) const CUT: &str = "The newest of what was said and found so far (the rest had to be cut):";

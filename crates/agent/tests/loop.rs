@@ -1,0 +1,302 @@
+//! One agent at work in memory: the real loop, the real prompts, a model that says what it is told to say.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use guildhall_agent::{
+    Arrival, Attempt, Engine, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text,
+    Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
+};
+use guildhall_kernel::{
+    AgentName, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit, Lineage,
+    Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// A model that replies from a list, and keeps what it was shown.
+#[derive(Default)]
+struct Scripted {
+    replies: Mutex<VecDeque<Attempt>>,
+    shown: Mutex<Vec<Prompt>>,
+}
+
+impl Model for Scripted {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.shown.lock().unwrap().push(prompt.clone());
+        let attempt = self.replies.lock().unwrap().pop_front().expect("a reply for each request");
+        Box::pin(async { attempt })
+    }
+}
+
+fn says(words: &str) -> Attempt {
+    replies(Some(words), Vec::new())
+}
+
+fn calls(calls: &[(&str, &str, Value)]) -> Attempt {
+    let call = |(id, name, arguments): &(&str, &str, Value)| RawCall {
+        id: (*id).to_owned(),
+        name: (*name).to_owned(),
+        arguments: Ok(arguments.clone()),
+    };
+    replies(None, calls.iter().map(call).collect())
+}
+
+fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
+    let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
+    let words = words.map(str::to_owned);
+    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
+    Attempt { outcome: Ok(reply), usage: Some(Usage { input: 100, output: 10, ..Usage::default() }) }
+}
+
+fn fails(why: ModelError) -> Attempt {
+    Attempt { outcome: Err(why), usage: None }
+}
+
+struct Echo;
+
+impl Tool for Echo {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "echo".to_owned(),
+            description: "Says it again.".to_owned(),
+            schema: json!({"type": "object"}),
+        }
+    }
+
+    fn terms(&self) -> ToolTerms {
+        ToolTerms { price: Msat::ZERO, effect: Effect::Pure, needs: vec![].into() }
+    }
+
+    fn call<'a>(&'a self, _: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
+        Box::pin(async move { ToolResult::done(arguments["say"].as_str().unwrap_or("nothing").to_owned()) })
+    }
+}
+
+/// An engine without a disk, a clock or a crash.
+struct Memory {
+    seat: Seat,
+    facts: Vec<Fact>,
+    texts: Kept,
+    to_do: VecDeque<(AskId, Ask)>,
+    begun: Vec<AskId>,
+}
+
+#[derive(Default)]
+struct Kept(BTreeMap<TextRef, String>);
+
+impl Texts for Kept {
+    fn text(&self, of: &TextRef) -> String {
+        self.0[of].clone()
+    }
+
+    fn reply(&self, of: &TextRef) -> Arc<Reply> {
+        Arc::new(serde_json::from_str(&self.0[of]).expect("a stored reply"))
+    }
+}
+
+impl Engine for Memory {
+    type Error = Infallible;
+
+    fn now(&self) -> Millis {
+        Millis(0)
+    }
+
+    async fn stored(&mut self) -> Result<Vec<Fact>, Infallible> {
+        Ok(self.facts.clone())
+    }
+
+    async fn record(&mut self, _: Cause, facts: Vec<Fact>) -> Result<(), Infallible> {
+        self.facts.extend(facts);
+        Ok(())
+    }
+
+    fn perform(&mut self, _: &Contract, id: AskId, ask: &Ask) {
+        if !self.begun.contains(&id) {
+            self.begun.push(id);
+            self.to_do.push_back((id, ask.clone()));
+        }
+    }
+
+    async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
+        let (ask, what) = self.to_do.pop_front().expect("the contract is owed something");
+        let key = AskKey { contract: Path::root(1), ask };
+        let Arrival { input, texts } = match &what {
+            Ask::Model(request) => self.seat.ask(key, request, &self.facts, &self.texts, &|_| {}).await,
+            Ask::Tool(call) => self.seat.call(&key, call, &self.texts.text(&call.arguments)).await,
+            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
+        };
+        self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
+        Ok(input)
+    }
+}
+
+/// Runs one agent on a task; returns its report, what its model was shown, and the engine.
+fn work(sat: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
+    let model = Arc::new(Scripted { replies: Mutex::new(replies.into()), ..Scripted::default() });
+    let scribe = Scribe::new(Arc::new(|text: &str| text.into()));
+    let task = scribe.text(TextKind::Task, "Say hello.");
+    let seat = Seat {
+        system: "You are an echo.".to_owned(),
+        model: Arc::clone(&model) as Arc<dyn Model>,
+        window: 1000,
+        price: Arc::new(|usage| Msat::from_sat(usage.output).unwrap()),
+        tools: BTreeMap::from([("echo".to_owned(), Arc::new(Echo) as Arc<dyn Tool>)]),
+        scribe,
+    };
+    let brief = Brief {
+        path: Path::root(1),
+        agent: AgentName::parse("echo").unwrap(),
+        standing: Standing::Listed,
+        task: task.of,
+        task_key: task_key(&task.says),
+        terms: Arc::from([]),
+        adds: Arc::from([]),
+        grant: Grant { money: Msat::from_sat(sat).unwrap(), heads: Heads(0), depth: 0, deadline: None },
+        fee: Msat::ZERO,
+        severance: Msat::from_sat(20).unwrap(),
+        tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
+        turns_max: 10,
+        context: Context::Fresh,
+        opening_bytes: seat.opening_bytes(),
+        lineage: Lineage::default(),
+        powers: Powers::default(),
+        hiring: None,
+        checks: Arc::from([]),
+        stay: Stay::Once,
+    };
+    let texts = Kept(BTreeMap::from([(task.of, task.says)]));
+    let mut engine = Memory { seat, facts: Vec::new(), texts, to_do: VecDeque::new(), begun: Vec::new() };
+    let report = futures_lite(run(&mut engine, Arc::new(brief))).expect("the engine can't fail");
+    let shown = model.shown.lock().unwrap().clone();
+    (report, shown, engine)
+}
+
+/// Waits for a future that is never really pending.
+fn futures_lite<T>(future: impl Future<Output = T>) -> T {
+    let mut future = Box::pin(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+fn text_of(report: &Report, engine: &Memory) -> String {
+    engine.texts.text(&report.text.text())
+}
+
+fn drawn(prompt: &Prompt) -> String {
+    let part = |part: &Part| match part {
+        Part::Words(words) => format!("user: {words}"),
+        Part::Result { call, text, failed } => {
+            format!("{} of {call}: {text}", if *failed { "failure" } else { "result" })
+        }
+    };
+    let message = |message: &Message| match message {
+        Message::User(parts) => parts.iter().map(part).collect::<Vec<_>>().join("\n"),
+        Message::Assistant(reply) => {
+            let calls: String = reply.calls.iter().map(|call| format!(" [{} {}]", call.id, call.name)).collect();
+            format!("agent: {}{calls}", reply.words.as_deref().unwrap_or(""))
+        }
+    };
+    prompt.messages.iter().map(message).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_task_is_solved_through_several_tool_turns() {
+    let (report, shown, engine) = work(
+        1000,
+        vec![
+            calls(&[("a", "echo", json!({"say": "one"})), ("b", "echo", json!({"say": "two"}))]),
+            calls(&[("c", "echo", json!({"say": "three"}))]),
+            says("one two three"),
+        ],
+    );
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, Msat::from_sat(30).unwrap()));
+    assert_eq!(text_of(&report, &engine), "one two three");
+    assert_snapshot!(drawn(&shown[2]), @r"
+    user: Say hello.
+    agent:  [a echo] [b echo]
+    result of a: one
+    result of b: two
+    agent:  [c echo]
+    result of c: three
+    ");
+}
+
+#[test]
+fn what_was_shown_stays_a_prefix_of_what_is_shown_next() {
+    let turn = |n: u32| calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string()}))]);
+    let (_, shown, _) = work(1000, (0..5).map(turn).chain([says("done")]).collect());
+    for (before, after) in shown.iter().zip(&shown[1..]) {
+        assert_eq!((&before.system, &before.tools), (&after.system, &after.tools));
+        assert_eq!(before.messages[..], after.messages[..before.messages.len()]);
+    }
+}
+
+#[test]
+fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
+    let broken = RawCall { id: "a".to_owned(), name: "echo".to_owned(), arguments: Err("{\"say\": ".to_owned()) };
+    let unknown = RawCall { id: "b".to_owned(), name: "rm".to_owned(), arguments: Ok(json!({})) };
+    let twice = RawCall { id: "b".to_owned(), name: "echo".to_owned(), arguments: Ok(json!({})) };
+    let (report, shown, _) = work(1000, vec![replies(None, vec![broken, unknown, twice]), says("sorry")]);
+    assert_eq!(report.outcome, Outcome::Done);
+    assert_snapshot!(drawn(&shown[1]), @r"
+    user: Say hello.
+    agent:  [a echo] [b rm] [b echo]
+    failure of a: refused: the call could not be read: follow the tool's schema
+    failure of b: refused: there is no such tool: use one of those you were given
+    failure of b: refused: another call of this reply has the same id: give each its own
+    ");
+}
+
+#[test]
+fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
+    let broken = ModelError::Broken { provider: "test".to_owned(), why: "the connection was reset".to_owned() };
+    let (report, _, engine) = work(1000, vec![fails(broken), says("there")]);
+    assert_eq!(text_of(&report, &engine), "there");
+    assert_eq!(report.spent, Msat::from_sat(10 + 10).unwrap());
+}
+
+#[test]
+fn a_model_that_can_t_be_had_ends_the_contract_with_what_there_is() {
+    let refused = ModelError::Refused { provider: "test".to_owned(), why: "wrong key".to_owned() };
+    let (report, _, engine) = work(1000, vec![fails(refused)]);
+    assert_eq!((report.outcome, report.spent), (Outcome::Failed, Msat::ZERO));
+    assert!(matches!(report.text, Wording::Assembled(_)));
+    assert_eq!(text_of(&report, &engine), "test refused: wrong key");
+}
+
+#[test]
+fn a_purse_that_runs_dry_pays_for_one_last_report_without_tools() {
+    let turn = |n: u32| calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string()}))]);
+    let (report, shown, engine) = work(45, vec![turn(1), turn(2), says("this far")]);
+    assert_eq!(report.outcome, Outcome::Exhausted(Limit::Purse));
+    assert_eq!(text_of(&report, &engine), "this far");
+    let last = shown.last().unwrap();
+    assert_eq!(last.tools, []);
+    assert!(
+        drawn(last).ends_with("Report what you found, in full sentences, and say what is missing."),
+        "{}",
+        drawn(last)
+    );
+}
+
+#[test]
+fn older_results_are_left_out_before_the_window_is_full_and_stay_in_the_journal() {
+    let long = "x".repeat(400);
+    let full = |n: u32, input| {
+        let mut attempt = calls(&[(&format!("call-{n}"), "echo", json!({"say": long}))]);
+        attempt.usage = Some(Usage { input, output: 1, ..Usage::default() });
+        attempt
+    };
+    let (_, shown, engine) = work(1000, vec![full(1, 100), full(2, 800), says("done")]);
+    let last = drawn(shown.last().unwrap());
+    assert!(last.contains("result of call-1: [400 bytes, left out to save room; call again if you need it]"), "{last}");
+    assert!(last.contains(&format!("result of call-2: {long}")), "{last}");
+    assert!(engine.facts.iter().any(|fact| matches!(fact, Fact::Compacted { .. })));
+    assert_eq!(engine.texts.0.values().filter(|text| **text == long).count(), 1, "the text is stored, once");
+}
