@@ -19,7 +19,8 @@ pub trait Model: Send + Sync {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
 }
 
-/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it.
+/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it but the bill of
+/// a task that was dropped, for which the last [`Delta::Used`] is all there is.
 pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of a reply, as it arrives.
@@ -41,6 +42,8 @@ pub enum Delta<'a> {
         /// Why.
         why: &'a str,
     },
+    /// What the provider has reported as used so far.
+    Used(Usage),
 }
 
 /// Everything a model is shown. The longer it stays the same from its beginning, the more of it a provider has in its cache.

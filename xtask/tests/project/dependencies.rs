@@ -13,7 +13,9 @@ use crate::root;
 /// Our crates and those of ours that each may depend on, for whatever purpose.
 const OURS: &[(&str, &[&str])] = &[
     ("guildhall-kernel", &[]),
+    ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-laws", &["guildhall-kernel"]),
+    ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,397 @@
+//! Asks over HTTP: one request, one stream, and a new request only while it is certain that the last one cost nothing.
+//! It follows no redirect, uses no proxy it was not given, and decompresses nothing.
+
+use std::error::Error;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Watch, Wire};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Response, StatusCode};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::endpoint::{COMPLETIONS, Endpoint, MESSAGES};
+use crate::reduce::{Fault, Piece, Reducer};
+use crate::request;
+use crate::sse::{Frame, Sse};
+use crate::verdict::{Said, Verdict, judge, wait};
+
+/// The most bytes of a stream, all its wrapping included.
+const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The most bytes of a reply that comes whole.
+const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The most bytes that are read of an answer which is no reply.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+/// How long to wait for the end of a stream whose reply is whole, so that the connection can serve again.
+const TAIL_WAIT: Duration = Duration::from_millis(100);
+
+/// How long to wait for the body of an answer that is no reply: its status has said the most.
+const ERROR_WAIT: Duration = Duration::from_secs(10);
+
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    wire: Wire,
+    endpoint: Endpoint,
+    http: OnceLock<Result<reqwest::Client, String>>,
+}
+
+/// What came of one request.
+enum Once {
+    Over(Attempt),
+    /// Nothing was done.
+    Again {
+        why: String,
+        wait: Option<Duration>,
+        at: Stage,
+    },
+}
+
+/// How far a request came that can be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Connecting,
+    Answered,
+}
+
+impl Client {
+    pub(crate) fn new(wire: Wire, endpoint: Endpoint) -> Client {
+        Client { wire, endpoint, http: OnceLock::new() }
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
+        let Some(body) = request::body(self.wire, &self.endpoint, prompt) else {
+            return Attempt { outcome: Err(self.refused("a model within the process has no wire")), usage: None };
+        };
+        let body = Bytes::from(body.to_string());
+        let mut waited = Duration::ZERO;
+        let mut tries = 0;
+        let mut connects = 0;
+        loop {
+            let (why, asked_wait, at) = match self.once(&body, prompt, watch).await {
+                Once::Over(attempt) => return attempt,
+                Once::Again { why, wait, at } => (why, wait, at),
+            };
+            tries += 1;
+            connects = if at == Stage::Connecting { connects + 1 } else { 0 };
+            let retry = &self.endpoint.retry;
+            let wait = asked_wait.unwrap_or_else(|| self.backoff(prompt, tries));
+            if connects >= retry.connects_max || waited.saturating_add(wait) > retry.wait_total_max {
+                let asked = asked_wait.map_or_else(String::new, |wait| format!("; it asks for {} s", wait.as_secs()));
+                return Attempt {
+                    outcome: Err(self.unavailable(&format!("{why}, tried {tries} times{asked}"))),
+                    usage: None,
+                };
+            }
+            watch(Delta::Waiting {
+                seconds: u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX),
+                why: &why,
+            });
+            sleep(wait).await;
+            waited += wait;
+        }
+    }
+
+    /// Twice as long each time, and a little longer for some asks than for others, so that they don't all come at once.
+    fn backoff(&self, prompt: &Prompt, tries: u32) -> Duration {
+        let mut hasher = DefaultHasher::new();
+        (prompt.key.to_string(), tries).hash(&mut hasher);
+        let quarter = u32::try_from(hasher.finish() % 256).expect("below 256");
+        let wait = self.endpoint.retry.wait_first.saturating_mul(1 << (tries - 1).min(16));
+        wait.saturating_add(wait / 1024 * quarter)
+    }
+
+    async fn once(&self, body: &Bytes, prompt: &Prompt, watch: Watch<'_>) -> Once {
+        let http = match self.http.get_or_init(|| self.connectable()) {
+            Ok(http) => http,
+            Err(why) => return over(self.unavailable(why)),
+        };
+        let method = if self.wire == Wire::Anthropic { MESSAGES } else { COMPLETIONS };
+        let url = self.endpoint.base_url.method(method);
+        let request = http.post(url).headers(self.headers(prompt)).body(body.clone());
+        let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
+        match timeout_at(deadline, request.send()).await {
+            Err(_) => self.broken(&format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())),
+            Ok(Err(error)) if error.is_connect() => {
+                Once::Again { why: root_cause(&error), wait: None, at: Stage::Connecting }
+            }
+            Ok(Err(error)) => self.broken(&root_cause(&error)),
+            Ok(Ok(response)) if response.status() == StatusCode::OK => {
+                self.read(response, deadline, prompt, watch).await
+            }
+            Ok(Ok(response)) => self.refusal(response).await,
+        }
+    }
+
+    /// TLS is set up only for those who need it: it reads the system's certificates.
+    fn connectable(&self) -> Result<reqwest::Client, String> {
+        let builder = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(self.endpoint.timeouts.connect);
+        let builder = if self.endpoint.base_url.is_https() { builder } else { builder.tls_certs_only([]) };
+        builder.build().map_err(|error| root_cause(&error))
+    }
+
+    fn headers(&self, prompt: &Prompt) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if self.wire == Wire::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+        }
+        if let Some(key) = &self.endpoint.key {
+            match self.wire {
+                Wire::Anthropic => headers.insert("x-api-key", key.header("")),
+                Wire::OpenAi | Wire::Inside => headers.insert(AUTHORIZATION, key.header("Bearer ")),
+            };
+        }
+        let request_key = self.endpoint.session.as_ref().map(|session| format!("{session}/{}", prompt.key));
+        if let Some(value) = request_key.and_then(|key| HeaderValue::from_str(&key).ok()) {
+            headers.insert("idempotency-key", value);
+        }
+        headers
+    }
+
+    /// Reads an answer that is no reply, and judges it.
+    async fn refusal(&self, mut response: Response) -> Once {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let wait = wait(header("retry-after-ms"), header("retry-after"), header("date"));
+        let mut body = Vec::new();
+        let deadline = Instant::now() + ERROR_WAIT;
+        while body.len() < ERROR_BYTES_MAX {
+            match timeout_at(deadline, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk[..chunk.len().min(ERROR_BYTES_MAX - body.len())]),
+                // Whatever is missing of it: the status stands.
+                Ok(Ok(None) | Err(_)) | Err(_) => break,
+            }
+        }
+        let said = Said::in_body(&String::from_utf8_lossy(&body));
+        let why = format!("HTTP {}: {said}", status.as_u16());
+        match judge(status.as_u16(), &said, wait) {
+            Verdict::Again => Once::Again { why: self.redacted(&why), wait, at: Stage::Answered },
+            Verdict::Refused(remedy) => over(self.refused(&format!("{why}. What to do: {}", remedy.advice()))),
+            Verdict::TooLong => {
+                let (provider, why) = (self.endpoint.name.clone(), self.redacted(&why));
+                over(ModelError::TooLong { provider, why })
+            }
+            Verdict::Broken => self.broken(&why),
+        }
+    }
+
+    /// Reads a reply, however it comes: as a stream or whole, whatever its content type claims.
+    async fn read(&self, mut response: Response, deadline: Instant, prompt: &Prompt, watch: Watch<'_>) -> Once {
+        if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
+            && encoding != "identity"
+        {
+            return self.broken("a compressed body, which was not asked for");
+        }
+        let written = self.endpoint.written_calls;
+        let reducer = match self.wire {
+            Wire::Anthropic => Reducer::anthropic(prompt, written),
+            Wire::OpenAi | Wire::Inside => Reducer::openai(prompt, written),
+        };
+        let mut reading = Reading { reducer, form: Form::Unknown(Vec::new()), bytes: 0, watch };
+        let mut deadline = deadline;
+        let end = loop {
+            let chunk = match timeout_at(deadline, response.chunk()).await {
+                Err(_) => break Err(End::Silent),
+                Ok(Err(error)) => break Err(End::Cut(root_cause(&error))),
+                Ok(Ok(None)) => break reading.end(),
+                Ok(Ok(Some(chunk))) => chunk,
+            };
+            match reading.take(&chunk) {
+                Ok(Alive::Yes) => deadline = Instant::now() + self.endpoint.timeouts.idle,
+                Ok(Alive::Unproven) => {}
+                Err(end) => break Err(end),
+            }
+            if reading.reducer.is_done() {
+                // Lost or not, the reply is whole; this only lets the connection be used again.
+                let _ = timeout(TAIL_WAIT, response.chunk()).await;
+                break Ok(());
+            }
+        };
+        self.ended(reading.reducer, end)
+    }
+
+    fn ended(&self, reducer: Reducer, end: Result<(), End>) -> Once {
+        let usage = reducer.usage();
+        let has_begun = reducer.has_begun();
+        let end = match end {
+            // A connection may break after the last word: what is whole is whole.
+            Ok(()) | Err(End::Cut(_) | End::Silent) => match (reducer.finish(), end) {
+                (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage }),
+                (Err(fault), Ok(())) => End::Fault(fault),
+                (Err(_), Err(end)) => end,
+            },
+            Err(end) => end,
+        };
+        if let End::Fault(Fault::Said(said)) = &end
+            && !has_begun
+        {
+            match judge(StatusCode::SERVICE_UNAVAILABLE.as_u16(), said, None) {
+                Verdict::Again => {
+                    let why = self.redacted(&said.to_string());
+                    return Once::Again { why, wait: None, at: Stage::Answered };
+                }
+                Verdict::Refused(_) | Verdict::TooLong | Verdict::Broken => {}
+            }
+        }
+        let why = match end {
+            End::Silent => "it fell silent".to_owned(),
+            End::Cut(why) => format!("the connection broke: {why}"),
+            End::TooMuch(why) => why,
+            End::Fault(fault) => fault.to_string(),
+        };
+        let provider = self.endpoint.name.clone();
+        Once::Over(Attempt { outcome: Err(ModelError::Broken { provider, why: self.redacted(&why) }), usage })
+    }
+
+    fn broken(&self, why: &str) -> Once {
+        over(ModelError::Broken { provider: self.endpoint.name.clone(), why: self.redacted(why) })
+    }
+
+    fn refused(&self, why: &str) -> ModelError {
+        ModelError::Refused { provider: self.endpoint.name.clone(), why: self.redacted(why) }
+    }
+
+    fn unavailable(&self, why: &str) -> ModelError {
+        ModelError::Unavailable { provider: self.endpoint.name.clone(), why: self.redacted(why) }
+    }
+
+    fn redacted(&self, why: &str) -> String {
+        self.endpoint.key.as_ref().map_or_else(|| why.to_owned(), |key| key.redact(why))
+    }
+}
+
+fn over(error: ModelError) -> Once {
+    Once::Over(Attempt { outcome: Err(error), usage: None })
+}
+
+/// How a body ended that is no whole reply.
+enum End {
+    Silent,
+    Cut(String),
+    TooMuch(String),
+    Fault(Fault),
+}
+
+/// Whether what came proves that the other side is alive. Half an event does not: one byte a minute would do.
+enum Alive {
+    Yes,
+    Unproven,
+}
+
+struct Reading<'a> {
+    reducer: Reducer,
+    form: Form,
+    bytes: usize,
+    watch: Watch<'a>,
+}
+
+/// The form of a body, which its first character shows. Content types lie.
+enum Form {
+    Unknown(Vec<u8>),
+    Stream(Sse),
+    Whole(Vec<u8>),
+}
+
+impl Reading<'_> {
+    fn take(&mut self, chunk: &[u8]) -> Result<Alive, End> {
+        self.bytes += chunk.len();
+        match &mut self.form {
+            Form::Unknown(start) => {
+                start.extend_from_slice(chunk);
+                let start = std::mem::take(start);
+                self.form = Form::of(&start)?;
+                if let Form::Unknown(so_far) = &mut self.form {
+                    *so_far = start;
+                    return self.within(ERROR_BYTES_MAX);
+                }
+                self.bytes -= start.len();
+                self.take(&start)
+            }
+            Form::Stream(sse) => {
+                let frames = sse.push(chunk).map_err(|error| End::TooMuch(error.to_string()))?;
+                let is_alive = !frames.is_empty();
+                for frame in frames {
+                    if let Frame::Event(event) = frame {
+                        let pieces = self.reducer.reduce(&event).map_err(End::Fault)?;
+                        self.tell(&pieces);
+                    }
+                }
+                self.within(STREAM_BYTES_MAX)?;
+                Ok(if is_alive { Alive::Yes } else { Alive::Unproven })
+            }
+            Form::Whole(body) => {
+                body.extend_from_slice(chunk);
+                self.within(BODY_BYTES_MAX)?;
+                Ok(Alive::Yes)
+            }
+        }
+    }
+
+    fn within(&self, bytes_max: usize) -> Result<Alive, End> {
+        if self.bytes > bytes_max {
+            return Err(End::TooMuch(format!("a body of more than {bytes_max} bytes")));
+        }
+        Ok(Alive::Unproven)
+    }
+
+    fn end(&mut self) -> Result<(), End> {
+        let pieces = match std::mem::replace(&mut self.form, Form::Unknown(Vec::new())) {
+            Form::Unknown(_) => return Err(End::Fault(Fault::Malformed("an empty body".into()))),
+            Form::Stream(sse) => match sse.finish() {
+                Some(event) => self.reducer.reduce(&event),
+                None => Ok(Vec::new()),
+            },
+            Form::Whole(body) => self.reducer.whole(&String::from_utf8_lossy(&body)),
+        };
+        self.tell(&pieces.map_err(End::Fault)?);
+        Ok(())
+    }
+
+    fn tell(&self, pieces: &[Piece]) {
+        for piece in pieces {
+            (self.watch)(piece.delta());
+        }
+    }
+}
+
+impl Form {
+    fn of(start: &[u8]) -> Result<Form, End> {
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+        match text.first() {
+            None => Ok(Form::Unknown(Vec::new())),
+            Some(b'{') => Ok(Form::Whole(Vec::new())),
+            Some(b'<') => Err(End::Fault(Fault::Malformed("an HTML page instead of JSON: check the base URL".into()))),
+            // The fields of an event stream, a comment, or half of the mark that may precede them.
+            Some(b'd' | b'e' | b'i' | b'r' | b':') => Ok(Form::Stream(Sse::default())),
+            Some(0xef) if text.len() < 3 => Ok(Form::Unknown(Vec::new())),
+            Some(_) => Err(End::Fault(Fault::Malformed("neither JSON nor a stream of events".into()))),
+        }
+    }
+}
+
+/// The innermost of an error's causes: the outer ones repeat the URL.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,26 @@
+//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, and what their tokens cost.
+//!
+//! Nothing here reads the environment, follows a redirect, or asks twice for what may have been paid for once.
+
+mod alias;
+mod arguments;
+mod client;
+mod endpoint;
+mod ids;
+mod lenient;
+mod price;
+mod provider;
+mod reduce;
+mod request;
+mod sse;
+mod verdict;
+mod written;
+
+pub use alias::{ALIASES, Chosen, choose};
+pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Retry, Timeouts, WrittenCalls};
+pub use price::{LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REPLY_TOKENS_MAX, Rate, Seller, Usd, UsdError};
+pub use provider::{Anthropic, OpenAi, Provider};
+pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
+pub use request::body;
+pub use sse::{EVENT_BYTES_MAX, Event, Frame, Sse, TooBig};
+pub use written::{Written, read as read_written_calls};

@@ -1,0 +1,223 @@
+//! Makes a reply out of the events of a stream, or out of a body that came whole. Pure: events in, pieces and at the
+//! end a reply out, whatever the events are. What a stream may grow to is bounded here.
+
+mod anthropic;
+mod openai;
+
+use guildhall_agent::{Delta, Prompt, RawCall, Reply, Stop, Usage, Wire};
+use serde_json::Value;
+
+use crate::endpoint::WrittenCalls;
+use crate::ids::Ids;
+use crate::lenient;
+use crate::sse::Event;
+use crate::verdict::Said;
+
+/// The most bytes that a reply may have: words, thinking and arguments together.
+pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The most calls, or other blocks, that a reply may have.
+pub const CALLS_MAX: usize = 1024;
+
+/// What an event brought, for those who watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Words.
+    Words(String),
+    /// The model thinks.
+    Thinking,
+    /// A call of the named tool has begun.
+    Call(String),
+    /// What has been used so far.
+    Used(Usage),
+}
+
+impl Piece {
+    /// Returns the piece as a watcher is told it.
+    pub fn delta(&self) -> Delta<'_> {
+        match self {
+            Piece::Words(words) => Delta::Words(words),
+            Piece::Thinking => Delta::Thinking,
+            Piece::Call(name) => Delta::Call { name },
+            Piece::Used(usage) => Delta::Used(*usage),
+        }
+    }
+}
+
+/// Why the events make no reply.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The provider sent an error instead of the rest.
+    #[error("{0}")]
+    Said(Said),
+    /// Something came that the protocol does not have.
+    #[error("{0}")]
+    Malformed(String),
+    /// It was more than a reply may be.
+    #[error("a reply of more than {REPLY_BYTES_MAX} bytes or {CALLS_MAX} blocks")]
+    TooMuch,
+    /// The stream ended before the reply did.
+    #[error("the stream ended before the reply did")]
+    BrokeOff,
+}
+
+/// Reduces the events of one reply.
+#[derive(Debug)]
+pub struct Reducer {
+    wire: State,
+    ids: Ids,
+    tools: Vec<String>,
+    written: WrittenCalls,
+}
+
+#[derive(Debug)]
+enum State {
+    Anthropic(anthropic::State),
+    OpenAi(openai::State),
+}
+
+impl Reducer {
+    /// Begins the reply to a prompt over Anthropic Messages.
+    pub fn anthropic(prompt: &Prompt, written: WrittenCalls) -> Reducer {
+        Reducer::new(State::Anthropic(anthropic::State::default()), prompt, written)
+    }
+
+    /// Begins the reply to a prompt over Chat Completions.
+    pub fn openai(prompt: &Prompt, written: WrittenCalls) -> Reducer {
+        Reducer::new(State::OpenAi(openai::State::default()), prompt, written)
+    }
+
+    fn new(wire: State, prompt: &Prompt, written: WrittenCalls) -> Reducer {
+        let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
+        Reducer { wire, ids: Ids::new(&prompt.key), tools, written }
+    }
+
+    /// Takes the next event of a stream. What comes after the end of a reply is ignored.
+    pub fn reduce(&mut self, event: &Event) -> Result<Vec<Piece>, Fault> {
+        if self.is_done() || event.data.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        if let (State::OpenAi(state), "[DONE]") = (&mut self.wire, event.data.trim()) {
+            state.end();
+            return Ok(Vec::new());
+        }
+        let value = lenient::value(&event.data)
+            .map_err(|error| Fault::Malformed(format!("an event that is no JSON ({error})")))?;
+        if let Some(said) = Said::in_reply(&value) {
+            return Err(Fault::Said(said));
+        }
+        match &mut self.wire {
+            State::Anthropic(state) => state.event(&event.name, &value),
+            State::OpenAi(state) => state.chunk(&value),
+        }
+    }
+
+    /// Takes a reply that came whole.
+    pub fn whole(&mut self, body: &str) -> Result<Vec<Piece>, Fault> {
+        let value =
+            lenient::value(body).map_err(|error| Fault::Malformed(format!("a body that is no JSON ({error})")))?;
+        if let Some(said) = Said::in_reply(&value) {
+            return Err(Fault::Said(said));
+        }
+        match &mut self.wire {
+            State::Anthropic(state) => state.body(&value),
+            State::OpenAi(state) => state.body(&value),
+        }
+    }
+
+    /// Whether the reply is whole and nothing more is to come.
+    pub fn is_done(&self) -> bool {
+        match &self.wire {
+            State::Anthropic(state) => state.is_done(),
+            State::OpenAi(state) => state.is_done(),
+        }
+    }
+
+    /// Whether anything came that may have cost something.
+    pub fn has_begun(&self) -> bool {
+        match &self.wire {
+            State::Anthropic(state) => state.has_begun(),
+            State::OpenAi(state) => state.has_begun(),
+        }
+    }
+
+    /// Returns what was reported as used so far.
+    pub fn usage(&self) -> Option<Usage> {
+        match &self.wire {
+            State::Anthropic(state) => state.usage(),
+            State::OpenAi(state) => state.usage(),
+        }
+    }
+
+    /// Ends the stream and returns the reply, if it is whole.
+    pub fn finish(mut self) -> Result<Reply, Fault> {
+        let tools: Vec<&str> = match self.written {
+            WrittenCalls::Read => self.tools.iter().map(String::as_str).collect(),
+            WrittenCalls::Leave => Vec::new(),
+        };
+        match self.wire {
+            State::Anthropic(state) => state.finish(&mut self.ids, &tools),
+            State::OpenAi(state) => state.finish(&mut self.ids, &tools),
+        }
+    }
+}
+
+/// Counters of tokens as they were reported; the last report of each counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    input: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    output: Option<u64>,
+}
+
+/// Takes a count if there is a usable one: what is negative, broken or a text was not reported.
+fn count(slot: &mut Option<u64>, value: &Value) {
+    if let Some(number) = value.as_u64() {
+        *slot = Some(number);
+    }
+}
+
+/// Keeps a running total within [`REPLY_BYTES_MAX`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight(usize);
+
+impl Weight {
+    fn add(&mut self, value: &Value) -> Result<(), Fault> {
+        self.add_bytes(weight(value))
+    }
+
+    fn add_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.0 = self.0.saturating_add(bytes);
+        if self.0 > REPLY_BYTES_MAX { Err(Fault::TooMuch) } else { Ok(()) }
+    }
+}
+
+/// About how many bytes a value takes. Events are at most 128 deep, so this ends.
+fn weight(value: &Value) -> usize {
+    const EACH: usize = 8;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| EACH + weight(item)).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| EACH + key.len() + weight(value)).sum(),
+    }
+}
+
+/// Why a reply ended, given what the provider said and what is in it: the two may contradict each other.
+fn stop(said: Option<Stop>, calls: &[RawCall]) -> Stop {
+    match (said, calls.is_empty()) {
+        (Some(stop @ (Stop::Length | Stop::Refusal)), _) => stop,
+        (Some(Stop::End | Stop::Calls) | None, false) => Stop::Calls,
+        (Some(Stop::End | Stop::Calls) | None, true) => Stop::End,
+    }
+}
+
+fn some_words(words: &str) -> Option<String> {
+    (!words.trim().is_empty()).then(|| words.to_owned())
+}
+
+fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, said: Option<Stop>) -> Reply {
+    let stop = stop(said, &calls);
+    Reply { wire, raw, words, calls, stop }
+}

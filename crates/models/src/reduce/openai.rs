@@ -1,0 +1,305 @@
+//! The chunks of Chat Completions. Every server has its own idea of them: calls without an index or all with the same
+//! one, ids in every chunk or in none, arguments as a text or as an object, thinking under several names.
+
+use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use serde_json::{Map, Value, json};
+
+use super::{CALLS_MAX, Counts, Fault, Piece, Weight, count, reply, some_words};
+use crate::ids::Ids;
+use crate::{arguments, written};
+
+/// A call without a name is shown to the provider again under this one: without any, it refuses the conversation.
+const UNNAMED: &str = "unnamed";
+
+const THOUGHT_START: &str = "<think>";
+const THOUGHT_END: &str = "</think>";
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    content: String,
+    refusal: String,
+    calls: Vec<Call>,
+    /// What else the message has, thinking for example, under its own names.
+    rest: Map<String, Value>,
+    weight: Weight,
+    counts: Counts,
+    stop: Option<Stop>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Waiting,
+    Begun,
+    /// A finish reason came: the reply is whole, usage may follow.
+    Stopped,
+    Done,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// What else the call has: signatures of thoughts, for example.
+    rest: Map<String, Value>,
+}
+
+impl State {
+    pub(super) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.phase != Phase::Waiting
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let Counts { input, cache_read, cache_write, output } = self.counts;
+        if input.is_none() && output.is_none() {
+            return None;
+        }
+        // Cached input is part of the input here; a report in which it is more can't be right.
+        let input = input.unwrap_or(0);
+        let cache_read = cache_read.unwrap_or(0).min(input);
+        let cache_write = cache_write.unwrap_or(0).min(input - cache_read);
+        Some(Usage { input, cache_read, cache_write, output: output.unwrap_or(0) })
+    }
+
+    pub(super) fn end(&mut self) {
+        if self.phase != Phase::Waiting {
+            self.phase = Phase::Done;
+        }
+    }
+
+    pub(super) fn chunk(&mut self, value: &Value) -> Result<Vec<Piece>, Fault> {
+        if !value.is_object() {
+            return Err(Fault::Malformed("an event that is no object".into()));
+        }
+        self.choice(value, "delta")
+    }
+
+    pub(super) fn body(&mut self, value: &Value) -> Result<Vec<Piece>, Fault> {
+        if !value["choices"][0]["message"].is_object() {
+            return Err(Fault::Malformed("a body without a message".into()));
+        }
+        let pieces = self.choice(value, "message")?;
+        self.phase = Phase::Done;
+        Ok(pieces)
+    }
+
+    fn choice(&mut self, value: &Value, key: &str) -> Result<Vec<Piece>, Fault> {
+        let mut pieces = Vec::new();
+        // Some servers send a last chunk with a null or empty list of choices and the usage.
+        if let Some(choice) = value["choices"].as_array().and_then(|choices| choices.first()) {
+            if self.phase == Phase::Waiting {
+                self.phase = Phase::Begun;
+            }
+            if let Some(delta) = choice[key].as_object() {
+                pieces.extend(self.delta(delta)?);
+            }
+            if let Some(reason) = choice["finish_reason"].as_str() {
+                self.phase = Phase::Stopped;
+                self.stop = match reason {
+                    "stop" => Some(Stop::End),
+                    "tool_calls" | "function_call" => Some(Stop::Calls),
+                    "length" => Some(Stop::Length),
+                    "content_filter" => Some(Stop::Refusal),
+                    _ => None,
+                };
+            }
+        }
+        pieces.extend(self.count(&value["usage"]));
+        Ok(pieces)
+    }
+
+    fn count(&mut self, usage: &Value) -> Option<Piece> {
+        count(&mut self.counts.input, &usage["prompt_tokens"]);
+        count(&mut self.counts.output, &usage["completion_tokens"]);
+        count(&mut self.counts.cache_read, &usage["prompt_cache_hit_tokens"]);
+        count(&mut self.counts.cache_read, &usage["prompt_tokens_details"]["cached_tokens"]);
+        count(&mut self.counts.cache_write, &usage["prompt_tokens_details"]["cache_write_tokens"]);
+        if usage.is_object() { self.usage().map(Piece::Used) } else { None }
+    }
+
+    fn delta(&mut self, delta: &Map<String, Value>) -> Result<Vec<Piece>, Fault> {
+        let mut pieces = Vec::new();
+        for (key, part) in delta {
+            self.weight.add_bytes(key.len())?;
+            self.weight.add(part)?;
+            match (key.as_str(), part) {
+                ("role" | "function_call", _) | (_, Value::Null) => {}
+                ("content", part) => self.content(part, &mut pieces),
+                ("refusal", Value::String(text)) => {
+                    self.refusal.push_str(text);
+                    pieces.extend(words(text));
+                }
+                ("tool_calls", Value::Array(calls)) => {
+                    for call in calls {
+                        pieces.extend(self.call(call)?);
+                    }
+                }
+                (key, part) => {
+                    if key.starts_with("reasoning") && part.as_str() != Some("") {
+                        pieces.push(Piece::Thinking);
+                    }
+                    merge(&mut self.rest, key, part);
+                }
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn content(&mut self, part: &Value, pieces: &mut Vec<Piece>) {
+        match part {
+            Value::String(text) => {
+                self.content.push_str(text);
+                pieces.extend(words(text));
+            }
+            Value::Array(parts) => {
+                for text in parts.iter().filter_map(|part| part["text"].as_str()) {
+                    self.content.push_str(text);
+                    pieces.extend(words(text));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        }
+    }
+
+    fn call(&mut self, part: &Value) -> Result<Option<Piece>, Fault> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (index, id) = (part["index"].as_u64(), text(&part["id"]));
+        let name = text(&part["function"]["name"]);
+        let at = self.which(index, &id, &name)?;
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        match &part["function"]["arguments"] {
+            Value::String(text) => call.arguments.push_str(text),
+            Value::Null => {}
+            // Read already: written again, to be read like all others.
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                call.arguments.push_str(&other.to_string());
+            }
+        }
+        for (key, part) in part.as_object().into_iter().flatten() {
+            if !["index", "id", "type", "function"].contains(&key.as_str()) {
+                merge(&mut call.rest, key, part);
+            }
+        }
+        if call.name.is_empty() && !name.is_empty() {
+            call.name.clone_from(&name);
+            return Ok(Some(Piece::Call(name)));
+        }
+        Ok(None)
+    }
+
+    /// Finds the call that a part belongs to, or begins one. A new id under an old index begins one, too: there are
+    /// servers that number all calls 0.
+    fn which(&mut self, index: Option<u64>, id: &str, name: &str) -> Result<usize, Fault> {
+        let is_other = |call: &Call| !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
+        let found = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
+            None if !name.is_empty() => None,
+            None => self.calls.len().checked_sub(1),
+        };
+        match found.filter(|at| !is_other(&self.calls[*at])) {
+            Some(at) => Ok(at),
+            None if self.calls.len() >= CALLS_MAX => Err(Fault::TooMuch),
+            None => {
+                self.calls.push(Call { index, ..Call::default() });
+                Ok(self.calls.len() - 1)
+            }
+        }
+    }
+
+    pub(super) fn finish(self, ids: &mut Ids, tools: &[&str]) -> Result<Reply, Fault> {
+        if !matches!(self.phase, Phase::Stopped | Phase::Done) {
+            return Err(Fault::BrokeOff);
+        }
+        let (stop, said) = if self.refusal.is_empty() {
+            (self.stop, without_thought(&self.content))
+        } else {
+            (Some(Stop::Refusal), self.refusal.as_str())
+        };
+        let mut words = some_words(said);
+        let mut content = Some(self.content.clone()).filter(|content| !content.is_empty());
+        let mut calls = Vec::new();
+        let mut raw_calls = Vec::new();
+        for call in self.calls {
+            let (raw, call) = call.read(ids);
+            raw_calls.push(raw);
+            calls.push(call);
+        }
+        if calls.is_empty()
+            && let Some(written) = written::read(said, tools)
+        {
+            words = written.words;
+            // The provider is shown real calls, since it will be shown their results.
+            content.clone_from(&words);
+            for (name, arguments) in written.calls {
+                let call = Call { name, ..Call::default() };
+                raw_calls.push(call.raw(&call.name, ids.give(""), &arguments));
+                let id = raw_calls.last().and_then(|raw| raw["id"].as_str()).unwrap_or_default().to_owned();
+                calls.push(RawCall { id, name: call.name, arguments });
+            }
+        }
+        let mut raw = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(content))]);
+        if !self.refusal.is_empty() {
+            raw.insert("refusal".into(), self.refusal.into());
+        }
+        raw.extend(self.rest);
+        if !raw_calls.is_empty() {
+            raw.insert("tool_calls".into(), Value::Array(raw_calls));
+        }
+        Ok(reply(Wire::OpenAi, Value::Object(raw), words, calls, stop))
+    }
+}
+
+impl Call {
+    fn read(self, ids: &mut Ids) -> (Value, RawCall) {
+        let id = ids.give(&self.id);
+        let arguments = arguments::read(&self.arguments);
+        let shown = if self.name.is_empty() { UNNAMED } else { &self.name };
+        let raw = self.raw(shown, id.clone(), &arguments);
+        (raw, RawCall { id, name: self.name, arguments })
+    }
+
+    /// The call as the provider wrote it; arguments that are no object are wrapped, or servers fail on them for ever.
+    fn raw(&self, name: &str, id: String, read: &Result<Value, String>) -> Value {
+        let verbatim = read.is_ok() && !self.arguments.trim().is_empty();
+        let text = if verbatim { self.arguments.clone() } else { arguments::shown(read).to_string() };
+        let mut raw = Map::from_iter([
+            ("id".to_owned(), Value::String(id)),
+            ("type".to_owned(), json!("function")),
+            ("function".to_owned(), json!({"name": name, "arguments": text})),
+        ]);
+        raw.extend(self.rest.clone());
+        Value::Object(raw)
+    }
+}
+
+/// Adds a part to what is there: texts and lists grow, all else is replaced.
+fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
+    match (into.get_mut(key), part) {
+        (Some(Value::String(so_far)), Value::String(text)) => so_far.push_str(text),
+        (Some(Value::Array(so_far)), Value::Array(items)) => so_far.extend(items.iter().cloned()),
+        (Some(_) | None, part) => {
+            into.insert(key.to_owned(), part.clone());
+        }
+    }
+}
+
+/// Cuts off a thought that the server left in the text.
+fn without_thought(text: &str) -> &str {
+    let Some(thought) = text.trim_start().strip_prefix(THOUGHT_START) else { return text };
+    thought.split_once(THOUGHT_END).map_or(text, |(_, rest)| rest.trim_start())
+}
+
+fn words(text: &str) -> Option<Piece> {
+    (!text.is_empty()).then(|| Piece::Words(text.to_owned()))
+}

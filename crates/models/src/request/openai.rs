@@ -1,0 +1,79 @@
+//! The request of Chat Completions. Caching is the server's own business here; it needs only that the beginning stays.
+
+use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
+use serde_json::{Map, Value, json};
+
+use super::object;
+use crate::arguments;
+use crate::endpoint::Endpoint;
+
+pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
+    let mut messages = Vec::new();
+    if !prompt.system.trim().is_empty() {
+        messages.push(json!({"role": "system", "content": prompt.system}));
+    }
+    for message in &prompt.messages {
+        match message {
+            Message::User(parts) => said(parts, &mut messages),
+            Message::Assistant(reply) => messages.push(replied(reply)),
+        }
+    }
+    // OpenAI's newer models know the one name only, many local servers the other only.
+    let limit = if endpoint.base_url.is_makers() { "max_completion_tokens" } else { "max_tokens" };
+    let mut body = object([
+        ("model", json!(endpoint.model)),
+        (limit, json!(prompt.max_tokens)),
+        ("stream", json!(true)),
+        ("stream_options", json!({"include_usage": true})),
+    ]);
+    if !prompt.tools.is_empty() {
+        let tools = prompt.tools.iter().map(|tool| {
+            json!({"type": "function", "function":
+                {"name": tool.name, "description": tool.description, "parameters": tool.schema}})
+        });
+        body.insert("tools".into(), tools.collect());
+    }
+    body.insert("messages".into(), Value::Array(messages));
+    body
+}
+
+/// Results are messages of their own and come first; all words are one message.
+fn said(parts: &[Part], messages: &mut Vec<Value>) {
+    let mut words: Vec<&str> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Words(text) => words.push(text),
+            Part::Result { call, text, failed } => {
+                // The protocol has no mark for a failure.
+                let prefix = if *failed { "Error: " } else { "" };
+                messages.push(json!({"role": "tool", "tool_call_id": call, "content": format!("{prefix}{text}")}));
+            }
+        }
+    }
+    if !words.is_empty() {
+        messages.push(json!({"role": "user", "content": words.join("\n\n")}));
+    }
+}
+
+fn replied(reply: &Reply) -> Value {
+    if let (Wire::OpenAi, Value::Object(_)) = (reply.wire, &reply.raw) {
+        // Servers refuse a message of nothing.
+        let is_empty = reply.raw["content"].is_null() && reply.raw["tool_calls"].is_null();
+        let mut raw = reply.raw.clone();
+        if is_empty {
+            raw["content"] = json!("");
+        }
+        return raw;
+    }
+    let mut message = object([("role", json!("assistant")), ("content", json!(reply.words))]);
+    if reply.calls.is_empty() {
+        message.insert("content".into(), json!(reply.words.as_deref().unwrap_or_default()));
+    } else {
+        let calls = reply.calls.iter().map(|call| {
+            let arguments = arguments::shown(&call.arguments).to_string();
+            json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+        });
+        message.insert("tool_calls".into(), calls.collect());
+    }
+    Value::Object(message)
+}

@@ -1,0 +1,186 @@
+//! Server-sent events, out of bytes as they come. A character or a line end may be split between chunks; an event that
+//! grows beyond its limit is an error, never memory.
+
+/// The most bytes one event may have. Some servers send a whole tool call in one.
+pub const EVENT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// An event of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// Its data, lines joined by line feeds.
+    pub data: String,
+}
+
+/// What a stream consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// An event.
+    Event(Event),
+    /// A comment: it says that the other side is alive.
+    Comment,
+}
+
+/// An event was larger than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of more than {bytes_max} bytes")]
+pub struct TooBig {
+    /// The limit.
+    pub bytes_max: usize,
+}
+
+/// Decodes a stream of events.
+///
+/// ```
+/// use guildhall_models::{Event, Frame, Sse};
+/// let mut sse = Sse::default();
+/// assert_eq!(sse.push(b"data: hel").unwrap(), []);
+/// let event = Event { name: String::new(), data: "hello".into() };
+/// assert_eq!(sse.push(b"lo\r\n\r\n").unwrap(), [Frame::Event(event)]);
+/// ```
+#[derive(Debug)]
+pub struct Sse {
+    bytes_max: usize,
+    line: Vec<u8>,
+    event: Event,
+    has_data: bool,
+    after_cr: bool,
+    at_start: bool,
+}
+
+impl Default for Sse {
+    fn default() -> Sse {
+        Sse::with_limit(EVENT_BYTES_MAX)
+    }
+}
+
+impl Sse {
+    /// Begins a stream whose events may have that many bytes.
+    pub fn with_limit(bytes_max: usize) -> Sse {
+        Sse { bytes_max, line: Vec::new(), event: Event::default(), has_data: false, after_cr: false, at_start: true }
+    }
+
+    /// Takes more of the stream and returns what became whole by it.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<Frame>, TooBig> {
+        let mut frames = Vec::new();
+        let mut rest = chunk;
+        if std::mem::take(&mut self.after_cr) && rest.first() == Some(&b'\n') {
+            rest = &rest[1..];
+        } else if rest.is_empty() {
+            return Ok(frames);
+        }
+        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.line.extend_from_slice(&rest[..end]);
+            self.check()?;
+            let is_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            if is_cr && rest.is_empty() {
+                self.after_cr = true;
+            } else if is_cr && rest[0] == b'\n' {
+                rest = &rest[1..];
+            }
+            frames.extend(self.end_line());
+        }
+        self.line.extend_from_slice(rest);
+        self.check()?;
+        Ok(frames)
+    }
+
+    /// Ends the stream. Some servers leave out the last empty line, so an event whose lines are whole counts.
+    pub fn finish(mut self) -> Option<Event> {
+        if self.line.is_empty() { self.take() } else { None }
+    }
+
+    fn check(&self) -> Result<(), TooBig> {
+        let bytes = self.line.len() + self.event.data.len() + self.event.name.len();
+        if bytes > self.bytes_max { Err(TooBig { bytes_max: self.bytes_max }) } else { Ok(()) }
+    }
+
+    fn end_line(&mut self) -> Option<Frame> {
+        let line = std::mem::take(&mut self.line);
+        let line = if std::mem::take(&mut self.at_start) { line.strip_prefix(BOM).unwrap_or(&line) } else { &line };
+        if line.is_empty() {
+            return self.take().map(Frame::Event);
+        }
+        let text = String::from_utf8_lossy(line);
+        let (field, value) = text.split_once(':').unwrap_or((&text, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "" => return Some(Frame::Comment),
+            "event" => value.clone_into(&mut self.event.name),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+            }
+            // Ids and reconnection times: a paid call is never resumed by asking again.
+            _ => {}
+        }
+        None
+    }
+
+    fn take(&mut self) -> Option<Event> {
+        let event = std::mem::take(&mut self.event);
+        std::mem::take(&mut self.has_data).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Frame, Sse, TooBig};
+
+    fn event(name: &str, data: &str) -> Frame {
+        Frame::Event(Event { name: name.into(), data: data.into() })
+    }
+
+    fn check(stream: &[u8], expect: &[Frame]) {
+        for size in 1..=stream.len() {
+            let mut sse = Sse::default();
+            let mut frames = Vec::new();
+            for chunk in stream.chunks(size) {
+                frames.extend(sse.push(chunk).unwrap());
+            }
+            frames.extend(sse.finish().map(Frame::Event));
+            assert_eq!(frames, expect, "in chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn however_a_stream_is_cut_its_events_are_the_same() {
+        check("event: a\ndata: grüß 🦀\n\ndata: b\n\n".as_bytes(), &[event("a", "grüß 🦀"), event("", "b")]);
+        check(b"data: a\r\n\r\ndata: b\r\n\r\n", &[event("", "a"), event("", "b")]);
+        check(b"data: a\r\rdata: b\r\r", &[event("", "a"), event("", "b")]);
+    }
+
+    #[test]
+    fn a_mark_at_the_start_comments_and_unknown_fields_are_understood() {
+        check(b"\xef\xbb\xbfdata: a\n\n", &[event("", "a")]);
+        check(b": OPENROUTER PROCESSING\n\ndata:a\n\n", &[Frame::Comment, event("", "a")]);
+        check(b"id: 7\nretry: 1\nfoo\ndata: a\ndata: b\n\n", &[event("", "a\nb")]);
+        check(b"event: a\n\n\n\n", &[]);
+    }
+
+    #[test]
+    fn the_end_delivers_whole_lines_and_drops_half_a_line() {
+        check(b"data: a\n", &[event("", "a")]);
+        check(b"data: a\n\ndata: {\"ha", &[event("", "a")]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_become_replacement_characters() {
+        check(b"data: \xff\xfe\n\n", &[event("", "\u{fffd}\u{fffd}")]);
+    }
+
+    #[test]
+    fn an_event_beyond_its_limit_is_an_error() {
+        let mut sse = Sse::with_limit(8);
+        assert_eq!(sse.push(b"data: 123456789"), Err(TooBig { bytes_max: 8 }));
+        let mut sse = Sse::with_limit(16);
+        assert_eq!(sse.push(b"data: 12345678\n").unwrap(), []);
+        assert_eq!(sse.push(b"data: 12345678\n"), Err(TooBig { bytes_max: 16 }));
+    }
+}

@@ -1,0 +1,292 @@
+//! What a provider's "no" means: whether it can have cost something, and whether asking again can help.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+/// The most characters of a provider's words that are passed on.
+const WORDS_CHARS_MAX: usize = 400;
+
+/// What an account that has run dry is called; asking again does not fill it.
+const SPENT_CODES: [&str; 6] = [
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "billing_error",
+    "insufficient_credits",
+    "payment_required",
+];
+const SPENT_WORDS: [&str; 5] = ["spend limit", "spending limit", "usage limit", "credit balance", "out of credits"];
+
+/// What a prompt that is longer than the window is called.
+const LONG_WORDS: [&str; 11] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "request_too_large",
+    "prompt is too long",
+    "input is too long",
+    "maximum context length",
+    "context window",
+    "context length",
+    "context size",
+    "too many input tokens",
+    "reduce the length",
+];
+
+/// What a server says that has not begun to work on the request.
+const BUSY_WORDS: [&str; 6] = ["loading", "overloaded", "slow down", "slow_down", "rate_limit", "at capacity"];
+
+/// A provider's words on why there is no reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Its codes, if it has some.
+    pub code: String,
+    /// Its words.
+    pub text: String,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.text.as_str(), self.code.as_str()) {
+            ("", "") => f.write_str("it did not say why"),
+            (text, "") => f.write_str(text),
+            ("", code) => f.write_str(code),
+            (text, code) => write!(f, "{text} ({code})"),
+        }
+    }
+}
+
+impl Said {
+    /// Reads the body of an answer that is no reply.
+    pub(crate) fn in_body(body: &str) -> Said {
+        let trimmed = body.trim_start_matches('\u{feff}').trim();
+        if trimmed.starts_with('<') {
+            return Said { code: String::new(), text: "an HTML page instead of JSON".into() };
+        }
+        match serde_json::from_str::<Value>(trimmed) {
+            Ok(value) => Said::in_value(&value),
+            Err(_) => Said { code: String::new(), text: clean(trimmed) },
+        }
+    }
+
+    /// Finds the error in what should be a reply or a part of one.
+    pub(crate) fn in_reply(value: &Value) -> Option<Said> {
+        let is_error = value["type"] == "error" || !matches!(value["error"], Value::Null | Value::Bool(false));
+        is_error.then(|| Said::in_value(value))
+    }
+
+    fn in_value(value: &Value) -> Said {
+        let error = if value["error"].is_object() { &value["error"] } else { value };
+        let words =
+            [&error["message"], &value["error"], &value["message"], &value["detail"], &value["detail"]["message"]];
+        let text = words.into_iter().find_map(Value::as_str).unwrap_or_default();
+        let codes: Vec<&str> = [&error["type"], &error["code"]].into_iter().filter_map(Value::as_str).collect();
+        Said { code: clean(&codes.join(", ")), text: clean(text) }
+    }
+
+    fn has(&self, words: &[&str]) -> bool {
+        let said = format!("{} {}", self.code, self.text).to_lowercase();
+        words.iter().any(|word| said.contains(word))
+    }
+
+    /// Whether this, sent in place of a reply that had not begun, means that nothing was done.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.has(&SPENT_CODES) && self.has(&BUSY_WORDS)
+    }
+}
+
+/// Makes a provider's words fit to be shown: one line, no control characters, not endless.
+pub(crate) fn clean(text: &str) -> String {
+    let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let line: String = printable.take(WORDS_CHARS_MAX + 1).collect();
+    let line = line.trim();
+    match line.char_indices().nth(WORDS_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line.to_owned(),
+    }
+}
+
+/// What to make of an answer that is no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing was done: ask again.
+    Again,
+    /// It won't, now or later.
+    Refused(Remedy),
+    /// The prompt does not fit.
+    TooLong,
+    /// It may have been worked on.
+    Broken,
+}
+
+/// What a person can do about a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    Key,
+    Account,
+    ModelOrUrl,
+    Redirect,
+    Request,
+}
+
+impl Remedy {
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Remedy::Key => "check the key and what it may do",
+            Remedy::Account => "the account has no money left or has reached its limit: fill it or raise the limit",
+            Remedy::ModelOrUrl => "check the name of the model and the base URL",
+            Remedy::Redirect => "redirects are not followed, they would carry the key along: correct the base URL",
+            Remedy::Request => "it can't read the request",
+        }
+    }
+}
+
+/// Judges an answer by its status, its words, and whether it says when to come back.
+pub(crate) fn judge(status: u16, said: &Said, wait: Option<Duration>) -> Verdict {
+    let is_spent = said.has(&SPENT_CODES) || (wait.is_none() && said.has(&SPENT_WORDS));
+    match status {
+        300..=399 => Verdict::Refused(Remedy::Redirect),
+        402 => Verdict::Refused(Remedy::Account),
+        400 | 403 | 429 if is_spent => Verdict::Refused(Remedy::Account),
+        401 | 403 => Verdict::Refused(Remedy::Key),
+        413 => Verdict::TooLong,
+        // llama.cpp once said so with a 500.
+        400 | 422 | 500 if said.has(&LONG_WORDS) => Verdict::TooLong,
+        404 | 405 => Verdict::Refused(Remedy::ModelOrUrl),
+        429 | 529 => Verdict::Again,
+        503 if wait.is_some() || said.is_busy() => Verdict::Again,
+        400..=407 | 409..=499 => Verdict::Refused(Remedy::Request),
+        // A gateway's 5xx says nothing of what happened behind it.
+        _ => Verdict::Broken,
+    }
+}
+
+/// Reads when to come back: seconds or a date, or milliseconds where a server says so. A date is taken against the
+/// server's own clock if it showed it, so that ours may be wrong.
+pub(crate) fn wait(after_ms: Option<&str>, after: Option<&str>, date: Option<&str>) -> Option<Duration> {
+    if let Some(ms) = after_ms.and_then(|text| text.trim().parse::<u64>().ok()) {
+        return Some(Duration::from_millis(ms));
+    }
+    let after = after?.trim();
+    if let Ok(seconds) = after.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    // Fractions of a second are not in the standard, but in use.
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = httpdate::parse_http_date(after).ok()?;
+    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
+    Some(then.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Remedy, Said, Verdict, clean, judge, wait};
+
+    fn check(status: u16, body: &str, wait: Option<u64>, expect: Verdict) {
+        let said = Said::in_body(body);
+        assert_eq!(judge(status, &said, wait.map(Duration::from_secs)), expect, "{status} {said}");
+    }
+
+    #[test]
+    fn what_cost_nothing_is_asked_again() {
+        check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), Verdict::Again);
+        check(429, "", None, Verdict::Again);
+        check(
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            None,
+            Verdict::Again,
+        );
+        check(
+            503,
+            r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
+            None,
+            Verdict::Again,
+        );
+        check(503, "", Some(1), Verdict::Again);
+    }
+
+    #[test]
+    fn an_empty_account_is_not_asked_again() {
+        let account = Verdict::Refused(Remedy::Account);
+        let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+        check(429, quota, None, account);
+        check(429, quota, Some(5), account);
+        check(429, r#"{"error":{"message":"You have reached your monthly spend limit"}}"#, None, account);
+        check(
+            400,
+            r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#,
+            None,
+            account,
+        );
+        check(402, "", None, account);
+        // One that says when to come back means the minute's limit, whatever its words.
+        check(429, r#"{"error":{"message":"Usage limit reached for this minute"}}"#, Some(20), Verdict::Again);
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_is_told_apart() {
+        for (status, text) in [
+            (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+            (400, "This model's maximum context length is 8192 tokens"),
+            (400, "the request exceeds the available context size, try increasing it"),
+            (413, "request_too_large"),
+        ] {
+            check(status, &format!(r#"{{"error":{{"message":"{text}"}}}}"#), None, Verdict::TooLong);
+        }
+    }
+
+    #[test]
+    fn each_refusal_has_its_remedy_and_the_rest_may_have_cost() {
+        check(
+            401,
+            r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+            None,
+            Verdict::Refused(Remedy::Key),
+        );
+        check(
+            404,
+            r#"{"error":{"type":"not_found_error","message":"model: nope"}}"#,
+            None,
+            Verdict::Refused(Remedy::ModelOrUrl),
+        );
+        check(422, r#"{"detail":"bad"}"#, None, Verdict::Refused(Remedy::Request));
+        check(307, "", None, Verdict::Refused(Remedy::Redirect));
+        for status in [408, 500, 502, 503, 504, 520] {
+            check(status, "<html>Bad gateway</html>", None, Verdict::Broken);
+        }
+    }
+
+    #[test]
+    fn the_time_to_come_back_is_read_in_every_form() {
+        let date = Some("Sun, 15 Nov 2026 10:00:00 GMT");
+        assert_eq!(wait(None, Some("7"), None), Some(Duration::from_secs(7)));
+        assert_eq!(wait(None, Some("0.25"), None), Some(Duration::from_millis(250)));
+        assert_eq!(wait(Some("120"), Some("7"), None), Some(Duration::from_millis(120)));
+        assert_eq!(wait(None, Some("Sun, 15 Nov 2026 10:00:30 GMT"), date), Some(Duration::from_secs(30)));
+        assert_eq!(wait(None, Some("Sun, 15 Nov 2026 09:00:00 GMT"), date), Some(Duration::ZERO));
+        assert_eq!(wait(None, Some("1000000000"), None), Some(Duration::from_secs(1_000_000_000)));
+        for text in ["-1", "NaN", "1e400", "soon", "", "99999999999999999999999"] {
+            let waits = wait(None, Some(text), None);
+            assert!(waits.is_none() || waits > Some(Duration::from_secs(1_000_000)), "{text}: {waits:?}");
+        }
+        assert_eq!(wait(None, None, date), None);
+    }
+
+    #[test]
+    fn words_are_read_from_every_shape_and_cleaned() {
+        let said = |code: &str, text: &str| Said { code: code.into(), text: text.into() };
+        assert_eq!(Said::in_body(r#"{"error":"model not found"}"#), said("", "model not found"));
+        assert_eq!(Said::in_body(r#"{"error":{"message":"m","type":"t","code":"c"}}"#), said("t, c", "m"));
+        assert_eq!(Said::in_body(r#"{"error":{"message":"m","code":503}}"#), said("", "m"));
+        assert_eq!(Said::in_body("  <!doctype html>"), said("", "an HTML page instead of JSON"));
+        assert_eq!(Said::in_body("plain\u{1b}[31m\n"), said("", "plain [31m"));
+        assert_eq!(clean(&"ü".repeat(1000)).chars().count(), 401);
+        assert_eq!(Said::default().to_string(), "it did not say why");
+    }
+}

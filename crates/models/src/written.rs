@@ -1,0 +1,211 @@
+//! Calls that a model wrote as text. Small local models do that instead of calling: as fenced JSON, between tags, or as
+//! a bare object. Only what names a tool that the model was shown counts; all other text stays text.
+
+use serde_json::{Map, Value};
+
+use crate::arguments;
+
+/// How much of a reply is searched.
+const SEARCHED_BYTES_MAX: usize = 256 * 1024;
+
+/// How many places are tried, so that a reply full of braces costs no more than another.
+const PLACES_MAX: usize = 256;
+
+const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
+const ARGUMENT_KEYS: [&str; 5] = ["arguments", "parameters", "args", "input", "params"];
+
+/// What surrounds a call; it goes with the call. Openers and closers are dropped each for itself, as models forget one.
+const OPENERS: [&str; 9] = [
+    "<tool_call>",
+    "<function_call>",
+    "<tools>",
+    "<|tool_call|>",
+    "<|python_tag|>",
+    "[TOOL_CALLS]",
+    "```json",
+    "```tool_call",
+    "```",
+];
+const CLOSERS: [&str; 5] = ["</tool_call>", "</function_call>", "</tools>", "<|/tool_call|>", "```"];
+
+/// What was read out of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// What is left of the text for a reader.
+    pub words: Option<String>,
+    /// The calls, in order: the tool's name and its arguments, or the text that was no JSON object without a key twice.
+    pub calls: Vec<(String, Result<Value, String>)>,
+}
+
+/// Reads the calls of the named tools out of a text; `None` if there are none.
+///
+/// ```
+/// let reply = "Let me look.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.rs\"}}\n```";
+/// let written = guildhall_models::read_written_calls(reply, &["read_file"]).unwrap();
+/// assert_eq!(written.words.as_deref(), Some("Let me look."));
+/// assert_eq!(written.calls[0].0, "read_file");
+/// ```
+pub fn read(text: &str, tools: &[&str]) -> Option<Written> {
+    let searched = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
+    let mut calls = Vec::new();
+    let mut words = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    for _ in 0..PLACES_MAX {
+        let Some(found) = searched[at..].find(['{', '[']) else { break };
+        let start = at + found;
+        let Some((value, end)) = value_at(searched, start) else {
+            at = start + 1;
+            continue;
+        };
+        match called(&value, &searched[start..end], tools) {
+            Some(read) => {
+                words.push_str(before(&text[copied..start]));
+                copied = after(text, end);
+                calls.extend(read);
+                at = copied.min(searched.len());
+            }
+            // An object that is no call holds none either: a call quoted within data is data.
+            None => at = end,
+        }
+    }
+    words.push_str(&text[copied..]);
+    let words = words.trim();
+    let words = (!words.is_empty()).then(|| words.to_owned());
+    (!calls.is_empty()).then_some(Written { words, calls })
+}
+
+/// Reads the object or list that starts there, and says where it ends.
+fn value_at(text: &str, start: usize) -> Option<(Value, usize)> {
+    let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter();
+    let value = stream.next()?.ok()?;
+    Some((value, start + stream.byte_offset()))
+}
+
+type Call = (String, Result<Value, String>);
+
+/// Returns the calls that a value is: one, or a list of nothing else.
+fn called(value: &Value, source: &str, tools: &[&str]) -> Option<Vec<Call>> {
+    match value {
+        Value::Object(map) => {
+            let (name, arguments) = one(map, tools)?;
+            // Read again, strictly: a key twice must not silently become the second.
+            let strict = arguments::read(source);
+            Some(vec![(name, if strict.is_ok() { arguments } else { Err(source.to_owned()) })])
+        }
+        Value::Array(items) => {
+            let calls = items.iter().map(|item| one(item.as_object()?, tools)).collect::<Option<Vec<Call>>>()?;
+            (!calls.is_empty()).then_some(calls)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn one(map: &Map<String, Value>, tools: &[&str]) -> Option<Call> {
+    if let Some(Value::Object(function)) = map.get("function") {
+        return one(function, tools);
+    }
+    let name = NAME_KEYS.iter().find_map(|key| map.get(*key)?.as_str()).filter(|name| tools.contains(name))?;
+    let arguments = ARGUMENT_KEYS.iter().find_map(|key| map.get(*key));
+    // A name alone is a call without arguments; a name among other things is a thing with a name.
+    let only_named = || map.keys().all(|key| ["name", "tool", "tool_name", "function", "type", "id"].contains(&&**key));
+    match arguments {
+        Some(value) => Some((name.to_owned(), arguments::read_value(value))),
+        None => only_named().then(|| (name.to_owned(), Ok(Value::Object(Map::new())))),
+    }
+}
+
+fn before(text: &str) -> &str {
+    let trimmed = text.trim_end();
+    OPENERS.iter().find_map(|opener| trimmed.strip_suffix(opener)).unwrap_or(text)
+}
+
+fn after(text: &str, end: usize) -> usize {
+    let rest = text[end..].trim_start();
+    let closed = CLOSERS.iter().find_map(|closer| rest.strip_prefix(closer));
+    closed.map_or(end, |rest| text.len() - rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Written, read};
+
+    const TOOLS: [&str; 2] = ["read_file", "delegate_task"];
+
+    fn check(text: &str, words: Option<&str>, calls: &[(&str, Value)]) {
+        let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), Ok(arguments.clone()))).collect();
+        let expect = Written { words: words.map(str::to_owned), calls };
+        assert_eq!(read(text, &TOOLS), (!expect.calls.is_empty()).then_some(expect), "{text}");
+    }
+
+    #[test]
+    fn a_call_is_read_in_every_form_that_models_write() {
+        let path = json!({"path": "a.rs"});
+        let call = r#"{"name": "read_file", "arguments": {"path": "a.rs"}}"#;
+        for text in [
+            call.to_owned(),
+            format!("```json\n{call}\n```"),
+            format!("```\n{call}\n```"),
+            format!("```tool_call\n{call}\n```"),
+            format!("<tool_call>\n{call}\n</tool_call>"),
+            format!("<tool_call>{call}"),
+            format!("<|python_tag|>{call}"),
+            format!("[TOOL_CALLS] [{call}]"),
+            r#"{"tool": "read_file", "args": {"path": "a.rs"}}"#.to_owned(),
+            r#"{"function": "read_file", "parameters": {"path": "a.rs"}}"#.to_owned(),
+            r#"{"type": "function", "function": {"name": "read_file", "arguments": "{\"path\": \"a.rs\"}"}}"#
+                .to_owned(),
+        ] {
+            check(&text, None, &[("read_file", path.clone())]);
+        }
+    }
+
+    #[test]
+    fn words_around_a_call_stay_words() {
+        let text = "I will look.\n```json\n{\"name\":\"read_file\",\"arguments\":{}}\n```\nThen I report.";
+        check(text, Some("I will look.\n\nThen I report."), &[("read_file", json!({}))]);
+        check("Sure! {\"name\": \"read_file\"}", Some("Sure!"), &[("read_file", json!({}))]);
+    }
+
+    #[test]
+    fn several_calls_are_read_in_order() {
+        let one = r#"{"name":"read_file","arguments":{"n":1}}"#;
+        let two = r#"{"name":"delegate_task","arguments":{"n":2}}"#;
+        let expect = [("read_file", json!({"n": 1})), ("delegate_task", json!({"n": 2}))];
+        check(&format!("[{one},{two}]"), None, &expect);
+        check(&format!("<tool_call>{one}</tool_call>\n<tool_call>{two}</tool_call>"), None, &expect);
+    }
+
+    #[test]
+    fn what_is_not_a_call_of_a_known_tool_is_text() {
+        for text in [
+            "",
+            "no braces",
+            r#"{"name": "rm_rf", "arguments": {}}"#,
+            r#"{"name": "read_file", "version": "1.0"}"#,
+            r#"{"example": {"name": "read_file", "arguments": {}}}"#,
+            r#"{"name": "read_file", "arguments": {"#,
+            "[]",
+            "{\"name\": 7}",
+        ] {
+            check(text, None, &[]);
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_clean_object_are_told_apart() {
+        let text = r#"{"name":"read_file","arguments":{"a":1,"a":2}}"#;
+        assert_eq!(read(text, &TOOLS).unwrap().calls, [("read_file".to_owned(), Err(text.to_owned()))]);
+        let text = r#"{"name":"read_file","arguments":[1]}"#;
+        assert_eq!(read(text, &TOOLS).unwrap().calls, [("read_file".to_owned(), Err("[1]".to_owned()))]);
+    }
+
+    #[test]
+    fn a_reply_full_of_braces_is_given_up_on() {
+        for text in ["{".repeat(1_000_000), "[".repeat(1_000_000), "{\"a\":".repeat(200_000), "[1]".repeat(400_000)] {
+            assert_eq!(read(&text, &TOOLS), None);
+        }
+    }
+}

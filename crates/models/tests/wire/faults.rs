@@ -1,0 +1,379 @@
+//! Everything that goes wrong with providers, over a real connection: what is tried again, what is not, and what is
+//! known to have been used.
+
+use std::time::{Duration, Instant};
+
+use guildhall_agent::{Attempt, ModelError, Stop, Usage, Wire};
+use serde_json::{Value, json};
+
+use crate::server::{Server, Step, answer, chunked, nobody, stream};
+use crate::setting::{Asked, ask, ask_at, ask_with, chunks, delta, endpoint, named};
+use crate::{anthropic, openai};
+
+const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+/// A whole reply that says "Hello.".
+fn hello(wire: Wire) -> Step {
+    if wire == Wire::Anthropic { stream(named(&anthropic::hello())) } else { stream(openai::hello()) }
+}
+
+/// The first half of a reply, and what was used by then.
+fn half(wire: Wire) -> (String, Option<Usage>) {
+    match wire {
+        Wire::Anthropic => {
+            let usage = Usage { input: 2310, cache_read: 2000, cache_write: 300, output: 1 };
+            (named(&anthropic::hello()[..4]), Some(usage))
+        }
+        Wire::OpenAi => (chunks(&[delta(json!({"content": "Hel"}))]), None),
+        Wire::Inside => panic!("no wire"),
+    }
+}
+
+fn error_event(wire: Wire, kind: &str) -> String {
+    let error = json!({"type": "error", "error": {"type": kind, "message": "Sorry"}});
+    if wire == Wire::Anthropic {
+        named(&[error])
+    } else {
+        chunks(&[json!({"error": {"message": "Sorry", "type": kind}})])
+    }
+}
+
+fn check_hello(attempt: Attempt) {
+    let reply = attempt.outcome.unwrap();
+    assert_eq!((reply.words.as_deref(), reply.stop), (Some("Hello."), Stop::End));
+    assert!(attempt.usage.is_some());
+}
+
+/// Checks that the attempt broke for that reason, with that usage.
+fn check_broken(attempt: &Attempt, why: &str, usage: Option<Usage>) {
+    match &attempt.outcome {
+        Err(ModelError::Broken { provider, why: said }) => {
+            assert!(provider == "tester" && said.contains(why), "{said:?} has no {why:?}");
+        }
+        other => panic!("not broken but {other:?}"),
+    }
+    assert_eq!(attempt.usage, usage);
+}
+
+fn check_refused(attempt: &Attempt, why: &[&str]) {
+    let Err(ModelError::Refused { why: said, .. }) = &attempt.outcome else { panic!("{:?}", attempt.outcome) };
+    assert!(why.iter().all(|why| said.contains(why)), "{said:?} has not all of {why:?}");
+    assert_eq!(attempt.usage, None);
+}
+
+fn fault(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Step> {
+    let body = json!({"error": {"type": kind, "message": message}});
+    vec![answer(status, headers, body.to_string())]
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_and_people_are_told() {
+    for wire in WIRES {
+        let scripts = vec![
+            fault(429, "", "rate_limit_error", "slow"),
+            fault(529, "", "overloaded_error", "Overloaded"),
+            fault(503, "", "unavailable_error", "Loading model"),
+            vec![hello(wire)],
+        ];
+        let asked = ask(wire, scripts).await;
+        check_hello(asked.attempt);
+        assert_eq!(asked.requests.len(), 4);
+        assert!(asked.requests.iter().all(|request| request.body == asked.requests[0].body));
+        assert_eq!(asked.told[0], "(waits 1 s: HTTP 429: slow (rate_limit_error))");
+        assert_eq!(asked.told[2], "(waits 1 s: HTTP 503: Loading model (unavailable_error))");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_when_to_come_back_is_believed() {
+    let dated = "date: Sun, 15 Nov 2026 10:00:00 GMT\r\nretry-after: Sun, 15 Nov 2026 10:00:01 GMT\r\n";
+    for headers in ["retry-after-ms: 300\r\n", "retry-after: 0.3\r\n", dated] {
+        let started = Instant::now();
+        let scripts = vec![fault(429, headers, "rate_limit_error", "slow"), vec![hello(Wire::Anthropic)]];
+        let asked = ask(Wire::Anthropic, scripts).await;
+        check_hello(asked.attempt);
+        assert!(started.elapsed() >= Duration::from_millis(300), "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_takes_too_long_ends_the_attempt_at_once() {
+    for headers in
+        ["retry-after: 1000000000\r\n", "retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n", "retry-after: 2\r\n"]
+    {
+        let started = Instant::now();
+        let Asked { attempt, told, .. } =
+            ask(Wire::OpenAi, vec![fault(429, headers, "rate_limit_error", "slow")]).await;
+        assert!(matches!(attempt.outcome, Err(ModelError::Unavailable { .. })), "{attempt:?}");
+        assert!(started.elapsed() < Duration::from_secs(1) && told.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn asking_again_ends() {
+    let scripts = (0..10).map(|_| fault(529, "", "overloaded_error", "Overloaded")).collect();
+    // 1 + 2 + … + 256 ms and a little fit, 512 more do not.
+    let asked = ask_with(Wire::Anthropic, scripts, |endpoint| {
+        endpoint.retry.wait_total_max = Duration::from_millis(1000);
+    })
+    .await;
+    let Err(ModelError::Unavailable { provider, why }) = asked.attempt.outcome else { panic!() };
+    assert_eq!(
+        (provider.as_str(), why.as_str()),
+        ("tester", "HTTP 529: Overloaded (overloaded_error), tried 10 times")
+    );
+}
+
+#[tokio::test]
+async fn an_account_that_has_run_dry_is_not_asked_again() {
+    for wire in WIRES {
+        let asked = ask(wire, vec![fault(429, "retry-after: 0\r\n", "insufficient_quota", "Check your billing")]).await;
+        check_refused(&asked.attempt, &["Check your billing", "no money left"]);
+        let asked = ask(wire, vec![fault(429, "", "rate_limit_error", "Monthly spend limit reached")]).await;
+        check_refused(&asked.attempt, &["spend limit"]);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_tried_a_few_times_and_then_unavailable() {
+    for wire in WIRES {
+        let (attempt, told) = ask_at(wire, endpoint(&nobody())).await;
+        let Err(ModelError::Unavailable { why, .. }) = attempt.outcome else { panic!("{attempt:?}") };
+        assert!(why.contains("refused") && why.contains("tried 3 times"), "{why}");
+        assert_eq!((told.len(), attempt.usage), (2, None));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_refused_and_never_repeated_in_a_message() {
+    for wire in WIRES {
+        let asked = ask(wire, vec![fault(401, "", "authentication_error", "Incorrect key: sk-secret")]).await;
+        check_refused(&asked.attempt, &["401", "Incorrect key: [key]", "check the key"]);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_model_and_an_unreadable_request_are_refused_with_advice() {
+    for wire in WIRES {
+        let asked = ask(wire, vec![fault(404, "", "not_found_error", "model: tester-1")]).await;
+        check_refused(&asked.attempt, &["model: tester-1", "name of the model"]);
+        let asked = ask(wire, vec![fault(400, "", "invalid_request_error", "tools.0: bad")]).await;
+        check_refused(&asked.attempt, &["tools.0: bad"]);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_told_apart() {
+    for (wire, kind, text) in [
+        (Wire::Anthropic, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+        (Wire::OpenAi, "context_length_exceeded", "Too much."),
+    ] {
+        let asked = ask(wire, vec![fault(400, "", kind, text)]).await;
+        assert!(matches!(asked.attempt.outcome, Err(ModelError::TooLong { .. })), "{:?}", asked.attempt);
+    }
+}
+
+#[tokio::test]
+async fn a_server_error_may_have_cost_and_is_not_asked_again() {
+    for wire in WIRES {
+        for status in [500, 502, 503, 504] {
+            let asked = ask(wire, vec![vec![answer(status, "", "<html><h1>Bad Gateway</h1></html>")]]).await;
+            check_broken(&asked.attempt, &format!("HTTP {status}: an HTML page"), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_so_that_the_key_stays_here() {
+    for wire in WIRES {
+        let elsewhere = Server::start(vec![vec![hello(wire)]]);
+        let headers = format!("location: {}/v1/messages\r\n", elsewhere.url());
+        for status in [301, 302, 307, 308] {
+            let asked = ask(wire, vec![vec![answer(status, &headers, "")]]).await;
+            check_refused(&asked.attempt, &["redirects are not followed"]);
+        }
+        // The first connection elsewhere is this one.
+        let (attempt, _) = ask_at(wire, endpoint(&elsewhere.url())).await;
+        check_hello(attempt);
+        assert_eq!(elsewhere.requests().await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_reply_is_no_reply() {
+    for wire in WIRES {
+        for body in ["<!doctype html><html>", "  \n<html>"] {
+            let asked = ask(wire, vec![vec![answer(200, "content-type: text/html\r\n", body)]]).await;
+            check_broken(&asked.attempt, "an HTML page instead of JSON", None);
+        }
+        for (body, why) in
+            [("", "an empty body"), ("Hello", "neither JSON"), ("{\"ha", "no JSON"), ("{}", "a body without")]
+        {
+            let asked = ask(wire, vec![vec![answer(200, "", body)]]).await;
+            check_broken(&asked.attempt, why, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_not_unpacked() {
+    let bomb = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    for wire in WIRES {
+        let asked = ask(wire, vec![vec![answer(200, "content-encoding: gzip\r\n", bomb)]]).await;
+        check_broken(&asked.attempt, "compressed", None);
+        let asked = ask(wire, vec![vec![answer(200, "", bomb)]]).await;
+        check_broken(&asked.attempt, "neither JSON nor", None);
+        assert!(asked.requests[0].head.contains("accept-encoding: identity"));
+    }
+}
+
+#[tokio::test]
+async fn half_a_stream_is_broken_and_what_was_used_is_known() {
+    for wire in WIRES {
+        let (text, usage) = half(wire);
+        let asked = ask(wire, vec![vec![stream(&text)]]).await;
+        check_broken(&asked.attempt, "ended before the reply did", usage);
+        let asked = ask(wire, vec![vec![chunked(&text)]]).await;
+        check_broken(&asked.attempt, "connection broke", usage);
+        assert_eq!(asked.requests.len(), 1);
+        // Cut within a character of an event.
+        let cut = format!("{text}data: {{\"x\":\"").into_bytes().into_iter().chain([0xf0, 0x9f]).collect::<Vec<u8>>();
+        let asked = ask(wire, vec![vec![stream(cut)]]).await;
+        check_broken(&asked.attempt, "ended before the reply did", usage);
+    }
+}
+
+#[tokio::test]
+async fn a_reset_is_broken_before_and_within_a_stream() {
+    for wire in WIRES {
+        let asked = ask(wire, vec![vec![Step::Reset]]).await;
+        check_broken(&asked.attempt, "", None);
+        let (text, usage) = half(wire);
+        let asked = ask(wire, vec![vec![chunked(&text), Step::Reset]]).await;
+        check_broken(&asked.attempt, "connection broke", usage);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_after_the_last_word_loses_nothing() {
+    let mut events = anthropic::hello();
+    events.pop();
+    let asked = ask(Wire::Anthropic, vec![vec![chunked(named(&events))]]).await;
+    check_hello(asked.attempt);
+    let text = openai::hello();
+    let asked = ask(Wire::OpenAi, vec![vec![chunked(text.strip_suffix("data: [DONE]\n\n").unwrap())]]).await;
+    check_hello(asked.attempt);
+}
+
+#[tokio::test]
+async fn an_error_within_a_stream_is_tried_again_only_if_nothing_had_begun() {
+    for wire in WIRES {
+        let (text, usage) = half(wire);
+        let asked = ask(wire, vec![vec![stream(text + &error_event(wire, "overloaded_error"))]]).await;
+        check_broken(&asked.attempt, "Sorry (overloaded_error)", usage);
+        let asked = ask(wire, vec![vec![stream(error_event(wire, "overloaded_error"))], vec![hello(wire)]]).await;
+        check_hello(asked.attempt);
+        let asked = ask(wire, vec![vec![stream(error_event(wire, "api_error"))]]).await;
+        check_broken(&asked.attempt, "Sorry (api_error)", None);
+    }
+}
+
+#[tokio::test]
+async fn silence_ends_an_attempt_before_and_within_a_stream() {
+    let short = Duration::from_millis(100);
+    for wire in WIRES {
+        let asked = ask_with(wire, vec![vec![Step::Hold]], |endpoint| endpoint.timeouts.first_byte = short).await;
+        check_broken(&asked.attempt, "no answer within", None);
+        let headers = vec![vec![chunked(""), Step::Hold]];
+        let asked = ask_with(wire, headers, |endpoint| endpoint.timeouts.first_byte = short).await;
+        assert!(matches!(asked.attempt.outcome, Err(ModelError::Broken { .. })));
+        let (text, usage) = half(wire);
+        let asked =
+            ask_with(wire, vec![vec![chunked(text), Step::Hold]], |endpoint| endpoint.timeouts.idle = short).await;
+        check_broken(&asked.attempt, "it fell silent", usage);
+    }
+}
+
+#[tokio::test]
+async fn pings_and_comments_are_signs_of_life_and_half_events_are_not() {
+    let idle = |endpoint: &mut guildhall_models::Endpoint| endpoint.timeouts.idle = Duration::from_millis(400);
+    let ping = named(&[json!({"type": "ping"})]) + ": still here\n";
+    let head = answer(200, "", named(&anthropic::hello()[..1]));
+    let rest = Step::Send(named(&anthropic::hello()[1..]).into_bytes());
+    // Each ping takes about 100 ms, all of them far longer than the limit on silence.
+    let pings: String = ping.repeat(10);
+    let script = vec![vec![head, Step::Drip(pings.into_bytes(), Duration::from_millis(2)), rest]];
+    check_hello(ask_with(Wire::Anthropic, script, idle).await.attempt);
+
+    let drip = format!("data: {}", " ".repeat(1000));
+    let script = vec![vec![answer(200, "", ": hi\n"), Step::Drip(drip.into_bytes(), Duration::from_millis(10))]];
+    let started = Instant::now();
+    check_broken(&ask_with(Wire::OpenAi, script, idle).await.attempt, "it fell silent", None);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_cut_off() {
+    let flood = |text: &str| Step::Flood(text.repeat(4096).into_bytes());
+    for wire in WIRES {
+        let asked = ask(wire, vec![vec![answer(200, "", "data: "), flood("0123456789")]]).await;
+        check_broken(&asked.attempt, "an event of more than", None);
+        let asked = ask(wire, vec![vec![answer(200, "", "{\"a\":\""), flood("0123456789")]]).await;
+        check_broken(&asked.attempt, "a body of more than", None);
+        let asked = ask(wire, vec![vec![answer(200, "", ""), flood("          ")]]).await;
+        check_broken(&asked.attempt, "a body of more than", None);
+        let asked = ask(wire, vec![vec![answer(200, "", ""), flood(": ping\n")]]).await;
+        check_broken(&asked.attempt, "a body of more than", None);
+        let asked = ask(wire, vec![vec![answer(400, "", ""), flood("x")]]).await;
+        check_refused(&asked.attempt, &["HTTP 400: xxx"]);
+    }
+}
+
+#[tokio::test]
+async fn fifty_megabytes_of_words_are_cut_off_with_what_was_used() {
+    let words = "w".repeat(100_000);
+    let event = chunks(&[delta(json!({"content": words})), json!({"choices": [], "usage": {"prompt_tokens": 9}})]);
+    let asked = ask(Wire::OpenAi, vec![vec![answer(200, "", ""), Step::Flood(event.into_bytes())]]).await;
+    check_broken(&asked.attempt, "a reply of more than", Some(Usage { input: 9, ..Usage::default() }));
+}
+
+#[tokio::test]
+async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() {
+    let deep = "[".repeat(10_000);
+    for wire in WIRES {
+        let asked = ask(wire, vec![vec![stream(format!("data: {deep}\n\n"))]]).await;
+        check_broken(&asked.attempt, "no JSON", None);
+    }
+    let call = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": deep}}]});
+    let stream = stream(chunks(&[delta(call), crate::setting::finish("tool_calls")]));
+    let reply = ask(Wire::OpenAi, vec![vec![stream]]).await.attempt.outcome.unwrap();
+    assert_eq!(reply.calls[0].arguments, Err(deep));
+}
+
+#[tokio::test]
+async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
+    let server = Server::start(vec![vec![chunked(named(&anthropic::hello()[..4])), Step::Hold]]);
+    let model = crate::setting::provider(Wire::Anthropic, endpoint(&server.url()));
+    let used = std::sync::Mutex::new(None);
+    let heard = tokio::sync::Notify::new();
+    let watch = |delta: guildhall_agent::Delta<'_>| match delta {
+        guildhall_agent::Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
+        guildhall_agent::Delta::Words(_) => heard.notify_one(),
+        _ => {}
+    };
+    let prompt = crate::setting::prompt();
+    let task = guildhall_agent::Model::ask(&model, &prompt, &watch);
+    tokio::select! {
+        attempt = task => panic!("{attempt:?}"),
+        () = heard.notified() => {}
+    }
+    // Ends only when the connection does.
+    assert_eq!(server.requests().await.len(), 1);
+    assert_eq!(used.into_inner().unwrap().map(|usage| usage.input), Some(2310));
+}
+
+#[test]
+fn the_body_of_a_request_asks_for_usage() {
+    let body = guildhall_models::body(Wire::OpenAi, &endpoint("http://127.0.0.1:1"), &crate::setting::prompt());
+    assert_eq!(body.unwrap()["stream_options"], json!({"include_usage": Value::Bool(true)}));
+}

@@ -1,0 +1,10 @@
+//! The clients against a server that speaks raw HTTP and can be made to fail in every way a provider does.
+
+mod anthropic;
+mod faults;
+mod fuzz;
+mod openai;
+mod price;
+mod request;
+mod server;
+mod setting;

@@ -1,0 +1,235 @@
+//! Replies over Chat Completions, from servers that each have their own idea of it.
+
+use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use guildhall_models::{CALLS_MAX, Fault};
+use serde_json::{Value, json};
+
+use crate::server::{answer, stream};
+use crate::setting::{ask, ask_with, chunks, delta, finish, reduce};
+
+pub(crate) fn used() -> Value {
+    json!({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
+        "prompt_tokens_details": {"cached_tokens": 60}}})
+}
+
+pub(crate) fn hello() -> String {
+    let stream = [
+        delta(json!({"role": "assistant", "content": ""})),
+        delta(json!({"content": "Hel"})),
+        delta(json!({"content": "lo."})),
+        finish("stop"),
+        used(),
+    ];
+    chunks(&stream) + "data: [DONE]\n\n"
+}
+
+fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
+    delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function",
+        "function": {"name": name, "arguments": arguments}}]}))
+}
+
+fn more(index: u64, arguments: &str) -> Value {
+    delta(json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
+}
+
+fn calls(events: &[Value]) -> Vec<(String, String, Result<Value, String>)> {
+    let reply = reduce(Wire::OpenAi, events).unwrap();
+    reply.calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
+}
+
+fn read(id: &str, arguments: Value) -> (String, String, Result<Value, String>) {
+    (id.into(), "read_file".into(), Ok(arguments))
+}
+
+#[tokio::test]
+async fn a_streamed_reply_is_whole_and_its_cached_tokens_are_within_the_input() {
+    let asked = ask(Wire::OpenAi, vec![vec![stream(hello())]]).await;
+    let reply = Reply {
+        wire: Wire::OpenAi,
+        raw: json!({"role": "assistant", "content": "Hello."}),
+        words: Some("Hello.".into()),
+        calls: vec![],
+        stop: Stop::End,
+    };
+    let usage = Usage { input: 100, cache_read: 60, cache_write: 0, output: 20 };
+    assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Some(usage)));
+    assert_eq!(asked.told, ["Hel", "lo.", "(100 in, 20 out)"]);
+    let head = &asked.requests[0].head;
+    assert!(head.starts_with("post /v1/chat/completions http/1.1"), "{head}");
+    assert!(head.contains("authorization: bearer sk-secret"), "{head}");
+}
+
+#[tokio::test]
+async fn a_reply_that_comes_whole_is_the_same_whatever_its_content_type() {
+    let body = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    for headers in ["content-type: application/json\r\n", "content-type: text/event-stream\r\n", ""] {
+        let asked = ask(Wire::OpenAi, vec![vec![answer(200, headers, format!("\n {body}"))]]).await;
+        assert_eq!(asked.attempt.outcome.unwrap().words.as_deref(), Some("Hello."), "{headers}");
+        assert_eq!(asked.attempt.usage, Some(Usage { input: 3, output: 2, ..Usage::default() }));
+    }
+    let asked = ask(Wire::OpenAi, vec![vec![answer(200, "content-type: application/json\r\n", hello())]]).await;
+    assert_eq!(asked.attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
+}
+
+#[tokio::test]
+async fn a_session_gives_its_requests_keys() {
+    let asked =
+        ask_with(Wire::OpenAi, vec![vec![stream(hello())]], |endpoint| endpoint.session = Some("s9".into())).await;
+    assert!(asked.requests[0].head.contains("idempotency-key: s9/1#7"), "{}", asked.requests[0].head);
+}
+
+#[test]
+fn parallel_calls_are_told_apart_by_their_index() {
+    let events = [
+        call(0, "a", "read_file", ""),
+        call(1, "b", "read_file", "{\"n\""),
+        more(0, "{\"path\":"),
+        more(1, ":2}"),
+        more(0, "\"x\"}"),
+        finish("tool_calls"),
+    ];
+    assert_eq!(calls(&events), [read("a", json!({"path": "x"})), read("b", json!({"n": 2}))]);
+}
+
+#[test]
+fn servers_that_number_all_calls_alike_or_not_at_all_are_understood() {
+    let expect = [read("a", json!({"n": 1})), read("b", json!({"n": 2}))];
+    let alike = [call(0, "a", "read_file", "{\"n\":1}"), call(0, "b", "read_file", "{\"n\":2}"), finish("stop")];
+    assert_eq!(calls(&alike), expect);
+    let bare = |id: &str, name: &str, arguments: &str| {
+        delta(json!({"tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}))
+    };
+    let none = [
+        bare("a", "read_file", "{\"n\""),
+        bare("", "", ":1}"),
+        bare("b", "read_file", "{\"n\""),
+        bare("b", "", ":2}"),
+        finish("stop"),
+    ];
+    assert_eq!(calls(&none), expect);
+    let repeated = [call(0, "a", "read_file", "{\"n\""), call(0, "a", "read_file", ":1}"), finish("stop")];
+    assert_eq!(calls(&repeated), expect[..1]);
+}
+
+#[test]
+fn ids_that_are_missing_are_made_up_and_arguments_may_be_an_object() {
+    let events = [
+        delta(json!({"tool_calls": [{"function": {"name": "read_file", "arguments": {"n": 1}}},
+            {"function": {"name": "read_file"}}]})),
+        finish("tool_calls"),
+    ];
+    assert_eq!(calls(&events), [read("call_1_7", json!({"n": 1})), read("call_1_7-2", json!({}))]);
+}
+
+#[test]
+fn the_raw_message_is_what_the_server_can_be_shown_again() {
+    let events = [
+        delta(json!({"role": "assistant", "reasoning_content": "Hm"})),
+        delta(json!({"reasoning_content": "m.", "reasoning_details": [{"text": "a"}]})),
+        delta(json!({"reasoning_details": [{"text": "b"}]})),
+        delta(
+            json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": "{ \"n\":1}"},
+            "extra_content": {"google": {"thought_signature": "sig"}}}]}),
+        ),
+        call(1, "b", "", "{\"cut"),
+        finish("length"),
+    ];
+    let reply = reduce(Wire::OpenAi, &events).unwrap();
+    let raw = json!({
+        "role": "assistant", "content": null, "reasoning_content": "Hmm.",
+        "reasoning_details": [{"text": "a"}, {"text": "b"}],
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": "{ \"n\":1}"},
+                "extra_content": {"google": {"thought_signature": "sig"}}},
+            {"id": "b", "type": "function", "function": {"name": "unnamed", "arguments": "{\"INVALID_JSON\":\"{\\\"cut\"}"}},
+        ],
+    });
+    assert_eq!((reply.raw, reply.stop), (raw, Stop::Length));
+    assert_eq!(reply.calls[1], RawCall { id: "b".into(), name: String::new(), arguments: Err("{\"cut".into()) });
+}
+
+#[test]
+fn a_call_written_as_text_becomes_a_real_one_for_the_server_too() {
+    let text = "Sure.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";
+    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": text})), finish("stop")]).unwrap();
+    assert_eq!((reply.words.as_deref(), reply.stop), (Some("Sure."), Stop::Calls));
+    let id = "call_1_7".to_owned();
+    let call = RawCall { id, name: "read_file".into(), arguments: Ok(json!({"path": "a"})) };
+    assert_eq!(reply.calls, [call]);
+    let raw = json!({"role": "assistant", "content": "Sure.", "tool_calls": [
+        {"id": "call_1_7", "type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"a\"}"}}]});
+    assert_eq!(reply.raw, raw);
+}
+
+#[test]
+fn text_beside_a_real_call_and_unknown_tools_stay_text() {
+    let text = "{\"name\": \"read_file\", \"arguments\": {}}";
+    let both = [delta(json!({"content": text})), call(0, "a", "list_files", "{}"), finish("tool_calls")];
+    let reply = reduce(Wire::OpenAi, &both).unwrap();
+    assert_eq!((reply.calls.len(), reply.words.as_deref()), (1, Some(text)));
+    let unknown = "{\"name\": \"rm\", \"arguments\": {}}";
+    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": unknown})), finish("stop")]).unwrap();
+    assert_eq!((reply.calls.len(), reply.words.as_deref()), (0, Some(unknown)));
+}
+
+#[test]
+fn a_thought_left_in_the_text_is_not_for_the_reader() {
+    let events = [delta(json!({"content": "<think>\nHm.\n</think>\n\nYes."})), finish("stop")];
+    let reply = reduce(Wire::OpenAi, &events).unwrap();
+    assert_eq!(reply.words.as_deref(), Some("Yes."));
+    assert_eq!(reply.raw["content"], "<think>\nHm.\n</think>\n\nYes.");
+}
+
+#[test]
+fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
+    let stop = |events: &[Value]| reduce(Wire::OpenAi, events).unwrap().stop;
+    assert_eq!(stop(&[call(0, "a", "x", "{}"), finish("stop")]), Stop::Calls);
+    assert_eq!(stop(&[finish("tool_calls")]), Stop::End);
+    assert_eq!(stop(&[finish("content_filter")]), Stop::Refusal);
+    assert_eq!(stop(&[finish("length")]), Stop::Length);
+    let refused = [delta(json!({"refusal": "I can't."})), finish("stop")];
+    assert_eq!(reduce(Wire::OpenAi, &refused).unwrap().words.as_deref(), Some("I can't."));
+    assert_eq!(stop(&refused), Stop::Refusal);
+}
+
+#[test]
+fn a_stream_without_a_reason_ends_with_its_mark_or_is_broken() {
+    let events = [delta(json!({"content": "Hi"}))];
+    assert_eq!(reduce(Wire::OpenAi, &events), Err(Fault::BrokeOff));
+    let mut reducer = crate::setting::reducer(Wire::OpenAi);
+    let done = guildhall_models::Event { name: String::new(), data: "[DONE]".into() };
+    reducer.reduce(&done).unwrap();
+    assert!(!reducer.is_done(), "an end before anything began is none");
+    reducer.reduce(&crate::setting::event(&events[0])).unwrap();
+    reducer.reduce(&done).unwrap();
+    assert_eq!(reducer.finish().unwrap().words.as_deref(), Some("Hi"));
+}
+
+#[test]
+fn usage_in_every_chunk_counts_once_and_impossible_cache_counts_are_bounded() {
+    let mut reducer = crate::setting::reducer(Wire::OpenAi);
+    for output in 1..5 {
+        let usage = json!({"prompt_tokens": 10, "completion_tokens": output, "prompt_cache_hit_tokens": 90});
+        reducer.reduce(&crate::setting::event(&json!({"choices": null, "usage": usage}))).unwrap();
+    }
+    assert_eq!(reducer.usage(), Some(Usage { input: 10, cache_read: 10, cache_write: 0, output: 4 }));
+}
+
+#[test]
+fn five_hundred_calls_are_read_and_more_than_the_limit_are_not() {
+    let many = |count: u64| {
+        let mut events: Vec<Value> = (0..count).map(|n| call(n, &format!("c{n}"), "read_file", "{}")).collect();
+        events.push(finish("tool_calls"));
+        reduce(Wire::OpenAi, &events)
+    };
+    assert_eq!(many(500).unwrap().calls.len(), 500);
+    assert_eq!(many(CALLS_MAX as u64 + 1), Err(Fault::TooMuch));
+}
+
+#[test]
+fn content_in_parts_is_read() {
+    let parts = json!([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi"}]);
+    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": parts})), finish("stop")]).unwrap();
+    assert_eq!(reply.words.as_deref(), Some("Hi"));
+}

@@ -1,0 +1,155 @@
+//! How a prompt is written down for each protocol.
+
+use std::sync::Arc;
+
+use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, Stop, Wire};
+use guildhall_models::{BaseUrl, body};
+use serde_json::{Value, json};
+
+use crate::setting::{endpoint, prompt};
+
+fn written(wire: Wire, prompt: &Prompt) -> Value {
+    body(wire, &endpoint("http://127.0.0.1:1"), prompt).unwrap()
+}
+
+fn reply(wire: Wire, raw: Value) -> Message {
+    let call = RawCall { id: "a.1".into(), name: "read_file".into(), arguments: Ok(json!({"path": "x"})) };
+    let cut = RawCall { id: "b".into(), name: "read_file".into(), arguments: Err("{\"pa".into()) };
+    let words = Some("I look.".into());
+    Message::Assistant(Arc::new(Reply { wire, raw, words, calls: vec![call, cut], stop: Stop::Calls }))
+}
+
+fn results() -> Message {
+    let result = |call: &str, text: &str, failed| Part::Result { call: call.into(), text: text.into(), failed };
+    Message::User(vec![result("a.1", "found", false), result("b", "no JSON", true), Part::Words("Go on.".into())])
+}
+
+fn conversation(reply: Message) -> Prompt {
+    let mut prompt = prompt();
+    prompt.messages.extend([reply, results()]);
+    prompt
+}
+
+#[test]
+fn anthropic_is_shown_breakpoints_after_the_system_prompt_and_on_the_last_message() {
+    let body = written(Wire::Anthropic, &prompt());
+    let cache = json!({"type": "ephemeral"});
+    let expect = json!({
+        "model": "tester-1", "max_tokens": 512, "stream": true,
+        "system": [{"type": "text", "text": "You are a tester.", "cache_control": cache}],
+        "tools": [
+            {"name": "read_file", "description": "Does read_file.", "input_schema": prompt().tools[0].schema},
+            {"name": "list_files", "description": "Does list_files.", "input_schema": prompt().tools[1].schema},
+        ],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Look.", "cache_control": cache}]}],
+    });
+    assert_eq!(body, expect);
+}
+
+#[test]
+fn anthropic_without_a_system_prompt_has_its_breakpoint_on_the_last_tool() {
+    let body = written(Wire::Anthropic, &Prompt { system: String::new(), ..prompt() });
+    assert_eq!(body.get("system"), None);
+    assert_eq!(body["tools"][0].get("cache_control"), None);
+    assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral"}));
+}
+
+#[test]
+fn a_reply_is_shown_to_its_own_wire_as_it_came() {
+    let raw = json!([{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": ""},
+        {"type": "tool_use", "id": "a.1", "name": "read_file", "input": {"path": "x"}, "new": [1]}]);
+    let body = written(Wire::Anthropic, &conversation(reply(Wire::Anthropic, raw.clone())));
+    assert_eq!(body["messages"][1], json!({"role": "assistant", "content": [raw[0], raw[2]]}));
+    let raw = json!({"role": "assistant", "content": null, "reasoning_content": "Hm", "tool_calls": [{"id": "a.1"}]});
+    let body = written(Wire::OpenAi, &conversation(reply(Wire::OpenAi, raw.clone())));
+    assert_eq!(body["messages"][2], raw);
+}
+
+#[test]
+fn a_reply_is_shown_to_another_wire_as_words_and_calls() {
+    let body = written(Wire::Anthropic, &conversation(reply(Wire::OpenAi, json!({"reasoning_content": "mine"}))));
+    let expect = json!([
+        {"role": "assistant", "content": [
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "a_1", "name": "read_file", "input": {"path": "x"}},
+            {"type": "tool_use", "id": "b", "name": "read_file", "input": {"INVALID_JSON": "{\"pa"}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a_1", "content": "found"},
+            {"type": "tool_result", "tool_use_id": "b", "content": "no JSON", "is_error": true},
+            {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}},
+        ]},
+    ]);
+    assert_eq!(body["messages"].as_array().unwrap()[1..], expect.as_array().unwrap()[..]);
+
+    let body = written(Wire::OpenAi, &conversation(reply(Wire::Anthropic, json!([{"type": "thinking"}]))));
+    let function = |arguments: &str| json!({"name": "read_file", "arguments": arguments});
+    let expect = json!([
+        {"role": "system", "content": "You are a tester."},
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [
+            {"id": "a.1", "type": "function", "function": function("{\"path\":\"x\"}")},
+            {"id": "b", "type": "function", "function": function("{\"INVALID_JSON\":\"{\\\"pa\"}")},
+        ]},
+        {"role": "tool", "tool_call_id": "a.1", "content": "found"},
+        {"role": "tool", "tool_call_id": "b", "content": "Error: no JSON"},
+        {"role": "user", "content": "Go on."},
+    ]);
+    assert_eq!(body["messages"], expect);
+}
+
+#[test]
+fn nothing_is_never_said_with_an_empty_message() {
+    let silent =
+        |wire, raw| Message::Assistant(Arc::new(Reply { wire, raw, words: None, calls: vec![], stop: Stop::End }));
+    let mut prompt = prompt();
+    prompt.messages = vec![
+        Message::User(vec![Part::Words(" ".into())]),
+        silent(Wire::Anthropic, json!([{"type": "text", "text": " \n"}])),
+        Message::User(vec![]),
+        silent(Wire::OpenAi, json!({"role": "assistant", "content": null})),
+        Message::User(vec![Part::Result { call: "a".into(), text: String::new(), failed: false }]),
+    ];
+    let body = written(Wire::Anthropic, &prompt);
+    for message in body["messages"].as_array().unwrap() {
+        let block = &message["content"][0];
+        assert!(block["text"] == "(nothing)" || block["type"] == "tool_result", "{message}");
+    }
+    let body = written(Wire::OpenAi, &prompt);
+    for message in body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant") {
+        assert_eq!(message["content"], "");
+    }
+}
+
+#[test]
+fn the_limit_on_output_has_the_name_that_the_server_knows() {
+    let mut endpoint = endpoint("http://127.0.0.1:1");
+    assert_eq!(body(Wire::OpenAi, &endpoint, &prompt()).unwrap()["max_tokens"], 512);
+    endpoint.base_url = BaseUrl::openai();
+    let openai = body(Wire::OpenAi, &endpoint, &prompt()).unwrap();
+    assert_eq!((&openai["max_completion_tokens"], openai.get("max_tokens")), (&json!(512), None));
+}
+
+#[test]
+fn more_fields_are_sent_but_never_instead_of_ours() {
+    let mut endpoint = endpoint("http://127.0.0.1:1");
+    endpoint.extra = json!({"temperature": 0, "max_tokens": 1_000_000, "stream": false}).as_object().unwrap().clone();
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let body = body(wire, &endpoint, &prompt()).unwrap();
+        assert_eq!(
+            (&body["temperature"], &body["max_tokens"], &body["stream"]),
+            (&json!(0), &json!(512), &json!(true))
+        );
+    }
+}
+
+#[test]
+fn the_same_prompt_is_the_same_bytes_and_a_longer_one_begins_alike() {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let (short, long) = (written(wire, &prompt()), written(wire, &conversation(reply(Wire::Inside, Value::Null))));
+        assert_eq!(short.to_string(), written(wire, &prompt()).to_string());
+        let start = |body: &Value| body.to_string().split("\"messages\"").next().unwrap().to_owned();
+        assert_eq!(start(&short), start(&long));
+    }
+    assert_eq!(body(Wire::Inside, &endpoint("http://127.0.0.1:1"), &prompt()), None);
+}

@@ -1,0 +1,124 @@
+//! Prompts, endpoints and the words of both protocols, for all tests.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use guildhall_agent::{Attempt, Delta, Message, Model, Part, Prompt, Reply, ToolSpec, Wire};
+use guildhall_kernel::{AskId, AskKey, Path};
+use guildhall_models::{
+    Anthropic, BaseUrl, Endpoint, Event, Fault, Key, OpenAi, Provider, Reducer, Retry, Timeouts, WrittenCalls,
+};
+use serde_json::{Value, json};
+
+use crate::server::{Request, Server, Step};
+
+pub(crate) fn prompt() -> Prompt {
+    let tool = |name: &str| ToolSpec {
+        name: name.into(),
+        description: format!("Does {name}."),
+        schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+    };
+    Prompt {
+        key: AskKey { contract: Path::root(1), ask: AskId(7) },
+        system: "You are a tester.".into(),
+        tools: vec![tool("read_file"), tool("list_files")],
+        messages: vec![Message::User(vec![Part::Words("Look.".into())])],
+        max_tokens: 512,
+    }
+}
+
+pub(crate) fn endpoint(url: &str) -> Endpoint {
+    let mut endpoint = Endpoint::new(BaseUrl::parse(url).unwrap(), Some(Key::new("sk-secret").unwrap()), "tester-1");
+    endpoint.name = "tester".into();
+    endpoint.timeouts =
+        Timeouts { connect: Duration::from_secs(5), first_byte: Duration::from_secs(5), idle: Duration::from_secs(5) };
+    endpoint.retry =
+        Retry { wait_first: Duration::from_millis(1), wait_total_max: Duration::from_secs(1), connects_max: 3 };
+    endpoint
+}
+
+pub(crate) fn provider(wire: Wire, endpoint: Endpoint) -> Provider {
+    match wire {
+        Wire::Anthropic => Provider::Anthropic(Anthropic::new(endpoint)),
+        Wire::OpenAi => Provider::OpenAi(OpenAi::new(endpoint)),
+        Wire::Inside => panic!("no wire"),
+    }
+}
+
+/// What came of asking, what a watcher was told, and what the server was sent.
+pub(crate) struct Asked {
+    pub(crate) attempt: Attempt,
+    pub(crate) told: Vec<String>,
+    pub(crate) requests: Vec<Request>,
+}
+
+pub(crate) async fn ask_with(wire: Wire, scripts: Vec<Vec<Step>>, change: impl FnOnce(&mut Endpoint)) -> Asked {
+    let server = Server::start(scripts);
+    let mut endpoint = endpoint(&server.url());
+    change(&mut endpoint);
+    let (attempt, told) = ask_at(wire, endpoint).await;
+    Asked { attempt, told, requests: server.requests().await }
+}
+
+pub(crate) async fn ask(wire: Wire, scripts: Vec<Vec<Step>>) -> Asked {
+    ask_with(wire, scripts, |_| {}).await
+}
+
+pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<String>) {
+    let model = provider(wire, endpoint);
+    let told = Mutex::new(Vec::new());
+    let watch = |delta: Delta<'_>| told.lock().unwrap().push(tell(delta));
+    let attempt = model.ask(&prompt(), &watch).await;
+    (attempt, told.into_inner().unwrap())
+}
+
+fn tell(delta: Delta<'_>) -> String {
+    match delta {
+        Delta::Words(words) => words.to_owned(),
+        Delta::Thinking => "(thinks)".into(),
+        Delta::Call { name } => format!("({name})"),
+        Delta::Waiting { seconds, why } => format!("(waits {seconds} s: {why})"),
+        Delta::Used(usage) => format!("({} in, {} out)", usage.input, usage.output),
+    }
+}
+
+/// The events as Anthropic sends them.
+pub(crate) fn named(events: &[Value]) -> String {
+    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.iter().map(event).collect()
+}
+
+/// The chunks as OpenAI sends them, without the end.
+pub(crate) fn chunks(chunks: &[Value]) -> String {
+    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
+}
+
+/// A chunk with that delta.
+pub(crate) fn delta(delta: Value) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+}
+
+pub(crate) fn finish(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+pub(crate) fn event(value: &Value) -> Event {
+    Event { name: String::new(), data: value.to_string() }
+}
+
+/// Reduces events without any IO.
+pub(crate) fn reduce(wire: Wire, events: &[Value]) -> Result<Reply, Fault> {
+    let mut reducer = reducer(wire);
+    for value in events {
+        reducer.reduce(&event(value))?;
+    }
+    reducer.finish()
+}
+
+pub(crate) fn reducer(wire: Wire) -> Reducer {
+    match wire {
+        Wire::Anthropic => Reducer::anthropic(&prompt(), WrittenCalls::Read),
+        Wire::OpenAi => Reducer::openai(&prompt(), WrittenCalls::Read),
+        Wire::Inside => panic!("no wire"),
+    }
+}
