@@ -1,11 +1,11 @@
 //! Replies over Anthropic Messages.
 
 use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
-use guildhall_models::{CALLS_MAX, Fault, REPLY_BYTES_MAX};
+use guildhall_models::{CALLS_MAX, Event, Fault, REPLY_BYTES_MAX, Reducer};
 use serde_json::{Value, json};
 
 use crate::server::{answer, stream};
-use crate::setting::{ask, named, reduce, reducer};
+use crate::setting::{ask, event, named, reduce, reducer};
 
 pub(crate) fn start() -> Value {
     json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "content": [],
@@ -13,24 +13,24 @@ pub(crate) fn start() -> Value {
         "cache_read_input_tokens": 2000, "output_tokens": 1}}})
 }
 
-pub(crate) fn block(index: u64, block: Value) -> Value {
+pub(crate) fn block(index: u64, block: &Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
 }
 
-pub(crate) fn part(index: u64, delta: Value) -> Value {
+pub(crate) fn part(index: u64, delta: &Value) -> Value {
     json!({"type": "content_block_delta", "index": index, "delta": delta})
 }
 
 fn text(index: u64, text: &str) -> Value {
-    part(index, json!({"type": "text_delta", "text": text}))
+    part(index, &json!({"type": "text_delta", "text": text}))
 }
 
 fn input(index: u64, text: &str) -> Value {
-    part(index, json!({"type": "input_json_delta", "partial_json": text}))
+    part(index, &json!({"type": "input_json_delta", "partial_json": text}))
 }
 
 fn tool(index: u64, id: &str, name: &str) -> Value {
-    block(index, json!({"type": "tool_use", "id": id, "name": name, "input": {}}))
+    block(index, &json!({"type": "tool_use", "id": id, "name": name, "input": {}}))
 }
 
 pub(crate) fn end(reason: &str) -> [Value; 2] {
@@ -42,7 +42,7 @@ pub(crate) fn end(reason: &str) -> [Value; 2] {
 pub(crate) fn hello() -> Vec<Value> {
     let mut events = vec![
         start(),
-        block(0, json!({"type": "text", "text": ""})),
+        block(0, &json!({"type": "text", "text": ""})),
         json!({"type": "ping"}),
         text(0, "Hel"),
         text(0, "lo."),
@@ -115,14 +115,14 @@ fn parallel_calls_are_told_apart_by_their_index() {
 fn thinking_and_blocks_we_do_not_know_are_kept_as_they_came() {
     let events = with_end(
         vec![
-            block(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
-            part(0, json!({"type": "thinking_delta", "thinking": "Let me "})),
-            part(0, json!({"type": "thinking_delta", "thinking": "see."})),
-            part(0, json!({"type": "signature_delta", "signature": "EqQBCg=="})),
-            block(1, json!({"type": "redacted_thinking", "data": "EmwKAh"})),
-            block(2, json!({"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"q": "x"}})),
-            block(3, json!({"type": "text", "text": "So."})),
-            part(3, json!({"type": "citations_delta", "citation": {"cited_text": "x"}})),
+            block(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
+            part(0, &json!({"type": "thinking_delta", "thinking": "Let me "})),
+            part(0, &json!({"type": "thinking_delta", "thinking": "see."})),
+            part(0, &json!({"type": "signature_delta", "signature": "EqQBCg=="})),
+            block(1, &json!({"type": "redacted_thinking", "data": "EmwKAh"})),
+            block(2, &json!({"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"q": "x"}})),
+            block(3, &json!({"type": "text", "text": "So."})),
+            part(3, &json!({"type": "citations_delta", "citation": {"cited_text": "x"}})),
         ],
         "end_turn",
     );
@@ -194,7 +194,7 @@ fn usage_that_is_no_count_was_not_reported_and_the_last_report_counts() {
         let mut reducer = reducer(Wire::Anthropic);
         for report in reports {
             let data = json!({"type": "message_delta", "delta": {}, "usage": report}).to_string();
-            reducer.reduce(&guildhall_models::Event { name: String::new(), data }).unwrap();
+            reducer.reduce(&Event { name: String::new(), data }).unwrap();
         }
         reducer.usage()
     };
@@ -219,9 +219,9 @@ fn five_hundred_calls_are_read_and_more_than_the_limit_are_not() {
 fn a_reply_without_end_is_cut_off_at_its_limit() {
     let mut reducer = reducer(Wire::Anthropic);
     let piece = "x".repeat(1024 * 1024);
-    let events = [start(), block(0, json!({"type": "text", "text": ""}))];
+    let events = [start(), block(0, &json!({"type": "text", "text": ""}))];
     let flood = std::iter::repeat_with(|| text(0, &piece));
-    let fault = events.into_iter().chain(flood).find_map(|value| reducer.reduce(&crate::setting::event(&value)).err());
+    let fault = events.into_iter().chain(flood).find_map(|value| reducer.reduce(&event(&value)).err());
     assert_eq!(fault, Some(Fault::TooMuch));
     const { assert!(REPLY_BYTES_MAX < 50_000_000) };
 }
@@ -229,14 +229,15 @@ fn a_reply_without_end_is_cut_off_at_its_limit() {
 #[test]
 fn lone_surrogates_in_an_event_do_not_lose_the_reply() {
     let mut reducer = reducer(Wire::Anthropic);
-    let send = |reducer: &mut guildhall_models::Reducer, data: &str| {
-        reducer.reduce(&guildhall_models::Event { name: String::new(), data: data.into() }).unwrap()
-    };
-    for event in [start(), block(0, json!({"type": "text", "text": ""}))] {
+    let send =
+        |reducer: &mut Reducer, data: &str| reducer.reduce(&Event { name: String::new(), data: data.into() }).unwrap();
+    for event in [start(), block(0, &json!({"type": "text", "text": ""}))] {
         send(&mut reducer, &event.to_string());
     }
     send(&mut reducer, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#);
-    end("end_turn").iter().for_each(|event| drop(send(&mut reducer, &event.to_string())));
+    for event in end("end_turn") {
+        send(&mut reducer, &event.to_string());
+    }
     assert_eq!(reducer.finish().unwrap().words.as_deref(), Some("a\u{fffd}"));
 }
 
@@ -244,7 +245,7 @@ fn lone_surrogates_in_an_event_do_not_lose_the_reply() {
 fn events_that_break_the_protocol_are_faults() {
     for event in [
         text(0, "x"),
-        block(0, json!({"text": "no type"})),
+        block(0, &json!({"text": "no type"})),
         json!({"type": "content_block_start", "content_block": {"type": "text"}}),
         json!({"type": "content_block_delta", "index": -1, "delta": {}}),
     ] {
@@ -257,7 +258,7 @@ fn events_that_break_the_protocol_are_faults() {
 #[test]
 fn a_call_written_as_text_becomes_a_real_one_for_the_provider_too() {
     let written = "I look.\n<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}</tool_call>";
-    let events = with_end(vec![block(0, json!({"type": "text", "text": written}))], "end_turn");
+    let events = with_end(vec![block(0, &json!({"type": "text", "text": written}))], "end_turn");
     let reply = reduce(Wire::Anthropic, &events).unwrap();
     let raw = json!([{"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "call_1_7", "name": "read_file", "input": {"path": "a"}}]);

@@ -1,13 +1,16 @@
 //! Everything that goes wrong with providers, over a real connection: what is tried again, what is not, and what is
 //! known to have been used.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use guildhall_agent::{Attempt, ModelError, Stop, Usage, Wire};
+use guildhall_agent::{Attempt, Delta, Model, ModelError, Stop, Usage, Wire};
+use guildhall_models::Endpoint;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::server::{Server, Step, answer, chunked, nobody, stream};
-use crate::setting::{Asked, ask, ask_at, ask_with, chunks, delta, endpoint, named};
+use crate::setting::{Asked, ask, ask_at, ask_with, chunks, delta, endpoint, finish, named, prompt, provider};
 use crate::{anthropic, openai};
 
 const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
@@ -24,7 +27,7 @@ fn half(wire: Wire) -> (String, Option<Usage>) {
             let usage = Usage { input: 2310, cache_read: 2000, cache_write: 300, output: 1 };
             (named(&anthropic::hello()[..4]), Some(usage))
         }
-        Wire::OpenAi => (chunks(&[delta(json!({"content": "Hel"}))]), None),
+        Wire::OpenAi => (chunks(&[delta(&json!({"content": "Hel"}))]), None),
         Wire::Inside => panic!("no wire"),
     }
 }
@@ -114,7 +117,7 @@ async fn asking_again_ends() {
     let scripts = (0..10).map(|_| fault(529, "", "overloaded_error", "Overloaded")).collect();
     // 1 + 2 + … + 256 ms and a little fit, 512 more do not.
     let asked = ask_with(Wire::Anthropic, scripts, |endpoint| {
-        endpoint.retry.wait_total_max = Duration::from_millis(1000);
+        endpoint.retry.wait_total_max = Duration::from_secs(1);
     })
     .await;
     let Err(ModelError::Unavailable { provider, why }) = asked.attempt.outcome else { panic!() };
@@ -296,7 +299,7 @@ async fn silence_ends_an_attempt_before_and_within_a_stream() {
 
 #[tokio::test]
 async fn pings_and_comments_are_signs_of_life_and_half_events_are_not() {
-    let idle = |endpoint: &mut guildhall_models::Endpoint| endpoint.timeouts.idle = Duration::from_millis(400);
+    let idle = |endpoint: &mut Endpoint| endpoint.timeouts.idle = Duration::from_millis(400);
     let ping = named(&[json!({"type": "ping"})]) + ": still here\n";
     let head = answer(200, "", named(&anthropic::hello()[..1]));
     let rest = Step::Send(named(&anthropic::hello()[1..]).into_bytes());
@@ -332,7 +335,7 @@ async fn a_body_without_end_is_cut_off() {
 #[tokio::test]
 async fn fifty_megabytes_of_words_are_cut_off_with_what_was_used() {
     let words = "w".repeat(100_000);
-    let event = chunks(&[delta(json!({"content": words})), json!({"choices": [], "usage": {"prompt_tokens": 9}})]);
+    let event = chunks(&[delta(&json!({"content": words})), json!({"choices": [], "usage": {"prompt_tokens": 9}})]);
     let asked = ask(Wire::OpenAi, vec![vec![answer(200, "", ""), Step::Flood(event.into_bytes())]]).await;
     check_broken(&asked.attempt, "a reply of more than", Some(Usage { input: 9, ..Usage::default() }));
 }
@@ -345,7 +348,7 @@ async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() 
         check_broken(&asked.attempt, "no JSON", None);
     }
     let call = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": deep}}]});
-    let stream = stream(chunks(&[delta(call), crate::setting::finish("tool_calls")]));
+    let stream = stream(chunks(&[delta(&call), finish("tool_calls")]));
     let reply = ask(Wire::OpenAi, vec![vec![stream]]).await.attempt.outcome.unwrap();
     assert_eq!(reply.calls[0].arguments, Err(deep));
 }
@@ -353,16 +356,16 @@ async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() 
 #[tokio::test]
 async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
     let server = Server::start(vec![vec![chunked(named(&anthropic::hello()[..4])), Step::Hold]]);
-    let model = crate::setting::provider(Wire::Anthropic, endpoint(&server.url()));
-    let used = std::sync::Mutex::new(None);
-    let heard = tokio::sync::Notify::new();
-    let watch = |delta: guildhall_agent::Delta<'_>| match delta {
-        guildhall_agent::Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
-        guildhall_agent::Delta::Words(_) => heard.notify_one(),
-        _ => {}
+    let model = provider(Wire::Anthropic, endpoint(&server.url()));
+    let used = Mutex::new(None);
+    let heard = Notify::new();
+    let watch = |delta: Delta<'_>| match delta {
+        Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
+        Delta::Words(_) => heard.notify_one(),
+        Delta::Thinking | Delta::Call { .. } | Delta::Waiting { .. } => {}
     };
-    let prompt = crate::setting::prompt();
-    let task = guildhall_agent::Model::ask(&model, &prompt, &watch);
+    let prompt = prompt();
+    let task = model.ask(&prompt, &watch);
     tokio::select! {
         attempt = task => panic!("{attempt:?}"),
         () = heard.notified() => {}
@@ -374,6 +377,6 @@ async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
 
 #[test]
 fn the_body_of_a_request_asks_for_usage() {
-    let body = guildhall_models::body(Wire::OpenAi, &endpoint("http://127.0.0.1:1"), &crate::setting::prompt());
+    let body = guildhall_models::body(Wire::OpenAi, &endpoint("http://127.0.0.1:1"), &prompt());
     assert_eq!(body.unwrap()["stream_options"], json!({"include_usage": Value::Bool(true)}));
 }

@@ -1,6 +1,8 @@
 //! The readers under arbitrary input: never a panic, never more memory than their limits. A short run here; the same
 //! targets run for as long as one likes with `cargo bolero test`.
 
+use std::fs;
+
 use guildhall_agent::Wire;
 use guildhall_models::{Event, Frame, Reducer, Sse, read_written_calls};
 use serde_json::{Value, json};
@@ -121,6 +123,31 @@ fn any_bytes_are_a_stream_or_a_fault() {
                 finish(reducer);
             }
         }
+    });
+}
+
+/// Streams as servers send them.
+fn corpus() -> Vec<Vec<u8>> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire/corpus");
+    let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "the corpus is lost");
+    paths.into_iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn real_streams_with_bytes_changed_are_streams_or_faults() {
+    let corpus = corpus();
+    for bytes in &corpus {
+        (1..bytes.len()).step_by(7).for_each(|size| stream(bytes, size));
+    }
+    bolero::check!().with_iterations(RUNS).with_type::<(u8, u8, Vec<(u16, u8)>)>().for_each(|(pick, size, changes)| {
+        let mut bytes = corpus[usize::from(*pick) % corpus.len()].clone();
+        for (at, byte) in changes.iter().take(8) {
+            let at = usize::from(*at) % bytes.len();
+            bytes[at] = *byte;
+        }
+        stream(&bytes, usize::from(*size));
     });
 }
 

@@ -1,5 +1,7 @@
 //! The clients against a server that speaks raw HTTP and can be made to fail in every way a provider does.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod anthropic;
 mod faults;
 mod fuzz;

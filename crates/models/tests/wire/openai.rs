@@ -1,11 +1,11 @@
 //! Replies over Chat Completions, from servers that each have their own idea of it.
 
 use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
-use guildhall_models::{CALLS_MAX, Fault};
+use guildhall_models::{CALLS_MAX, Event, Fault};
 use serde_json::{Value, json};
 
 use crate::server::{answer, stream};
-use crate::setting::{ask, ask_with, chunks, delta, finish, reduce};
+use crate::setting::{ask, ask_with, chunks, delta, event, finish, reduce, reducer};
 
 pub(crate) fn used() -> Value {
     json!({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
@@ -14,9 +14,9 @@ pub(crate) fn used() -> Value {
 
 pub(crate) fn hello() -> String {
     let stream = [
-        delta(json!({"role": "assistant", "content": ""})),
-        delta(json!({"content": "Hel"})),
-        delta(json!({"content": "lo."})),
+        delta(&json!({"role": "assistant", "content": ""})),
+        delta(&json!({"content": "Hel"})),
+        delta(&json!({"content": "lo."})),
         finish("stop"),
         used(),
     ];
@@ -24,12 +24,12 @@ pub(crate) fn hello() -> String {
 }
 
 fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
-    delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function",
+    delta(&json!({"tool_calls": [{"index": index, "id": id, "type": "function",
         "function": {"name": name, "arguments": arguments}}]}))
 }
 
 fn more(index: u64, arguments: &str) -> Value {
-    delta(json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
+    delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
 }
 
 fn calls(events: &[Value]) -> Vec<(String, String, Result<Value, String>)> {
@@ -98,7 +98,7 @@ fn servers_that_number_all_calls_alike_or_not_at_all_are_understood() {
     let alike = [call(0, "a", "read_file", "{\"n\":1}"), call(0, "b", "read_file", "{\"n\":2}"), finish("stop")];
     assert_eq!(calls(&alike), expect);
     let bare = |id: &str, name: &str, arguments: &str| {
-        delta(json!({"tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}))
+        delta(&json!({"tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}))
     };
     let none = [
         bare("a", "read_file", "{\"n\""),
@@ -115,7 +115,7 @@ fn servers_that_number_all_calls_alike_or_not_at_all_are_understood() {
 #[test]
 fn ids_that_are_missing_are_made_up_and_arguments_may_be_an_object() {
     let events = [
-        delta(json!({"tool_calls": [{"function": {"name": "read_file", "arguments": {"n": 1}}},
+        delta(&json!({"tool_calls": [{"function": {"name": "read_file", "arguments": {"n": 1}}},
             {"function": {"name": "read_file"}}]})),
         finish("tool_calls"),
     ];
@@ -125,11 +125,11 @@ fn ids_that_are_missing_are_made_up_and_arguments_may_be_an_object() {
 #[test]
 fn the_raw_message_is_what_the_server_can_be_shown_again() {
     let events = [
-        delta(json!({"role": "assistant", "reasoning_content": "Hm"})),
-        delta(json!({"reasoning_content": "m.", "reasoning_details": [{"text": "a"}]})),
-        delta(json!({"reasoning_details": [{"text": "b"}]})),
+        delta(&json!({"role": "assistant", "reasoning_content": "Hm"})),
+        delta(&json!({"reasoning_content": "m.", "reasoning_details": [{"text": "a"}]})),
+        delta(&json!({"reasoning_details": [{"text": "b"}]})),
         delta(
-            json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": "{ \"n\":1}"},
+            &json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": "{ \"n\":1}"},
             "extra_content": {"google": {"thought_signature": "sig"}}}]}),
         ),
         call(1, "b", "", "{\"cut"),
@@ -152,7 +152,7 @@ fn the_raw_message_is_what_the_server_can_be_shown_again() {
 #[test]
 fn a_call_written_as_text_becomes_a_real_one_for_the_server_too() {
     let text = "Sure.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";
-    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": text})), finish("stop")]).unwrap();
+    let reply = reduce(Wire::OpenAi, &[delta(&json!({"content": text})), finish("stop")]).unwrap();
     assert_eq!((reply.words.as_deref(), reply.stop), (Some("Sure."), Stop::Calls));
     let id = "call_1_7".to_owned();
     let call = RawCall { id, name: "read_file".into(), arguments: Ok(json!({"path": "a"})) };
@@ -165,17 +165,17 @@ fn a_call_written_as_text_becomes_a_real_one_for_the_server_too() {
 #[test]
 fn text_beside_a_real_call_and_unknown_tools_stay_text() {
     let text = "{\"name\": \"read_file\", \"arguments\": {}}";
-    let both = [delta(json!({"content": text})), call(0, "a", "list_files", "{}"), finish("tool_calls")];
+    let both = [delta(&json!({"content": text})), call(0, "a", "list_files", "{}"), finish("tool_calls")];
     let reply = reduce(Wire::OpenAi, &both).unwrap();
     assert_eq!((reply.calls.len(), reply.words.as_deref()), (1, Some(text)));
     let unknown = "{\"name\": \"rm\", \"arguments\": {}}";
-    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": unknown})), finish("stop")]).unwrap();
+    let reply = reduce(Wire::OpenAi, &[delta(&json!({"content": unknown})), finish("stop")]).unwrap();
     assert_eq!((reply.calls.len(), reply.words.as_deref()), (0, Some(unknown)));
 }
 
 #[test]
 fn a_thought_left_in_the_text_is_not_for_the_reader() {
-    let events = [delta(json!({"content": "<think>\nHm.\n</think>\n\nYes."})), finish("stop")];
+    let events = [delta(&json!({"content": "<think>\nHm.\n</think>\n\nYes."})), finish("stop")];
     let reply = reduce(Wire::OpenAi, &events).unwrap();
     assert_eq!(reply.words.as_deref(), Some("Yes."));
     assert_eq!(reply.raw["content"], "<think>\nHm.\n</think>\n\nYes.");
@@ -188,30 +188,30 @@ fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
     assert_eq!(stop(&[finish("tool_calls")]), Stop::End);
     assert_eq!(stop(&[finish("content_filter")]), Stop::Refusal);
     assert_eq!(stop(&[finish("length")]), Stop::Length);
-    let refused = [delta(json!({"refusal": "I can't."})), finish("stop")];
+    let refused = [delta(&json!({"refusal": "I can't."})), finish("stop")];
     assert_eq!(reduce(Wire::OpenAi, &refused).unwrap().words.as_deref(), Some("I can't."));
     assert_eq!(stop(&refused), Stop::Refusal);
 }
 
 #[test]
 fn a_stream_without_a_reason_ends_with_its_mark_or_is_broken() {
-    let events = [delta(json!({"content": "Hi"}))];
+    let events = [delta(&json!({"content": "Hi"}))];
     assert_eq!(reduce(Wire::OpenAi, &events), Err(Fault::BrokeOff));
-    let mut reducer = crate::setting::reducer(Wire::OpenAi);
-    let done = guildhall_models::Event { name: String::new(), data: "[DONE]".into() };
+    let mut reducer = reducer(Wire::OpenAi);
+    let done = Event { name: String::new(), data: "[DONE]".into() };
     reducer.reduce(&done).unwrap();
     assert!(!reducer.is_done(), "an end before anything began is none");
-    reducer.reduce(&crate::setting::event(&events[0])).unwrap();
+    reducer.reduce(&event(&events[0])).unwrap();
     reducer.reduce(&done).unwrap();
     assert_eq!(reducer.finish().unwrap().words.as_deref(), Some("Hi"));
 }
 
 #[test]
 fn usage_in_every_chunk_counts_once_and_impossible_cache_counts_are_bounded() {
-    let mut reducer = crate::setting::reducer(Wire::OpenAi);
+    let mut reducer = reducer(Wire::OpenAi);
     for output in 1..5 {
         let usage = json!({"prompt_tokens": 10, "completion_tokens": output, "prompt_cache_hit_tokens": 90});
-        reducer.reduce(&crate::setting::event(&json!({"choices": null, "usage": usage}))).unwrap();
+        reducer.reduce(&event(&json!({"choices": null, "usage": usage}))).unwrap();
     }
     assert_eq!(reducer.usage(), Some(Usage { input: 10, cache_read: 10, cache_write: 0, output: 4 }));
 }
@@ -230,6 +230,6 @@ fn five_hundred_calls_are_read_and_more_than_the_limit_are_not() {
 #[test]
 fn content_in_parts_is_read() {
     let parts = json!([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi"}]);
-    let reply = reduce(Wire::OpenAi, &[delta(json!({"content": parts})), finish("stop")]).unwrap();
+    let reply = reduce(Wire::OpenAi, &[delta(&json!({"content": parts})), finish("stop")]).unwrap();
     assert_eq!(reply.words.as_deref(), Some("Hi"));
 }

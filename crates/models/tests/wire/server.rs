@@ -77,7 +77,10 @@ fn play(mut stream: TcpStream, script: Vec<Step>) -> Option<Request> {
             Step::Flood(bytes) => (0..).try_for_each(|_: u64| stream.write_all(&bytes)),
             Step::Hold => std::io::copy(&mut stream, &mut std::io::sink()).map(drop),
             // A moment for what was sent to be read: a reset overtakes it.
-            Step::Reset => Ok(thread::sleep(Duration::from_millis(50))),
+            Step::Reset => {
+                thread::sleep(Duration::from_millis(50));
+                Ok(())
+            }
         };
         if done.is_err() {
             break;

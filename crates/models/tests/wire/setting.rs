@@ -88,13 +88,13 @@ pub(crate) fn named(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
 
-/// The chunks as OpenAI sends them, without the end.
+/// The chunks as `OpenAI` sends them, without the end.
 pub(crate) fn chunks(chunks: &[Value]) -> String {
-    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
+    chunks.iter().flat_map(|chunk| ["data: ".to_owned(), chunk.to_string(), "\n\n".to_owned()]).collect()
 }
 
 /// A chunk with that delta.
-pub(crate) fn delta(delta: Value) -> Value {
+pub(crate) fn delta(delta: &Value) -> Value {
     json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
