@@ -72,8 +72,9 @@ impl Said {
 
     /// Finds the error in what should be a reply or a part of one.
     pub(crate) fn in_reply(value: &Value) -> Option<Said> {
-        let is_error = value["type"] == "error" || !matches!(value["error"], Value::Null | Value::Bool(false));
-        is_error.then(|| Said::in_value(value))
+        // Some servers have the field in every chunk, with nothing in it.
+        let has_error = !matches!(value["error"], Value::Null | Value::Bool(false)) && value["error"] != "";
+        (has_error || value["type"] == "error").then(|| Said::in_value(value))
     }
 
     fn in_value(value: &Value) -> Said {
@@ -288,5 +289,8 @@ mod tests {
         assert_eq!(Said::in_body("plain\u{1b}[31m\n"), said("", "plain [31m"));
         assert_eq!(clean(&"ü".repeat(1000)).chars().count(), 401);
         assert_eq!(Said::default().to_string(), "it did not say why");
+        for (text, expect) in [(r#"{"error":null}"#, false), (r#"{"error":""}"#, false), (r#"{"error":"x"}"#, true)] {
+            assert_eq!(Said::in_reply(&serde_json::from_str(text).unwrap()).is_some(), expect, "{text}");
+        }
     }
 }

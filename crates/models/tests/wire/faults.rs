@@ -148,6 +148,16 @@ async fn a_refused_connection_is_tried_a_few_times_and_then_unavailable() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_where_tls_was_expected_is_unavailable() {
+    let plain = || vec![answer(400, "", "this is plain HTTP"), Step::Reset];
+    let server = Server::start(vec![plain(), plain(), plain()]);
+    let url = server.url().replace("http://", "https://");
+    let (attempt, _) = ask_at(Wire::OpenAi, endpoint(&url)).await;
+    assert!(matches!(attempt.outcome, Err(ModelError::Unavailable { .. })), "{attempt:?}");
+    assert_eq!((attempt.usage, server.requests().await.len()), (None, 0));
+}
+
+#[tokio::test]
 async fn a_wrong_key_is_refused_and_never_repeated_in_a_message() {
     for wire in WIRES {
         let asked = ask(wire, vec![fault(401, "", "authentication_error", "Incorrect key: sk-secret")]).await;
