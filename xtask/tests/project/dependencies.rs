@@ -16,6 +16,7 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
+    ("guildhall-model-server", &[]),
     ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
     ("xtask", &[]),
 ];
