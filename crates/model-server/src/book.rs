@@ -79,6 +79,9 @@ impl Book {
         if let Some(wrong) = self.at_the_door(asked) {
             return self.decision(asked, None, refuse(&wrong, asked, self.requests));
         }
+        if let Some(fault) = self.unacceptable(asked) {
+            return self.decision(asked, None, bad_request(Said::BadRequest, fault, asked, self.requests));
+        }
         let Some(at) = self.script.rules.iter().enumerate().position(|(at, rule)| self.applies(at, rule, asked)) else {
             return self.decision(asked, None, self.without_rule(asked));
         };
@@ -98,8 +101,7 @@ impl Book {
             return Some(Decision { answer, said: Said::Replayed, rule: None, executions });
         }
         let message = "model-server: this request key came with another body before";
-        let refused = Refused::bad_request(message, asked.turn.protocol, self.requests);
-        let answer = Answer::whole(Said::KeyReused, refused.status, refused.headers, refused.body);
+        let answer = bad_request(Said::KeyReused, message, asked, self.requests);
         Some(self.decision(asked, None, answer))
     }
 
@@ -112,6 +114,11 @@ impl Book {
         } else {
             None
         }
+    }
+
+    fn unacceptable<'a>(&self, asked: &'a Asked<'_>) -> Option<&'a str> {
+        let judged = asked.endpoint == Endpoint::Turn && !self.script.lenient;
+        asked.turn.fault.as_deref().filter(|_| judged)
     }
 
     fn applies(&self, at: usize, rule: &Rule, asked: &Asked<'_>) -> bool {
@@ -188,8 +195,7 @@ impl Book {
             }
             Endpoint::Turn => {
                 let message = format!("model-server: no rule of the script matches request {}", self.requests);
-                let refused = Refused::bad_request(&message, asked.turn.protocol, self.requests);
-                Answer::whole(Said::NoRule, refused.status, refused.headers, refused.body)
+                bad_request(Said::NoRule, &message, asked, self.requests)
             }
         }
     }
@@ -204,6 +210,11 @@ impl Book {
 fn refuse(wrong: &Wrong, asked: &Asked<'_>, n: u64) -> Answer {
     let refused = Refused::of(wrong, asked.turn.protocol, &asked.turn.model, n);
     Answer::whole(Said::Fault, refused.status, refused.headers, refused.body)
+}
+
+fn bad_request(said: Said, message: &str, asked: &Asked<'_>, n: u64) -> Answer {
+    let refused = Refused::bad_request(message, asked.turn.protocol, n);
+    Answer::whole(said, refused.status, refused.headers, refused.body)
 }
 
 fn hash(body: &[u8]) -> u64 {

@@ -74,6 +74,8 @@ pub enum Said {
     Models,
     /// No rule matched.
     NoRule,
+    /// The provider would not take this request.
+    BadRequest,
     /// The request key came with another body than before.
     KeyReused,
 }

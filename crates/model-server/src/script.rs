@@ -24,6 +24,9 @@ pub struct Script {
     /// Whether a repeated request key gets the reply that it got before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub replay: bool,
+    /// Whether requests are taken that the provider would refuse, such as calls without results.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lenient: bool,
     /// The rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
 }

@@ -257,7 +257,10 @@ impl Desk {
             return Ok(not_found(&self, number, reset));
         };
         let request_key = header(&parts.headers, "idempotency-key").or(header(&parts.headers, "x-idempotency-key"));
-        let turn = Turn::read(protocol, &json, body.len());
+        let mut turn = Turn::read(protocol, &json, body.len());
+        if protocol == Protocol::Anthropic && !parts.headers.contains_key("anthropic-version") {
+            turn.fault = Some("anthropic-version: header is required".into());
+        }
         let asked = Asked { endpoint, turn, key_is_good, request_key, body: &body };
         let decision = self.book.borrow_mut().decide(&asked);
         self.log_answer(number, request_key, &decision);

@@ -1,5 +1,7 @@
 //! A request as the rules see it, whichever protocol it came in.
 
+pub(crate) mod check;
+
 use serde_json::Value;
 
 use crate::script::Protocol;
@@ -21,10 +23,12 @@ pub(crate) struct Turn {
     /// Whether a stream is to end with its usage (OpenAI only; Anthropic always tells).
     pub(crate) include_usage: bool,
     pub(crate) bytes: usize,
+    /// What the provider would refuse it for.
+    pub(crate) fault: Option<String>,
 }
 
 impl Turn {
-    /// Reads a request; what is missing is taken as empty, since judging requests is not the matter of this type.
+    /// Reads a request; what is missing is taken as empty.
     pub(crate) fn read(protocol: Protocol, body: &Value, bytes: usize) -> Self {
         let mut turn = Self {
             protocol,
@@ -37,6 +41,7 @@ impl Turn {
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
             bytes,
+            fault: check::fault(protocol, body),
         };
         for message in body["messages"].as_array().into_iter().flatten() {
             turn.hear(message);
@@ -91,7 +96,7 @@ mod tests {
     use super::*;
 
     fn check(protocol: Protocol, body: &Value) {
-        let turn = Turn::read(protocol, body, 7);
+        let turn = Turn { fault: None, ..Turn::read(protocol, body, 7) };
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let expected = Turn {
             protocol,
@@ -104,6 +109,7 @@ mod tests {
             stream: true,
             include_usage: protocol == Protocol::OpenAi,
             bytes: 7,
+            fault: None,
         };
         assert_eq!(turn, expected);
     }

@@ -66,8 +66,9 @@ impl Connection {
 
     pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+        let version = ("anthropic-version", "2023-06-01");
+        for (name, value) in headers.iter().chain(path.starts_with("/v1/messages").then_some(&version)) {
+            head.extend([name, ": ", value, "\r\n"]);
         }
         self.stream.get_mut().write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
     }
@@ -132,11 +133,11 @@ impl Connection {
 }
 
 fn end(kind: ErrorKind) -> End {
-    match kind {
-        ErrorKind::ConnectionReset => End::Reset,
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => End::Silent,
-        other => panic!("an end that no script asks for: {other:?}"),
+    if kind == ErrorKind::ConnectionReset {
+        return End::Reset;
     }
+    assert!(matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut), "an end that no script asks for: {kind:?}");
+    End::Silent
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +161,7 @@ impl Wire {
 
     /// A request with this text of the user.
     pub(crate) fn request(self, text: &str) -> Value {
-        let user = json!({"role": "user", "content": text});
+        let user = json!({"role": "user", "content": if text.is_empty() { "go on" } else { text }});
         match self {
             Self::Anthropic => json!({"model": "m", "max_tokens": 9, "system": "You are ada.", "messages": [user]}),
             Self::OpenAi => {
@@ -187,8 +188,6 @@ pub(crate) fn ask(peer: &Peer, wire: Wire, text: &str) -> Got {
 
 pub(crate) fn ask_with(peer: &Peer, wire: Wire, headers: &[(&str, &str)], body: &Value) -> Got {
     let mut connection = Connection::open(peer.address());
-    let mut all = vec![("anthropic-version", "2023-06-01")];
-    all.extend(headers);
-    connection.send("POST", wire.path(), &all, &body.to_string());
+    connection.send("POST", wire.path(), headers, &body.to_string());
     connection.receive()
 }

@@ -1,6 +1,6 @@
 //! What rules match and what the log says about it.
 
-use guildhall_model_server::{Count, Endpoint, Entry, Protocol, Reply, Rule, Script, Then, When, Wrong};
+use guildhall_model_server::{Count, Endpoint, Entry, Protocol, Reply, Rule, Said, Script, Then, When, Wrong};
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Wire, ask, ask_with};
@@ -58,7 +58,7 @@ fn a_body_that_is_no_json_is_logged_as_text() {
 #[test]
 fn rules_are_tried_in_order_and_fire_as_often_as_they_may() {
     let only = |when| move |text| say(text).when(when);
-    let peer = start(&Script::new([
+    let script = Script::new([
         say("first two").repeat(2),
         only(When { nth: Some(Count::Exactly(4)), ..When::default() })("fourth"),
         only(When { protocol: Some(Protocol::OpenAi), ..When::default() })("openai"),
@@ -69,7 +69,8 @@ fn rules_are_tried_in_order_and_fire_as_often_as_they_may() {
         only(When { tool_result: Some("42".into()), ..When::default() })("result 42"),
         only(When { has_tool_result: Some(true), ..When::default() })("result"),
         say("rest"),
-    ]));
+    ]);
+    let peer = start(&Script { lenient: true, ..script });
     let mut said = Vec::new();
     let mut tell = |wire, headers: &[(&str, &str)], body: &Value| {
         said.push(text(&ask_with(&peer, wire, headers, body)));
@@ -123,7 +124,20 @@ fn the_list_of_models_can_go_wrong_too() {
 fn templates_carry_what_was_asked_and_what_tools_said() {
     let peer = start(&Script::new([say("{{last_user}}|{{tool_result}}|{{messages}}|{{model}}|{{n}}")]));
     let body = json!({"model": "m", "messages": [
-        {"role": "user", "content": "add"}, {"role": "assistant", "content": null},
-        {"role": "tool", "content": "3"}, {"role": "tool", "content": "4"}]});
+        {"role": "user", "content": "add"}, {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]},
+        {"role": "tool", "tool_call_id": "a", "content": "3"}, {"role": "tool", "tool_call_id": "b", "content": "4"}]});
     assert_eq!(text(&ask_with(&peer, Wire::OpenAi, &[], &body)), "add|3\n4|4|m|1");
+}
+
+#[test]
+fn what_a_provider_would_not_take_is_refused_in_its_words() {
+    let peer = start(&Script::new([say("x")]));
+    let mut body = Wire::OpenAi.request("x");
+    body["messages"] = json!([{"role": "assistant", "tool_calls": [{"id": "a"}]}]);
+    let got = ask_with(&peer, Wire::OpenAi, &[], &body);
+    assert_eq!(got.status, 400);
+    let told = got.json()["error"]["message"].to_string();
+    assert!(told.contains("The following tool_call_ids did not have response messages: a"), "{told}");
+    let answers = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Answer { said: Said::BadRequest, .. }));
+    assert_eq!(answers.count(), 1);
 }

@@ -79,3 +79,10 @@ fn what_can_not_be_run_is_named() {
     let header = r#"{"rules": [{"then": {"redirect": {"to": "a\nb"}}}]}"#;
     check(&["--port", "0", "--script", run("header.json", header)], "a header can't have this value");
 }
+
+#[test]
+fn a_test_of_another_crate_finds_the_program() {
+    let peer = guildhall_model_server::Peer::start(&Script::new([Rule::new(Then::Reply(Reply::text("x")))]));
+    let got = crate::client::ask(&peer, Wire::Anthropic, "");
+    assert_eq!((got.status, peer.executions()), (200, 1));
+}
