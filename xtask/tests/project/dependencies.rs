@@ -12,12 +12,14 @@ use crate::root;
 
 /// Our crates and those of ours that each may depend on, for whatever purpose.
 const OURS: &[(&str, &[&str])] = &[
+    ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-kernel", &[]),
     ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-model-server", &[]),
     ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
+    ("guildhall-tools", &["guildhall-agent", "guildhall-kernel"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,67 @@
+//! What git is told to leave alone: `.gitignore` and `.ignore` files, read through the walk's own directory handles.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::project::open_file;
+use crate::secrecy::Node;
+
+/// The longest ignore file that is read.
+const RULES_BYTES_MAX: u64 = 256 * 1024;
+
+/// The rules of the directories from the root to where a walk is.
+#[derive(Default)]
+pub(crate) struct Ignored {
+    levels: Vec<Level>,
+}
+
+struct Level {
+    directory: PathBuf,
+    rules: Gitignore,
+}
+
+impl Ignored {
+    /// Adds the rules of a directory that the walk goes into.
+    pub(crate) fn enter(&mut self, directory: &Path, handle: impl AsFd) {
+        let mut rules = GitignoreBuilder::new("");
+        // Later rules win, and `.ignore` is for those who search, as we do.
+        for name in [".gitignore", ".ignore"] {
+            for line in read(&handle, name).lines() {
+                // A line that is no glob matches nothing: git, too, passes over it without a word.
+                let _ = rules.add_line(None, line);
+            }
+        }
+        let rules = rules.build().unwrap_or_else(|_| Gitignore::empty());
+        self.levels.push(Level { directory: directory.to_owned(), rules });
+    }
+
+    /// Forgets the rules of the directory that was entered last.
+    pub(crate) fn leave(&mut self) {
+        self.levels.pop();
+    }
+
+    /// Whether something is to be left alone. Its directories are not: the walk is in them.
+    pub(crate) fn covers(&self, path: &Path, node: Node) -> bool {
+        let is_directory = node == Node::Directory;
+        let verdicts = self.levels.iter().rev().map(|level| {
+            let below = path.strip_prefix(&level.directory).unwrap_or(path);
+            level.rules.matched(below, is_directory)
+        });
+        verdicts.into_iter().find(|verdict| !matches!(verdict, Match::None)).is_some_and(|verdict| verdict.is_ignore())
+    }
+}
+
+/// The text of an ignore file; a directory without one, or with one that can't be read, has no rules.
+fn read(directory: impl AsFd, name: &str) -> String {
+    let mut bytes = Vec::new();
+    if let Ok((file, _)) = open_file(directory, name)
+        && file.take(RULES_BYTES_MAX).read_to_end(&mut bytes).is_err()
+    {
+        bytes.clear();
+    }
+    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).into_owned()
+}

@@ -1,0 +1,139 @@
+//! `list_files`: what there is in a directory, in order.
+
+use std::ops::ControlFlow;
+
+use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
+use guildhall_kernel::AskKey;
+use serde_json::Value;
+
+use crate::arguments::{Arguments, Field, Kind, Need, schema};
+use crate::glob::{self, GLOB_BYTES_MAX, Glob};
+use crate::page::Page;
+use crate::project::{Found, PATH_BYTES_MAX, Project};
+use crate::suggest;
+use crate::text::shown_name;
+use crate::walk::{DEPTH_MAX, Entry, EntryKind, walk};
+use crate::watch::{Watch, blocking};
+
+/// How many entries are shown.
+const SHOWN_MAX: usize = 1000;
+const DEPTH_DEFAULT: usize = 2;
+
+const FIELDS: &[Field] = &[
+    Field {
+        name: "path",
+        kind: Kind::Text { bytes_max: PATH_BYTES_MAX },
+        need: Need::Optional,
+        about: "The directory, relative to the project's root. By default the root.",
+    },
+    Field { name: "pattern", kind: Kind::Text { bytes_max: GLOB_BYTES_MAX }, need: Need::Optional, about: glob::ABOUT },
+    Field {
+        name: "depth",
+        kind: Kind::Count { min: 1, max: DEPTH_MAX as u64 },
+        need: Need::Optional,
+        about: "How many levels of directories to show. By default 2, with a pattern all.",
+    },
+];
+
+/// The tool `list_files`.
+#[derive(Clone, Debug)]
+pub struct ListFiles {
+    project: Project,
+}
+
+impl ListFiles {
+    /// Lists files of this project.
+    pub fn new(project: Project) -> ListFiles {
+        ListFiles { project }
+    }
+}
+
+impl Tool for ListFiles {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "list_files".to_owned(),
+            description: "Lists the files and directories of the project, one path per line; directories end in a slash. What git \
+                          ignores is left out."
+                .to_owned(),
+            schema: schema(FIELDS),
+        }
+    }
+
+    fn terms(&self) -> ToolTerms {
+        crate::reading()
+    }
+
+    fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
+        let wish = match Wish::parse(arguments) {
+            Ok(wish) => wish,
+            Err(why) => return Box::pin(async { ToolResult::failed(why) }),
+        };
+        let project = self.project.clone();
+        blocking(project.time_max(), move |watch| list(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+    }
+}
+
+struct Wish {
+    path: String,
+    pattern: Option<Glob>,
+    depth: usize,
+}
+
+impl Wish {
+    fn parse(arguments: &Value) -> Result<Wish, String> {
+        let arguments = Arguments::check(FIELDS, arguments)?;
+        let pattern = arguments.text("pattern").map(Glob::parse).transpose()?;
+        let depth_default = if pattern.is_some() { DEPTH_MAX } else { DEPTH_DEFAULT };
+        Ok(Wish {
+            path: arguments.text("path").unwrap_or_default().to_owned(),
+            pattern,
+            depth: arguments.count("depth").unwrap_or(depth_default),
+        })
+    }
+}
+
+fn list(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
+    let answer = |trouble| suggest::answer(project, &wish.path, &trouble, watch);
+    let start = match project.find(&wish.path).map_err(answer)? {
+        Found::Directory { real } => real,
+        Found::File { bytes, .. } => {
+            let path = shown_name(&wish.path);
+            return Err(format!("`{path}` is a file of {bytes} bytes. Use read_file to read it."));
+        }
+    };
+    let mut page = Page::default();
+    let (mut shown, mut more) = (0, 0);
+    let tally = walk(project, &start, wish.depth, watch, &mut |entry| {
+        if wish.pattern.as_ref().is_some_and(|pattern| !pattern.matches(entry.path, &start)) {
+            return ControlFlow::Continue(());
+        }
+        if more == 0 && shown < SHOWN_MAX && page.push(&line(entry)).is_ok() {
+            shown += 1;
+        } else {
+            more += 1;
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(answer)?;
+    if more > 0 {
+        page.note(format!("and {more} more; narrow it with `path`, `pattern` or `depth`"));
+    }
+    if page.is_empty() {
+        page.note(if wish.pattern.is_some() { "nothing matches" } else { "nothing is there but what git ignores" });
+    }
+    for note in tally.notes() {
+        page.note(note);
+    }
+    Ok(page.done())
+}
+
+fn line(entry: &Entry<'_>) -> String {
+    let path = shown_name(entry.path);
+    match &entry.kind {
+        EntryKind::Directory => format!("{path}/"),
+        EntryKind::File => path,
+        EntryKind::Link { target } => format!("{path} -> {}", shown_name(target)),
+        EntryKind::Special => format!("{path} [no file: can't be read]"),
+        EntryKind::Refused { why } => format!("{path} [refused: {why}]"),
+    }
+}

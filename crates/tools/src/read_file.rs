@@ -1,0 +1,232 @@
+//! `read_file`: a file's lines, numbered, a part at a time.
+
+use std::io::{self, BufRead, BufReader};
+
+use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
+use guildhall_kernel::AskKey;
+use serde_json::Value;
+
+use crate::arguments::{Arguments, Field, Kind, Need, schema};
+use crate::page::{Full, Page};
+use crate::project::{Found, PATH_BYTES_MAX, Project};
+use crate::suggest;
+use crate::text::shown;
+use crate::watch::{Watch, Watched, blocking};
+
+/// How much of a line is shown, in bytes.
+const LINE_BYTES_MAX: usize = 2000;
+const LINES_DEFAULT: usize = 1000;
+const LINES_MAX: u64 = 10_000;
+/// How much of a file is looked at for a NUL, by which a file is told to be no text.
+const SNIFFED_BYTES: usize = 8 * 1024;
+
+const FIELDS: &[Field] = &[
+    Field {
+        name: "path",
+        kind: Kind::Text { bytes_max: PATH_BYTES_MAX },
+        need: Need::Required,
+        about: "The file, relative to the project's root.",
+    },
+    Field {
+        name: "offset",
+        kind: Kind::Count { min: 1, max: u32::MAX as u64 },
+        need: Need::Optional,
+        about: "The first line to read, counted from 1. By default 1.",
+    },
+    Field {
+        name: "limit",
+        kind: Kind::Count { min: 1, max: LINES_MAX },
+        need: Need::Optional,
+        about: "How many lines to read at most. By default 1000.",
+    },
+];
+
+/// The tool `read_file`.
+#[derive(Clone, Debug)]
+pub struct ReadFile {
+    project: Project,
+}
+
+impl ReadFile {
+    /// Reads files of this project.
+    pub fn new(project: Project) -> ReadFile {
+        ReadFile { project }
+    }
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "read_file".to_owned(),
+            description: "Reads a text file of the project. Each line comes with its number and a tab before it. A long file comes \
+                          in parts: the end of the result says which offset to read on from."
+                .to_owned(),
+            schema: schema(FIELDS),
+        }
+    }
+
+    fn terms(&self) -> ToolTerms {
+        crate::reading()
+    }
+
+    fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
+        let wish = match Wish::parse(arguments) {
+            Ok(wish) => wish,
+            Err(why) => return Box::pin(async { ToolResult::failed(why) }),
+        };
+        let project = self.project.clone();
+        blocking(project.time_max(), move |watch| read(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+    }
+}
+
+struct Wish {
+    path: String,
+    first: u64,
+    lines_max: usize,
+}
+
+impl Wish {
+    fn parse(arguments: &Value) -> Result<Wish, String> {
+        let arguments = Arguments::check(FIELDS, arguments)?;
+        Ok(Wish {
+            path: arguments.text("path").expect("a required argument is there").to_owned(),
+            first: arguments.count("offset").unwrap_or(1) as u64,
+            lines_max: arguments.count("limit").unwrap_or(LINES_DEFAULT),
+        })
+    }
+}
+
+fn read(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
+    let shown_path = crate::text::shown_name(&wish.path);
+    let (file, bytes) = match project.find(&wish.path) {
+        Ok(Found::File { file, bytes, .. }) => (file, bytes),
+        Ok(Found::Directory { .. }) => {
+            return Err(format!("`{shown_path}` is a directory. Use list_files to see what is in it."));
+        }
+        Err(trouble) => return Err(suggest::answer(project, &wish.path, &trouble, watch)),
+    };
+    let mut reader = BufReader::with_capacity(64 * 1024, Watched { inner: file, watch });
+    let failed = |error: io::Error| {
+        if error.kind() == io::ErrorKind::TimedOut {
+            format!("Reading `{shown_path}` took too long and was cut off; it has {bytes} bytes.")
+        } else {
+            format!("`{shown_path}` can't be read: {error}.")
+        }
+    };
+    let beginning = reader.fill_buf().map_err(failed)?;
+    if beginning[..beginning.len().min(SNIFFED_BYTES)].contains(&0) {
+        return Err(format!("`{shown_path}` is not a text file ({bytes} bytes); it can't be shown."));
+    }
+    let part = Part::read(&mut reader, wish).map_err(failed)?;
+    part.into_result(wish, &shown_path)
+}
+
+/// The lines that were asked for, and what is known of the others.
+struct Part {
+    page: Page,
+    /// The number of the line after the last one shown.
+    next: u64,
+    /// How many lines the file has.
+    lines: u64,
+}
+
+impl Part {
+    fn read(reader: &mut impl BufRead, wish: &Wish) -> io::Result<Part> {
+        let mut part = Part { page: Page::default(), next: wish.first, lines: 0 };
+        let mut line = Vec::new();
+        let mut room = Ok(());
+        while let Some(length) = next_line(reader, &mut line)? {
+            part.lines += 1;
+            let wanted = part.lines >= wish.first && part.lines - wish.first < wish.lines_max as u64;
+            if wanted && room.is_ok() {
+                room = part.take(&line, length);
+            }
+        }
+        Ok(part)
+    }
+
+    fn take(&mut self, line: &[u8], length: u64) -> Result<(), Full> {
+        let rest = length - line.len() as u64;
+        let cut =
+            if rest > 0 { format!(" [line cut: {rest} bytes more; search shows parts of it]") } else { String::new() };
+        self.page.push(&format!("{}\t{}{cut}", self.lines, shown(line)))?;
+        self.next = self.lines + 1;
+        Ok(())
+    }
+
+    fn into_result(mut self, wish: &Wish, path: &str) -> Result<ToolResult, String> {
+        if self.lines == 0 && wish.first == 1 {
+            self.page.note("the file is empty");
+        } else if wish.first > self.lines {
+            return Err(format!("`{path}` has {} lines; there is none at offset {}.", self.lines, wish.first));
+        } else if self.next <= self.lines {
+            let (first, last, next) = (wish.first, self.next - 1, self.next);
+            self.page.note(format!("lines {first} to {last} of {}; read on with offset {next}", self.lines));
+        }
+        Ok(self.page.done())
+    }
+}
+
+/// Reads the next line without its end: its beginning into `line`, its whole length as the result. `None` at the end.
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
+    line.clear();
+    let mut length = 0;
+    let mut last = None;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() && last.is_none() {
+            return Ok(None);
+        }
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let piece = &buffer[..end.unwrap_or(buffer.len())];
+        line.extend_from_slice(&piece[..piece.len().min(LINE_BYTES_MAX - line.len())]);
+        length += piece.len() as u64;
+        last = piece.last().copied().or(last);
+        let is_over = end.is_some() || buffer.is_empty();
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        last = last.or(Some(b'\n'));
+        reader.consume(used);
+        if is_over {
+            break;
+        }
+    }
+    if last == Some(b'\r') {
+        length -= 1;
+        line.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+    }
+    Ok(Some(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINE_BYTES_MAX, next_line};
+    use std::io::BufReader;
+
+    fn lines(text: &[u8], capacity: usize) -> Vec<(Vec<u8>, u64)> {
+        let mut reader = BufReader::with_capacity(capacity, text);
+        let mut line = Vec::new();
+        let mut lines = Vec::new();
+        while let Some(length) = next_line(&mut reader, &mut line).unwrap() {
+            lines.push((line.clone(), length));
+        }
+        lines
+    }
+
+    #[test]
+    fn lines_end_where_they_end_whatever_the_buffer() {
+        for capacity in [1, 2, 3, 64] {
+            let expected: &[(&[u8], u64)] = &[(b"a", 1), (b"", 0), (b"bc", 2), (b"", 0), (b"d\re", 3), (b"f", 1)];
+            let expected: Vec<_> = expected.iter().map(|(line, length)| (line.to_vec(), *length)).collect();
+            assert_eq!(lines(b"a\n\nbc\r\n\r\nd\re\nf", capacity), expected, "{capacity}");
+            assert_eq!(lines(b"", capacity), []);
+            assert_eq!(lines(b"\n", capacity), [(b"".to_vec(), 0)]);
+            assert_eq!(lines(b"a\n", capacity), [(b"a".to_vec(), 1)]);
+        }
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_beginning_is_kept() {
+        let text = vec![b'x'; LINE_BYTES_MAX + 5];
+        assert_eq!(lines(&text, 7), [(vec![b'x'; LINE_BYTES_MAX], LINE_BYTES_MAX as u64 + 5)]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Names, contents and trees that somebody made to do harm.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::Bench;
+
+#[test]
+fn odd_names_are_shown_on_one_line_and_can_be_read_by_what_is_shown() {
+    let bench = Bench::new(&[]);
+    let names: [&[u8]; 6] =
+        [b"new\nline", b"\x1b[31mred", b"caf\xe9.txt", b"back\\slash", "\u{202e}txt.exe".as_bytes(), b"tab\t"];
+    for name in names {
+        bench.write(OsStr::from_bytes(name), "needle\n");
+    }
+    let listed = bench.done("list_files", &json!({}));
+    let expected = ["\\x1b[31mred", "back\\\\slash", "caf\\xe9.txt", "new\\x0aline", "tab\\x09", "\\u{202e}txt.exe"];
+    assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
+    for name in expected {
+        assert_eq!(bench.done("read_file", &json!({ "path": name })), "1\tneedle", "{name}");
+    }
+    let found = bench.done("search", &json!({ "pattern": "needle" }));
+    assert!(expected.iter().all(|name| found.lines().any(|line| line == *name)), "{found}");
+    let missing = bench.failed("read_file", &json!({ "path": "\u{1b}[2J\u{202e}" }));
+    assert!(missing.starts_with("`\\x1b[2J\\u{202e}` is not there."), "{missing}");
+}
+
+#[test]
+fn long_and_broken_paths_are_answered() {
+    let bench = Bench::new(&[]);
+    let cases = [
+        ("a/".repeat(2047) + "a", "is not there"),
+        ("./".repeat(2000), "is a directory"),
+        ("../".repeat(1000), "lies outside"),
+        ("x".repeat(300), "is too long a path"),
+        ("a".repeat(4096), "is too long a path"),
+        ("a\0b".to_owned(), "has a NUL in it"),
+        ("~/.bashrc".to_owned(), "is not there"),
+    ];
+    for (path, expected) in cases {
+        let text = bench.failed("read_file", &json!({ "path": path }));
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn control_characters_in_files_are_shown_as_escapes() {
+    let bench = Bench::new(&[("a.txt", "\u{1b}]0;title\u{7} \u{202e}evil\u{2066}\r\nb\rc\n")]);
+    let expected = "1\t\\x1b]0;title\\x07 \\u{202e}evil\\u{2066}\n2\tb\\x0dc";
+    assert_eq!(bench.read("a.txt").text, expected);
+    let found = bench.done("search", &json!({ "pattern": "evil" }));
+    assert!(found.starts_with("a.txt\n1: \\x1b]0;title\\x07 \\u{202e}evil\\u{2066}\n"), "{found}");
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_cut_and_can_be_searched() {
+    let bench = Bench::new(&[]);
+    let line = "é".repeat(2_500_000) + "needle" + &"x".repeat(5_000_000);
+    bench.write("one_line.json", &line);
+    let text = bench.read("one_line.json").text;
+    assert!(
+        text.len() < 3000 && text.ends_with("é [line cut: 9998006 bytes more; search shows parts of it]"),
+        "{text}"
+    );
+    let found = bench.done("search", &json!({ "pattern": "needle" }));
+    assert!(found.starts_with("one_line.json\n1: …éé") && found.contains("éneedlex"), "{found}");
+    assert!(found.contains("… [part of a line of 10000006 bytes]") && found.len() < 1000, "{found}");
+}
+
+#[test]
+fn deep_trees_end() {
+    let bench = Bench::new(&[]);
+    let deep = "d/".repeat(120);
+    bench.write(format!("{deep}bottom.txt"), "needle\n");
+    bench.write("z.txt", "needle\n");
+    let found = bench.done("search", &json!({ "pattern": "needle" }));
+    let expected =
+        "z.txt\n1: needle\n(1 matches in 1 of 1 files)\n(1 directories more than 64 levels deep were left out)";
+    assert_eq!(found, expected);
+    assert_eq!(bench.read(&format!("{deep}bottom.txt")).text, "1\tneedle");
+    let below = bench.done("search", &json!({ "pattern": "needle", "path": "d/".repeat(100) }));
+    assert!(below.contains("bottom.txt\n1: needle"), "{below}");
+}
+
+#[test]
+fn patterns_made_to_take_for_ever_do_not() {
+    let bench = Bench::new(&[("a.txt", &"a".repeat(100_000)), ("b.txt", &"ab".repeat(50_000))]);
+    let start = Instant::now();
+    for pattern in ["(a+)+$b", "(a|aa)+$b", "(.*)*x", "(a?){30}a{30}z", "[ab]*a[ab]{30}z", "(([ab]{1,9}){1,9}){1,9}z"] {
+        let text = bench.done("search", &json!({ "pattern": pattern }));
+        assert!(text.contains("no match") || text.contains("took too long"), "{pattern}: {text}");
+    }
+    assert!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[test]
+fn patterns_that_grow_without_end_are_refused() {
+    let bench = Bench::new(&[]);
+    let deep = "(".repeat(500) + &")".repeat(500);
+    for pattern in ["((a{1000}){1000}){1000}", r"\w{1000}{1000}", "a{4294967295}", deep.as_str()] {
+        let text = bench.failed("search", &json!({ "pattern": pattern }));
+        assert!(text.contains("can't be used"), "{text}");
+    }
+}
+
+#[test]
+fn a_search_that_takes_too_long_says_so() {
+    let bench = Bench::new(&[("a.txt", "needle\n")]).with_time_max(Duration::ZERO);
+    let text = bench.done("search", &json!({ "pattern": "needle" }));
+    assert!(text.contains("took too long and was cut off"), "{text}");
+    let text = bench.failed("read_file", &json!({ "path": "a.txt" }));
+    assert!(text.contains("took too long"), "{text}");
+    let text = bench.done("list_files", &json!({}));
+    assert!(text.contains("took too long and was cut off"), "{text}");
+}
+
+#[test]
+fn unreadable_directories_are_counted() {
+    let bench = Bench::new(&[("a.txt", "needle\n"), ("closed/b.txt", "needle\n")]);
+    fs::set_permissions(bench.at("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let text = bench.done("search", &json!({ "pattern": "needle" }));
+    fs::set_permissions(bench.at("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    // Root reads everything.
+    let all = text.contains("2 matches");
+    assert!(all || text.contains("1 directories or links could not be read"), "{text}");
+}
