@@ -22,15 +22,18 @@ use crate::walk::{DEPTH_MAX, EntryKind, Tally, walk};
 use crate::watch::{Watch, Watched, blocking};
 
 const PATTERN_BYTES_MAX: usize = 1024;
-/// How big a pattern may grow when it is compiled: with it grows what each byte can cost.
-const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// How big a pattern may grow when it is compiled, and the longest line that one of that size is matched against. A line is
+/// matched in one go that can't be cut off, and takes as long as the two multiplied in the worst case.
+const REACHES: [Reach; 3] = [
+    Reach { compiled_bytes_max: 8 * 1024, line_bytes_max: 16 * 1024 * 1024 },
+    Reach { compiled_bytes_max: 64 * 1024, line_bytes_max: 1024 * 1024 },
+    Reach { compiled_bytes_max: 1024 * 1024, line_bytes_max: 64 * 1024 },
+];
 const MATCHES_MAX: usize = 200;
 const CONTEXT_MAX: u64 = 10;
 /// How much of a line is shown, in bytes, and how much of it before the match.
 const LINE_BYTES_MAX: usize = 400;
 const BEFORE_MATCH_BYTES: usize = 100;
-/// The longest line that is searched.
-const LINE_HEAP_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many files that were left out are named.
 const NAMED_MAX: usize = 5;
 
@@ -101,9 +104,16 @@ impl Tool for Search {
     }
 }
 
+#[derive(Clone, Copy)]
+struct Reach {
+    compiled_bytes_max: usize,
+    line_bytes_max: usize,
+}
+
 struct Wish {
     path: String,
     matcher: RegexMatcher,
+    line_bytes_max: usize,
     glob: Option<Glob>,
     context: usize,
 }
@@ -112,20 +122,28 @@ impl Wish {
     fn parse(arguments: &Value) -> Result<Wish, String> {
         let arguments = Arguments::check(FIELDS, arguments)?;
         let pattern = arguments.text("pattern").expect("a required argument is there");
+        let (matcher, line_bytes_max) = matcher(pattern, arguments.text("case").unwrap_or("smart"))?;
         Ok(Wish {
             path: arguments.text("path").unwrap_or_default().to_owned(),
-            matcher: matcher(pattern, arguments.text("case").unwrap_or("smart"))?,
+            matcher,
+            line_bytes_max,
             glob: arguments.text("glob").map(Glob::parse).transpose()?,
             context: arguments.count("context").unwrap_or(0),
         })
     }
 }
 
-fn matcher(pattern: &str, case: &str) -> Result<RegexMatcher, String> {
+/// Compiles a pattern, and says how long the lines may be that it is matched against.
+fn matcher(pattern: &str, case: &str) -> Result<(RegexMatcher, usize), String> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_smart(case == "smart").case_insensitive(case == "insensitive");
-    builder.line_terminator(Some(b'\n')).size_limit(COMPILED_BYTES_MAX).dfa_size_limit(COMPILED_BYTES_MAX);
-    builder.build(pattern).map_err(|error| {
+    builder.case_smart(case == "smart").case_insensitive(case == "insensitive").line_terminator(Some(b'\n'));
+    let mut compile = |reach: Reach| {
+        let compiled = builder.size_limit(reach.compiled_bytes_max).build(pattern);
+        compiled.map(|matcher| (matcher, reach.line_bytes_max))
+    };
+    let [small, middle, large] = REACHES;
+    let compiled = compile(small).or_else(|_| compile(middle)).or_else(|_| compile(large));
+    compiled.map_err(|error| {
         let pattern = shown(pattern.as_bytes());
         let why: Vec<String> = error.to_string().lines().map(|line| shown(line.as_bytes())).collect();
         format!(
@@ -143,7 +161,7 @@ fn search(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, S
         .line_number(true)
         .before_context(wish.context)
         .after_context(wish.context)
-        .heap_limit(Some(LINE_HEAP_BYTES_MAX))
+        .heap_limit(Some(wish.line_bytes_max))
         .binary_detection(BinaryDetection::quit(0))
         .build();
     let tally = match project.find(&wish.path).map_err(answer)? {
@@ -226,7 +244,10 @@ impl Hits {
             }
         }
         let refused = named("not searched, since such files hold secrets", &self.refused);
-        let unread = named("could not be searched (unreadable, or a line of more than 16 MiB)", &self.unread);
+        let unread = named(
+            "could not be searched (unreadable, or lines too long for this pattern: try a simpler one)",
+            &self.unread,
+        );
         for note in tally.notes().into_iter().chain(refused).chain(unread) {
             self.page.note(note);
         }
