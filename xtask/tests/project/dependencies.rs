@@ -18,6 +18,7 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-model-server", &[]),
+    ("guildhall-local", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
     ("guildhall-tools", &["guildhall-agent", "guildhall-kernel"]),
     ("xtask", &[]),

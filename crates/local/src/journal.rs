@@ -1,0 +1,325 @@
+//! The journal: facts, texts and accounts of all sessions in one SQLite database. What it acknowledges is durable, and it
+//! never changes or loses what is stored.
+//!
+//! Texts must have been redacted before they are handed over: a text's hash is in the facts that name it, so nothing can be
+//! taken out of it here any more.
+
+mod chain;
+mod error;
+mod readers;
+pub(crate) mod rows;
+pub(crate) mod schema;
+mod subscription;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+use std::ops::Range;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use guildhall_kernel::{Cause, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
+use rusqlite::Connection;
+
+pub use self::chain::{Broken, Head, HeadError, hash_text};
+pub use self::error::JournalError;
+pub use self::schema::SCHEMA;
+pub use self::subscription::Subscription;
+pub use self::writer::Counts;
+
+use self::chain::Chain;
+use self::readers::Readers;
+use self::rows::{Prepared, Shared};
+use self::subscription::Heads;
+use self::writer::Writer;
+use crate::clock::UnixMs;
+use crate::id::SessionId;
+use crate::inbox;
+use crate::lease::{self, Lease};
+use crate::transcript::{Transcripts, Trouble};
+
+/// The longest text that is stored, in bytes.
+pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The database's name in the journal's directory.
+const DATABASE: &str = "journal.db";
+
+/// How large the journal may become. Without a limit, the disk is the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Pages of 4 KiB; a journal that needs more is full, as if the disk were.
+    pub pages_max: Option<u32>,
+}
+
+/// A session to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id.
+    pub id: SessionId,
+    /// When it begins.
+    pub created_at: UnixMs,
+    /// The root of the project that it is about.
+    pub project: String,
+    /// What people see in lists.
+    pub label: String,
+}
+
+/// A session as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Its id.
+    pub id: SessionId,
+    /// When it began.
+    pub created_at: UnixMs,
+    /// The root of the project that it is about.
+    pub project: String,
+    /// What people see in lists.
+    pub label: String,
+    /// How many facts it has.
+    pub facts: u64,
+}
+
+/// All facts of one step of one contract: stored together or not at all, and the texts with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Whose facts.
+    pub contract: Path,
+    /// When they happened.
+    pub at: Millis,
+    /// What they followed from.
+    pub cause: Cause,
+    /// What happened.
+    pub facts: Vec<Fact>,
+    /// The texts that they name and that may not be stored yet, redacted.
+    pub texts: Vec<(TextRef, Vec<u8>)>,
+    /// The command of the inbox that is carried out by them: marked with them, so that a crash repeats none.
+    pub done: Option<u64>,
+}
+
+/// Facts of a session's account, likewise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionBatch {
+    /// When they happened.
+    pub at: Millis,
+    /// What happened.
+    pub facts: Vec<SessionFact>,
+    /// The texts that they name and that may not be stored yet.
+    pub texts: Vec<(TextRef, Vec<u8>)>,
+    /// The command of the inbox that is carried out by them: marked with them, so that a crash repeats none.
+    pub done: Option<u64>,
+}
+
+/// What became durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The numbers of the facts.
+    pub seqs: Range<u64>,
+    /// The chain's hash after the last of them.
+    pub hash: Hash,
+}
+
+/// The journal of a hall. Clones share one writer; the last to be dropped waits until what has queued up is stored.
+#[derive(Clone, Debug)]
+pub struct Journal(Arc<Inner>);
+
+// The order of the fields is the order of the end: the writer stores what has queued up, then the transcripts follow it.
+#[derive(Debug)]
+struct Inner {
+    writer: Writer,
+    transcripts: Transcripts,
+    readers: Readers,
+    heads: Arc<Heads>,
+    dir: PathBuf,
+}
+
+impl Journal {
+    /// Opens the journal in this directory, or begins one. Blocks until that is done.
+    pub fn open(dir: &FilePath) -> Result<Journal, JournalError> {
+        Journal::open_within(dir, Limits::default())
+    }
+
+    /// Opens a journal that may not outgrow these limits.
+    pub fn open_within(dir: &FilePath, limits: Limits) -> Result<Journal, JournalError> {
+        let db = schema::open(dir, limits)?;
+        let file = dir.join(DATABASE);
+        let transcripts = Transcripts::start(dir, &file)?;
+        let (readers, heads) = (Readers::new(file.clone()), Arc::default());
+        Ok(Journal(Arc::new(Inner { writer: Writer::start(db, &file)?, transcripts, readers, heads, dir: dir.into() })))
+    }
+
+    /// Begins a session.
+    pub async fn create(&self, new: NewSession) -> Result<(), JournalError> {
+        let work = move |db: &Connection| {
+            let row = (new.id.as_str(), new.created_at.0.cast_signed(), &new.project, &new.label);
+            let sql = "INSERT INTO session (id, created_at, project, label) VALUES (?1, ?2, ?3, ?4)
+                       ON CONFLICT (id) DO NOTHING";
+            match db.execute(sql, row)? {
+                0 => Err(JournalError::SessionExists { session: new.id }),
+                _ => Ok(()),
+            }
+        };
+        self.0.writer.run(0, work, |()| {}).await
+    }
+
+    /// Stores the facts of one step and returns when they are durable. Once polled, dropping it undoes nothing.
+    pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<Appended, JournalError> {
+        let shared = Shared::new(&batch.contract, batch.at, &batch.cause)?;
+        let prepared = Prepared::new(&batch.facts, batch.texts)?;
+        let (token, bytes) = (lease.token(), prepared.bytes());
+        let work = move |db: &Connection| {
+            lease::check(db, &token)?;
+            prepared.store_texts(db)?;
+            inbox::mark(db, &token.session, batch.done)?;
+            let (seqs, hash) = rows::add_facts(db, &token.session, &shared, &prepared.bodies)?;
+            Ok(Appended { seqs, hash })
+        };
+        let (heads, transcripts) = (Arc::clone(&self.0.heads), self.0.transcripts.bell());
+        let session = lease.session().clone();
+        let then = move |appended: &Appended| {
+            heads.publish(&session, appended.seqs.end - 1);
+            transcripts.ring(session);
+        };
+        self.0.writer.run(bytes, work, then).await
+    }
+
+    /// Stores facts of the session's account and returns when they are durable.
+    pub async fn append_session(&self, lease: &Lease, batch: SessionBatch) -> Result<Appended, JournalError> {
+        let prepared = Prepared::new(&batch.facts, batch.texts)?;
+        let (token, bytes) = (lease.token(), prepared.bytes());
+        let work = move |db: &Connection| {
+            lease::check(db, &token)?;
+            prepared.store_texts(db)?;
+            inbox::mark(db, &token.session, batch.done)?;
+            let (seqs, hash) = rows::add_account(db, &token.session, batch.at, &prepared.bodies)?;
+            Ok(Appended { seqs, hash })
+        };
+        self.0.writer.run(bytes, work, |_| {}).await
+    }
+
+    /// Returns a session's facts from this number on.
+    pub async fn facts(&self, session: &SessionId, from: u64) -> Result<Vec<Stored>, JournalError> {
+        self.page(session, from, u32::MAX).await
+    }
+
+    /// Returns at most so many of them.
+    pub(crate) async fn page(&self, session: &SessionId, from: u64, limit: u32) -> Result<Vec<Stored>, JournalError> {
+        let session = session.clone();
+        let work = move |db: &Connection| {
+            known(db, &session)?;
+            let mut facts = Vec::new();
+            rows::each_fact(db, &session, from, limit, |row| {
+                facts.push(row.stored(&session)?);
+                Ok(())
+            })?;
+            Ok(facts)
+        };
+        self.0.readers.read(work).await
+    }
+
+    /// Returns one contract's facts.
+    pub async fn contract_facts(&self, session: &SessionId, contract: &Path) -> Result<Vec<Stored>, JournalError> {
+        let (session, contract) = (session.clone(), contract.to_string());
+        let work = move |db: &Connection| {
+            known(db, &session)?;
+            let mut facts = Vec::new();
+            rows::each_of_contract(db, &session, &contract, |row| {
+                facts.push(row.stored(&session)?);
+                Ok(())
+            })?;
+            Ok(facts)
+        };
+        self.0.readers.read(work).await
+    }
+
+    /// Returns the facts of a session's account.
+    pub async fn account(&self, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
+        let session = session.clone();
+        self.0.readers.read(move |db| known(db, &session).and_then(|()| rows::account(db, &session))).await
+    }
+
+    /// Returns a text as it was stored, if it was.
+    pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
+        self.0.readers.read(move |db| rows::text(db, hash)).await
+    }
+
+    /// Returns all sessions, the newest first.
+    pub async fn sessions(&self) -> Result<Vec<SessionRow>, JournalError> {
+        self.0.readers.read(rows::sessions).await
+    }
+
+    /// Returns where a session stands.
+    pub async fn head(&self, session: &SessionId) -> Result<Head, JournalError> {
+        let session = session.clone();
+        let work = move |db: &Connection| {
+            known(db, &session)?;
+            let (facts, hash) = rows::last(db, &session, Chain::Facts)?;
+            let (account, account_hash) = rows::last(db, &session, Chain::Account)?;
+            Ok(Head { facts, hash, account, account_hash })
+        };
+        self.0.readers.read(work).await
+    }
+
+    /// Checks everything that is stored of a session, and that it still has the facts of a printed head. The inner result
+    /// says what is wrong first, or where the session stands.
+    pub async fn verify_chain(
+        &self,
+        session: &SessionId,
+        printed: Option<Head>,
+    ) -> Result<Result<Head, Broken>, JournalError> {
+        let session = session.clone();
+        let work = move |db: &Connection| {
+            known(db, &session)?;
+            verify::verify(db, &session, printed.as_ref())
+        };
+        self.0.readers.read(work).await
+    }
+
+    /// Returns a session's facts from this number on, and then each further one as soon as it is durable.
+    pub fn subscribe(&self, session: &SessionId, from: u64) -> Subscription {
+        Subscription::new(self.clone(), session.clone(), from)
+    }
+
+    /// Returns what the writer has done so far.
+    pub fn counts(&self) -> Counts {
+        self.0.writer.counts()
+    }
+
+    /// Returns why transcripts are behind, if they are. The journal is not: they are copies for people.
+    pub fn transcript_trouble(&self) -> Option<Trouble> {
+        self.0.transcripts.trouble()
+    }
+
+    /// Waits until everything that has queued up is stored and the transcripts have followed, if this is the last handle.
+    pub async fn close(self) {
+        let closing = tokio::task::spawn_blocking(move || drop(self));
+        closing.await.expect("closing neither panics nor is cancelled");
+    }
+
+    pub(crate) fn dir(&self) -> &FilePath {
+        &self.0.dir
+    }
+
+    pub(crate) fn heads(&self) -> &Heads {
+        &self.0.heads
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.0.readers
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.0.writer
+    }
+
+    pub(crate) fn transcripts(&self) -> &Transcripts {
+        &self.0.transcripts
+    }
+}
+
+/// Refuses a session that there is not.
+pub(crate) fn known(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
+    let mut find = db.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?;
+    let found = find.exists([session.as_str()])?;
+    if found { Ok(()) } else { Err(JournalError::UnknownSession { session: session.clone() }) }
+}

@@ -1,0 +1,161 @@
+//! The chain of hashes over a session's rows. It covers the stored bytes themselves, so that it can be checked by any later
+//! version, and nothing here ever writes them anew.
+
+use std::fmt;
+use std::str::FromStr;
+
+use guildhall_kernel::Hash;
+
+use crate::id::SessionId;
+
+/// Which of a session's two chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chain {
+    Facts,
+    Account,
+}
+
+impl Chain {
+    /// Returns what the chain of this session begins with.
+    pub(crate) fn genesis(self, session: &SessionId) -> Hash {
+        // These words are part of the stored form: they never change.
+        let context = match self {
+            Chain::Facts => "guildhall journal 1: facts of a session",
+            Chain::Account => "guildhall journal 1: account of a session",
+        };
+        Hash(blake3::derive_key(context, session.as_str().as_bytes()))
+    }
+}
+
+/// Returns the hash of a row after the one with hash `before`. Each part is preceded by its length, so that nothing can
+/// move from one column into the next.
+pub(crate) fn link(before: Hash, parts: &[&[u8]]) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&before.0);
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    Hash(*hasher.finalize().as_bytes())
+}
+
+/// Returns the hash under which a text is stored.
+///
+/// ```
+/// let hash = guildhall_local::hash_text(b"book a flight");
+/// assert_ne!(hash, guildhall_local::hash_text(b"book a hotel"));
+/// ```
+pub fn hash_text(bytes: &[u8]) -> Hash {
+    Hash(*blake3::hash(bytes).as_bytes())
+}
+
+/// Where a session's journal stands: how many rows its two chains have, and the last hash of each. Printed on the bill, so
+/// that a tail which was cut off is found, though what is left is a sound chain.
+///
+/// ```
+/// use guildhall_local::{Head, hash_text};
+/// let head = Head { facts: 12, hash: hash_text(b"a"), account: 2, account_hash: hash_text(b"b") };
+/// assert_eq!(head.to_string().parse(), Ok(head));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// How many facts: the last one's sequence number.
+    pub facts: u64,
+    /// The last fact's hash.
+    pub hash: Hash,
+    /// How many facts of the account.
+    pub account: u64,
+    /// The last one's hash.
+    pub account_hash: Hash,
+}
+
+/// Says that a text is not a journal's head.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no journal head: copy it from a bill, such as 12:9f…:2:a4…")]
+pub struct HeadError(pub String);
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}:{}", self.facts, self.hash, self.account, self.account_hash)
+    }
+}
+
+impl FromStr for Head {
+    type Err = HeadError;
+    fn from_str(text: &str) -> Result<Head, HeadError> {
+        let mut parts = text.split(':');
+        let head = (|| {
+            let mut count = || parts.next()?.parse::<u64>().ok();
+            let facts = count()?;
+            let hash = Hash::try_from(parts.next()?.to_owned()).ok()?;
+            let account = parts.next()?.parse().ok()?;
+            let account_hash = Hash::try_from(parts.next()?.to_owned()).ok()?;
+            parts.next().is_none().then_some(Head { facts, hash, account, account_hash })
+        })();
+        head.ok_or_else(|| HeadError(text.chars().take(80).collect()))
+    }
+}
+
+/// What a check of the chains found first.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// A fact is not the one that was stored, or a fact is missing before it.
+    #[error("fact {seq} is not what was stored, or a fact before it is missing")]
+    Fact {
+        /// Its number.
+        seq: u64,
+    },
+    /// The same, of the account.
+    #[error("fact {n} of the account is not what was stored, or one before it is missing")]
+    Account {
+        /// Its number.
+        n: u64,
+    },
+    /// A fact names a text that is missing, or is not what was stored.
+    #[error("the text {hash} is missing, or is not what was stored")]
+    Text {
+        /// Its hash.
+        hash: Hash,
+    },
+    /// The journal ends before the head that was printed.
+    #[error("the bill shows {printed} facts, and only {found} are left: the end of the journal was cut off")]
+    Cut {
+        /// How many there were.
+        printed: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// The journal has other facts than when the head was printed.
+    #[error("the journal is not the one that the bill was printed from: they differ at or before fact {seq}")]
+    Another {
+        /// The printed head's fact.
+        seq: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chain, Head, hash_text, link};
+    use crate::id::SessionId;
+
+    #[test]
+    fn the_chain_is_what_it_always_was() {
+        let session: SessionId = "a".parse().unwrap();
+        let genesis = Chain::Facts.genesis(&session);
+        assert_eq!(genesis.to_string(), "1813c8f3bf9711cc68e7c4612a20b9d79239f7be7d68dcf5586d62daeb8e5a5b");
+        assert_eq!(
+            link(genesis, &[b"ab", b"c"]).to_string(),
+            "efce769bc8e60ac9c5dc432f40c66c97589e80262d93bfd101b033019b287a14"
+        );
+        assert_ne!(link(genesis, &[b"ab", b"c"]), link(genesis, &[b"a", b"bc"]));
+        assert_ne!(genesis, Chain::Account.genesis(&session));
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        let head = Head { facts: 1, hash: hash_text(b"a"), account: 0, account_hash: hash_text(b"b") }.to_string();
+        for junk in ["", "1", ":::", &head[1..], &head[..head.len() - 1], &format!("{head}:1")] {
+            assert!(junk.parse::<Head>().is_err(), "{junk:?}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What can go wrong with the journal, as a person is told it: what happened, what was kept, what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guildhall_kernel::Hash;
+use rusqlite::ErrorCode;
+
+use super::{SCHEMA, TEXT_BYTES_MAX};
+use crate::id::SessionId;
+use crate::inbox::COMMAND_BYTES_MAX;
+use crate::lease::Holder;
+
+/// Says why the journal did not do what it was asked. Unless it says otherwise, nothing of that was stored, and
+/// everything acknowledged before is.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The disk is full, or the journal reached its limit.
+    #[error(
+        "the disk is full: the last facts could not be stored. Everything acknowledged before is kept, and the session \
+         has stopped. Free some space, then go on with `guildhall resume ID`"
+    )]
+    DiskFull {
+        /// What SQLite said.
+        source: Arc<rusqlite::Error>,
+    },
+    /// The system could not make facts durable. It is not tried again: after a failed sync nobody knows what the disk has.
+    #[error(
+        "the journal could not be made durable ({source}). Everything acknowledged before is kept; the last facts may be \
+         stored or not. The session has stopped: check the disk, then go on with `guildhall resume ID`"
+    )]
+    NotDurable {
+        /// What SQLite said.
+        source: Arc<rusqlite::Error>,
+    },
+    /// The writer met an error earlier and stores nothing any more.
+    #[error("the journal has stopped and stores nothing more in this process: {why}")]
+    Stopped {
+        /// The error that stopped it.
+        why: Box<JournalError>,
+    },
+    /// The database is damaged, or is none.
+    #[error(
+        "the journal in {} is damaged ({source}). Nothing was changed. Keep a copy of the directory, then see what can be \
+         read with `guildhall verify`, or go back to a backup", file.display()
+    )]
+    Damaged {
+        /// Which file.
+        file: PathBuf,
+        /// What SQLite said.
+        source: Arc<rusqlite::Error>,
+    },
+    /// A database, but not a journal of ours.
+    #[error("{} is a database of another program: nothing was changed. Choose another directory with GUILDHALL_HOME", file.display())]
+    Foreign {
+        /// Which file.
+        file: PathBuf,
+    },
+    /// A later Guildhall wrote the journal.
+    #[error(
+        "the journal in {} has format {found}, and this guildhall reads formats up to {SCHEMA}: nothing was changed. Install \
+         the newer guildhall that wrote it", file.display()
+    )]
+    Newer {
+        /// Which file.
+        file: PathBuf,
+        /// Its format.
+        found: i64,
+    },
+    /// The linked SQLite has a bug that can lose facts.
+    #[error("this guildhall was built with SQLite {linked}, which can lose facts: build it with 3.51.3 or later")]
+    UnsafeSqlite {
+        /// Its version.
+        linked: String,
+    },
+    /// Another process kept the database for too long.
+    #[error(
+        "another process keeps the journal busy: nothing was stored. Try again; `guildhall ls` shows who is at work"
+    )]
+    Busy,
+    /// SQLite could not do it.
+    #[error("the journal could not be used: {source}")]
+    Sqlite {
+        /// What SQLite said.
+        source: Arc<rusqlite::Error>,
+    },
+    /// A file or directory could not be used.
+    #[error("{} could not be {doing}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// A stored row is not what the journal writes.
+    #[error("the journal of {session} is damaged at {place}: {why}. `guildhall verify {session}` says more")]
+    Corrupt {
+        /// Whose.
+        session: SessionId,
+        /// Which row.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no such session.
+    #[error("there is no session {session}: list yours with `guildhall ls`")]
+    UnknownSession {
+        /// What was named.
+        session: SessionId,
+    },
+    /// There is such a session already.
+    #[error("there is a session {session} already: choose another id, or go on with `guildhall resume {session}`")]
+    SessionExists {
+        /// What was named.
+        session: SessionId,
+    },
+    /// Another process runs the session.
+    #[error(
+        "session {session} is run by process {} for {} s already: watch it with `guildhall show {session}`, or stop it with \
+         `guildhall stop {session}`", holder.pid, held_ms / 1000
+    )]
+    Held {
+        /// Which session.
+        session: SessionId,
+        /// Who runs it.
+        holder: Holder,
+        /// For how long.
+        held_ms: u64,
+    },
+    /// Somebody took the session over, though this process had not let go of it.
+    #[error("session {session} was taken over by process {}: this process stores nothing more in it", holder.pid)]
+    LeaseLost {
+        /// Which session.
+        session: SessionId,
+        /// Who runs it now.
+        holder: Holder,
+    },
+    /// A text is not the one it was handed over as.
+    #[error(
+        "a text of {found_bytes} bytes with hash {found} was handed over as one of {named_bytes} with hash {named}: nothing was stored"
+    )]
+    TextMismatch {
+        /// The hash it was to have.
+        named: Hash,
+        /// The length it was to have.
+        named_bytes: u32,
+        /// The hash it has.
+        found: Hash,
+        /// Its length.
+        found_bytes: usize,
+    },
+    /// A fact names a text that is not stored.
+    #[error("a fact names the text {hash}, which is not stored: hand it over with the fact. Nothing was stored")]
+    TextMissing {
+        /// Its hash.
+        hash: Hash,
+    },
+    /// A text is over [`TEXT_BYTES_MAX`].
+    #[error("a text of {bytes} bytes is too long to store: cut it to {TEXT_BYTES_MAX}")]
+    TextTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A command is over [`COMMAND_BYTES_MAX`].
+    #[error("a command of {bytes} bytes is too long: cut it to {COMMAND_BYTES_MAX}")]
+    CommandTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Something can't be written as JSON.
+    #[error("this can't be stored as JSON: {why}")]
+    NotJson {
+        /// Why.
+        why: String,
+    },
+}
+
+impl JournalError {
+    /// Returns whether the writer must stop on it: the world failed, as opposed to a request that was refused.
+    pub(crate) fn stops(&self) -> bool {
+        match self {
+            JournalError::DiskFull { .. }
+            | JournalError::NotDurable { .. }
+            | JournalError::Stopped { .. }
+            | JournalError::Damaged { .. }
+            | JournalError::Sqlite { .. }
+            | JournalError::Foreign { .. }
+            | JournalError::Newer { .. }
+            | JournalError::UnsafeSqlite { .. } => true,
+            JournalError::Busy
+            | JournalError::File { .. }
+            | JournalError::Corrupt { .. }
+            | JournalError::UnknownSession { .. }
+            | JournalError::SessionExists { .. }
+            | JournalError::Held { .. }
+            | JournalError::LeaseLost { .. }
+            | JournalError::TextMismatch { .. }
+            | JournalError::TextMissing { .. }
+            | JournalError::TextTooLong { .. }
+            | JournalError::CommandTooLong { .. }
+            | JournalError::NotJson { .. } => false,
+        }
+    }
+
+    /// Names the database that is damaged.
+    pub(crate) fn within(self, database: &Path) -> JournalError {
+        if let JournalError::Damaged { source, .. } = self {
+            JournalError::Damaged { file: database.to_owned(), source }
+        } else {
+            self
+        }
+    }
+
+    pub(crate) fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
+        let path = path.to_owned();
+        move |source| JournalError::File { path, doing, source: Arc::new(source) }
+    }
+}
+
+impl From<rusqlite::Error> for JournalError {
+    fn from(error: rusqlite::Error) -> JournalError {
+        let file = PathBuf::from(super::DATABASE);
+        let code = error.sqlite_error_code();
+        let source = Arc::new(error);
+        match code {
+            Some(ErrorCode::DiskFull) => JournalError::DiskFull { source },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged { file, source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalError::Busy,
+            _ => JournalError::Sqlite { source },
+        }
+    }
+}

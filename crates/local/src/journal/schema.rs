@@ -1,0 +1,149 @@
+//! The database: how it is opened and what is in it. Every format that was released opens for ever; one that is newer than
+//! this program is left untouched.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::{DATABASE, JournalError, Limits};
+
+/// The format that this version writes.
+pub const SCHEMA: i64 = 1;
+
+/// SQLite up to 3.51.2 can lose commits when several connections write and checkpoint.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// Tells our databases from others: "GLDH".
+const APPLICATION: i64 = 0x474c_4448;
+
+/// How long one process waits for another that writes.
+const BUSY_MS_MAX: u64 = 10_000;
+
+/// What makes each format out of the one before. A released step never changes.
+const STEPS: [&str; 1] = [include_str!("format_1.sql")];
+
+/// Makes the directory and opens the one connection that writes.
+pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
+    if rusqlite::version_number() < SQLITE_VERSION_MIN {
+        return Err(JournalError::UnsafeSqlite { linked: rusqlite::version().into() });
+    }
+    make_dir(dir)?;
+    let file = dir.join(DATABASE);
+    make_file(&file)?;
+    let connect = || -> Result<Connection, JournalError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut db = Connection::open_with_flags(&file, flags)?;
+        db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
+        refuse_others(&db, &file)?;
+        let mode: String = db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        if mode != "wal" {
+            let why = format!("the file system can't do write-ahead logging (got {mode})");
+            let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(1), Some(why));
+            return Err(JournalError::from(source));
+        }
+        db.execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON;
+             PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;",
+        )?;
+        migrate(&mut db, &file)?;
+        if let Some(pages) = limits.pages_max {
+            db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+        }
+        Ok(db)
+    };
+    connect().map_err(|error| error.within(&file))
+}
+
+/// Opens a connection that can only read.
+pub(crate) fn open_reader(file: &Path) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
+    db.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
+    Ok(db)
+}
+
+fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
+    db.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
+}
+
+/// Leaves alone what another program, or a later version of this one, has written. An empty file is neither: a power cut
+/// during the very first opening leaves one.
+fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
+    let found = number(db, "user_version")?;
+    let application = number(db, "application_id")?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && (application != 0 || tables > 0 || found != 0) {
+        return Err(JournalError::Foreign { file: file.to_owned() });
+    }
+    if found > SCHEMA {
+        return Err(JournalError::Newer { file: file.to_owned(), found });
+    }
+    Ok(())
+}
+
+/// Brings the database to today's format in one transaction.
+fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
+    if number(db, "user_version")? == SCHEMA {
+        return Ok(());
+    }
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been quicker.
+    refuse_others(&tx, file)?;
+    let found = usize::try_from(number(&tx, "user_version")?).unwrap_or_default();
+    STEPS.iter().skip(found).try_for_each(|step| tx.execute_batch(step))?;
+    tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"))?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Makes a directory that only its owner can enter.
+pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(JournalError::file(dir, "made"))?;
+    // A directory that a power cut takes would take the journal with it.
+    #[cfg(unix)]
+    for made in [Some(dir), dir.parent()].into_iter().flatten().filter(|made| made.is_dir()) {
+        File::open(made).and_then(|made| made.sync_all()).map_err(JournalError::file(made, "made durable"))?;
+    }
+    Ok(())
+}
+
+/// Opens options that make files which only their owner can read.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes the file before SQLite does, which would let others read it; the log and the index take its mode over.
+fn make_file(file: &Path) -> Result<(), JournalError> {
+    let opened = private().append(true).open(file).map_err(JournalError::file(file, "opened"))?;
+    #[cfg(unix)]
+    {
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        opened.set_permissions(owner_only).map_err(JournalError::file(file, "kept from others"))?;
+    }
+    drop(opened);
+    Ok(())
+}
+
+/// Makes a file's contents be exactly these: whoever reads it sees all of the old or all of the new.
+pub(crate) fn replace(file: &Path, contents: &[u8]) -> Result<(), JournalError> {
+    let mut fresh = file.as_os_str().to_owned();
+    fresh.push(".new");
+    let fresh = Path::new(&fresh);
+    let write = |mut to: File| std::io::Write::write_all(&mut to, contents);
+    let options = private().write(true).truncate(true).open(fresh);
+    options.and_then(write).and_then(|()| fs::rename(fresh, file)).map_err(JournalError::file(file, "written"))
+}

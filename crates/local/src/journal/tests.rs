@@ -1,0 +1,40 @@
+//! What only the inside can provoke: a commit that fails.
+
+use tempfile::tempdir;
+
+use super::{Journal, JournalError, NewSession};
+use crate::clock::UnixMs;
+
+#[tokio::test]
+async fn after_a_commit_that_failed_nothing_more_is_stored() {
+    let dir = tempdir().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    let new = |id: &str| {
+        let id = id.parse().unwrap();
+        journal.create(NewSession { id, created_at: UnixMs(1), project: "/".into(), label: String::new() })
+    };
+    new("before").await.unwrap();
+    // A debt that the database calls in only at the commit.
+    let work = |db: &rusqlite::Connection| {
+        db.execute_batch(
+            "PRAGMA defer_foreign_keys = ON;
+             INSERT INTO inbox (session, number, command, at) VALUES ('nobody', 1, '1', 1)",
+        )?;
+        Ok(())
+    };
+    let (failed, shared) = tokio::join!(journal.writer().run(0, work, |()| {}), new("beside"));
+    let failed = failed.unwrap_err();
+    assert!(matches!(failed, JournalError::NotDurable { .. }), "{failed}");
+    assert!(failed.to_string().contains("guildhall resume"), "{failed}");
+    assert!(shared.is_err());
+    for _ in 0..3 {
+        let later = new("after").await.unwrap_err();
+        let JournalError::Stopped { why } = &later else { panic!("{later}") };
+        assert!(matches!(**why, JournalError::NotDurable { .. }), "{later}");
+    }
+    let sessions = journal.sessions().await.unwrap();
+    assert_eq!(sessions.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["before"]);
+    journal.close().await;
+    let journal = Journal::open(dir.path()).unwrap();
+    assert_eq!(journal.sessions().await.unwrap(), sessions);
+}

@@ -1,0 +1,124 @@
+//! The lease: one process runs a session at a time. An operating system's lock on a file decides, since it ends with the
+//! process however that ends; a row in the journal says who holds it, and its epoch keeps out a process that lost the file.
+
+use std::fs::{File, TryLockError};
+use std::process;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::clock::{UnixMs, boot_id};
+use crate::id::SessionId;
+use crate::journal::{Journal, JournalError, known, schema};
+
+/// Who runs a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// Which boot of the machine it belongs to.
+    pub boot: String,
+    /// Since when.
+    pub since: UnixMs,
+    /// How many have run the session up to this one.
+    pub epoch: u64,
+}
+
+/// The right to add facts to a session. It ends when this is dropped, or with the process.
+#[derive(Debug)]
+pub struct Lease {
+    token: Token,
+    holder: Holder,
+    // Held open, not used: closing it gives the session free.
+    _lock: File,
+}
+
+/// What the writer checks a job by.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) session: SessionId,
+    epoch: u64,
+}
+
+impl Lease {
+    /// Returns the session.
+    pub fn session(&self) -> &SessionId {
+        &self.token.session
+    }
+
+    /// Returns who holds it: this process.
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token.clone()
+    }
+}
+
+impl Journal {
+    /// Takes a session for this process, or says who has it.
+    pub async fn lease(&self, session: &SessionId, now: UnixMs) -> Result<Lease, JournalError> {
+        let id = session.clone();
+        self.readers().read(move |db| known(db, &id)).await?;
+        let dir = self.dir().join("sessions").join(session.as_str());
+        schema::make_dir(&dir)?;
+        let file = dir.join("lock");
+        let lock = schema::private().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(self.held(session, now).await),
+            Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
+        }
+        let (id, pid, boot) = (session.clone(), process::id(), boot_id());
+        let work = move |db: &Connection| {
+            let mut take = db.prepare_cached(
+                "INSERT INTO lease (session, epoch, pid, boot, since) VALUES (?1, 1, ?2, ?3, ?4)
+                 ON CONFLICT (session) DO UPDATE SET epoch = epoch + 1, pid = ?2, boot = ?3, since = ?4
+                 RETURNING epoch",
+            )?;
+            let row = (id.as_str(), pid, &boot, now.0.cast_signed());
+            let epoch = take.query_row(row, |row| row.get::<_, i64>(0))?.cast_unsigned();
+            Ok(Holder { pid, boot, since: now, epoch })
+        };
+        let holder = self.writer().run(0, work, |_| {}).await?;
+        self.transcripts().bell().ring(session.clone());
+        Ok(Lease { token: Token { session: session.clone(), epoch: holder.epoch }, holder, _lock: lock })
+    }
+
+    /// Returns who took the session last, whether they run it still or not.
+    pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
+        let session = session.clone();
+        self.readers().read(move |db| holder(db, &session)).await
+    }
+
+    async fn held(&self, session: &SessionId, now: UnixMs) -> JournalError {
+        match self.holder(session).await {
+            Ok(Some(holder)) => {
+                let held_ms = now.0.saturating_sub(holder.since.0);
+                JournalError::Held { session: session.clone(), holder, held_ms }
+            }
+            // It has the lock, and has not said so yet.
+            Ok(None) => JournalError::Busy,
+            Err(error) => error,
+        }
+    }
+}
+
+fn holder(db: &Connection, session: &SessionId) -> Result<Option<Holder>, JournalError> {
+    let mut find = db.prepare_cached("SELECT pid, boot, since, epoch FROM lease WHERE session = ?1")?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let (since, epoch) = (row.get::<_, i64>(2)?.cast_unsigned(), row.get::<_, i64>(3)?.cast_unsigned());
+        Ok(Holder { pid: row.get(0)?, boot: row.get(1)?, since: UnixMs(since), epoch })
+    };
+    Ok(find.query_row([session.as_str()], read).optional()?)
+}
+
+/// Refuses whoever has lost the session.
+pub(crate) fn check(db: &Connection, token: &Token) -> Result<(), JournalError> {
+    let session = token.session.clone();
+    match holder(db, &session)? {
+        Some(holder) if holder.epoch == token.epoch => Ok(()),
+        Some(holder) => Err(JournalError::LeaseLost { session, holder }),
+        None => Err(JournalError::UnknownSession { session }),
+    }
+}

@@ -1,0 +1,21 @@
+//! The engine on one machine. So far its storage: the journal, the lease on a session, the inbox, the transcripts.
+//!
+//! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store
+//! is an error that says so, and no effect may leave on it.
+
+mod clock;
+mod id;
+mod inbox;
+mod journal;
+mod lease;
+mod transcript;
+
+pub use clock::UnixMs;
+pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
+pub use inbox::{COMMAND_BYTES_MAX, Command};
+pub use journal::{
+    Appended, Batch, Broken, Counts, Head, HeadError, Journal, JournalError, Limits, NewSession, SCHEMA, SessionBatch,
+    SessionRow, Subscription, TEXT_BYTES_MAX, hash_text,
+};
+pub use lease::{Holder, Lease};
+pub use transcript::{INLINE_BYTES_MAX, Trouble};

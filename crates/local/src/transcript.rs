@@ -1,0 +1,289 @@
+//! Transcripts: each contract's facts as JSON lines with their texts inlined, for people and their tools, written as it
+//! happens. They are copies. The journal never reads them, a damaged one is made anew, and a failure here stops nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use guildhall_kernel::Hash;
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+
+use crate::id::SessionId;
+use crate::journal::rows::{self, FactRow, texts_in};
+use crate::journal::{JournalError, hash_text, schema};
+
+/// The most of one text that a transcript shows; the whole is in the journal.
+pub const INLINE_BYTES_MAX: usize = 256 * 1024;
+
+/// How many facts are read at once.
+const PAGE: u32 = 512;
+
+/// The longest path that is a file's name as it is.
+const NAME_BYTES_MAX: usize = 150;
+
+/// Why a session's transcripts are behind.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    /// Whose.
+    pub session: SessionId,
+    /// What happened. It is tried again with the next fact.
+    pub why: JournalError,
+}
+
+/// The thread that writes them.
+#[derive(Debug)]
+pub(crate) struct Transcripts {
+    bell: Bell,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Tells the thread which sessions have more facts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bell(Arc<(Mutex<Due>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Due {
+    sessions: BTreeSet<SessionId>,
+    closing: bool,
+    trouble: BTreeMap<SessionId, JournalError>,
+}
+
+impl Bell {
+    pub(crate) fn ring(&self, session: SessionId) {
+        self.due().sessions.insert(session);
+        self.0.1.notify_one();
+    }
+
+    fn due(&self) -> MutexGuard<'_, Due> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a session with more facts; none means that no more will come.
+    fn next(&self) -> Option<SessionId> {
+        let quiet = |due: &mut Due| due.sessions.is_empty() && !due.closing;
+        let mut due = self.0.1.wait_while(self.due(), quiet).unwrap_or_else(PoisonError::into_inner);
+        due.sessions.pop_first()
+    }
+}
+
+impl Transcripts {
+    pub(crate) fn start(dir: &Path, database: &Path) -> Result<Transcripts, JournalError> {
+        let bell = Bell::default();
+        let mut scribe = Scribe { database: database.into(), dir: dir.join("sessions"), at: BTreeMap::new(), db: None };
+        let listening = bell.clone();
+        let run = move || {
+            while let Some(session) = listening.next() {
+                let outcome = scribe.follow(&session);
+                let trouble = &mut listening.due().trouble;
+                match outcome {
+                    Ok(()) => trouble.remove(&session),
+                    Err(why) => trouble.insert(session, why),
+                };
+            }
+        };
+        let spawned = thread::Builder::new().name("transcripts".into()).spawn(run);
+        let thread = spawned.map_err(JournalError::file(database, "given a thread"))?;
+        Ok(Transcripts { bell, thread: Some(thread) })
+    }
+
+    pub(crate) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        let due = self.bell.due();
+        let first = due.trouble.first_key_value();
+        first.map(|(session, why)| Trouble { session: session.clone(), why: why.clone() })
+    }
+}
+
+impl Drop for Transcripts {
+    fn drop(&mut self) {
+        self.bell.due().closing = true;
+        self.bell.0.1.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || thread::panicking(), "the transcripts' thread does not panic");
+        }
+    }
+}
+
+/// Writes the files.
+struct Scribe {
+    database: PathBuf,
+    dir: PathBuf,
+    /// Up to which fact each session's files are written.
+    at: BTreeMap<SessionId, u64>,
+    db: Option<Connection>,
+}
+
+impl Scribe {
+    /// Brings a session's files up to date. After a failure nothing is known of them, and the next time checks all.
+    fn follow(&mut self, session: &SessionId) -> Result<(), JournalError> {
+        let db = match self.db.take() {
+            Some(db) => db,
+            None => schema::open_reader(&self.database)?,
+        };
+        let files = Files { db: &db, session, dir: self.dir.join(session.as_str()).join("transcripts") };
+        let before = self.at.remove(session);
+        let now = schema::make_dir(&files.dir).and_then(|()| match before {
+            None => files.mend(),
+            Some(before) => files.extend(before),
+        });
+        self.at.extend(now.as_ref().ok().map(|now| (session.clone(), *now)));
+        self.db = Some(db);
+        now.map(|_| ())
+    }
+}
+
+/// One session's files.
+struct Files<'a> {
+    db: &'a Connection,
+    session: &'a SessionId,
+    dir: PathBuf,
+}
+
+impl Files<'_> {
+    /// Checks every file against the journal and makes those anew that differ.
+    fn mend(&self) -> Result<u64, JournalError> {
+        let moment = self.db.unchecked_transaction()?;
+        let mut contracts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        let mut all = moment.prepare_cached("SELECT contract, seq FROM fact WHERE session = ?1 ORDER BY seq")?;
+        let mut found = all.query([self.session.as_str()])?;
+        let mut last = 0;
+        while let Some(row) = found.next()? {
+            last = row.get::<_, i64>(1)?.cast_unsigned();
+            contracts.entry(row.get(0)?).or_default().push(last);
+        }
+        for (contract, seqs) in &contracts {
+            if !is_sound(&self.file(contract, "jsonl"), seqs) {
+                self.rebuild(contract)?;
+            }
+            self.describe(contract)?;
+        }
+        Ok(last)
+    }
+
+    /// Adds the facts after `at`.
+    fn extend(&self, mut at: u64) -> Result<u64, JournalError> {
+        loop {
+            let mut lines: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+            let mut turning = BTreeSet::new();
+            let before = at;
+            let turns = |row: &FactRow| row.body.starts_with("{\"opened\"") || row.body.starts_with("{\"closed\"");
+            rows::each_fact(self.db, self.session, at + 1, PAGE, |row| {
+                at = row.seq;
+                if turns(&row) || !self.file(&row.contract, "meta.json").exists() {
+                    turning.insert(row.contract.clone());
+                }
+                let line = self.line(&row)?;
+                lines.entry(row.contract).or_default().extend(line.as_bytes());
+                Ok(())
+            })?;
+            for (contract, lines) in lines {
+                let file = self.file(&contract, "jsonl");
+                let add = |mut to: File| to.write_all(&lines);
+                schema::private()
+                    .append(true)
+                    .open(&file)
+                    .and_then(add)
+                    .map_err(JournalError::file(&file, "written"))?;
+            }
+            turning.iter().try_for_each(|contract| self.describe(contract))?;
+            if at == before {
+                return Ok(at);
+            }
+        }
+    }
+
+    fn rebuild(&self, contract: &str) -> Result<(), JournalError> {
+        let (file, fresh) = (self.file(contract, "jsonl"), self.file(contract, "jsonl.new"));
+        let failed = || JournalError::file(&file, "written");
+        let made = schema::private().write(true).truncate(true).open(&fresh).map_err(failed())?;
+        let mut to = BufWriter::new(made);
+        rows::each_of_contract(self.db, self.session, contract, |row| {
+            to.write_all(self.line(&row)?.as_bytes()).map_err(failed())
+        })?;
+        to.flush().and_then(|()| fs::rename(&fresh, &file)).map_err(failed())
+    }
+
+    /// One fact, with what its texts say.
+    fn line(&self, row: &FactRow) -> Result<String, JournalError> {
+        let mut texts = Map::new();
+        let fact = serde_json::from_str(&row.body).unwrap_or_default();
+        for text in texts_in(&fact) {
+            texts.insert(text.hash.to_string(), self.text(text.hash)?.into());
+        }
+        Ok(row.line(&Value::Object(texts)))
+    }
+
+    /// A text as far as it is shown.
+    fn text(&self, hash: Hash) -> Result<Option<String>, JournalError> {
+        let shown = |bytes: Vec<u8>| {
+            let cut = &bytes[..bytes.len().min(INLINE_BYTES_MAX)];
+            let rest = bytes.len() - cut.len();
+            let text = String::from_utf8_lossy(cut);
+            if rest == 0 { text.into_owned() } else { format!("{text}… ({rest} bytes more)") }
+        };
+        Ok(rows::text(self.db, hash)?.map(shown))
+    }
+
+    /// Writes what the contract is and how it ended, for those who look for one.
+    fn describe(&self, contract: &str) -> Result<(), JournalError> {
+        let (mut opened, mut outcome) = (Value::Null, Value::Null);
+        rows::each_of_contract(self.db, self.session, contract, |row| {
+            let fact: Value = serde_json::from_str(&row.body).unwrap_or_default();
+            if let Some(brief) = fact.get("opened") {
+                opened = brief.clone();
+            }
+            if let Some(report) = fact.get("closed") {
+                outcome = report["outcome"].clone();
+            }
+            Ok(())
+        })?;
+        let task = match texts_in(&opened["task"]).first() {
+            Some(task) => self.text(task.hash)?,
+            None => None,
+        };
+        let hirer = contract.rsplit_once('.').map(|(hirer, _)| hirer);
+        let meta = json!({
+            "session": self.session, "contract": contract, "hirer": hirer,
+            "agent": opened["agent"], "task": task, "outcome": outcome,
+        });
+        schema::replace(&self.file(contract, "meta.json"), format!("{meta:#}\n").as_bytes())
+    }
+
+    /// Where a contract's file lies. A path that is too long for a file's name is cut, and told apart by its hash.
+    fn file(&self, contract: &str, ending: &str) -> PathBuf {
+        if contract.len() <= NAME_BYTES_MAX {
+            return self.dir.join(format!("{contract}.{ending}"));
+        }
+        let hash = hash_text(contract.as_bytes()).to_string();
+        self.dir.join(format!("{}-{}.{ending}", &contract[..NAME_BYTES_MAX], &hash[..16]))
+    }
+}
+
+/// Returns whether a file has a whole line for each of these facts, in order, and no other.
+fn is_sound(file: &Path, seqs: &[u64]) -> bool {
+    let Ok(opened) = File::open(file) else { return false };
+    let mut lines = BufReader::new(opened);
+    let mut due = seqs.iter();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (lines.read_until(b'\n', &mut line), due.next()) {
+            (Ok(0), None) => return true,
+            (Ok(read), Some(seq)) if read > 0 => {
+                let whole = line.starts_with(format!("{{\"seq\":{seq},").as_bytes()) && line.ends_with(b"}\n");
+                if !whole {
+                    return false;
+                }
+            }
+            (Ok(_) | Err(_), _) => return false,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! One process runs a session at a time, and whoever comes second learns who does.
+
+use std::io::{BufRead, BufReader, Read};
+
+use guildhall_kernel::Path;
+use guildhall_local::{Journal, JournalError, UnixMs};
+use tempfile::tempdir;
+
+use crate::crash::{child_dir, say, start};
+use crate::{batch, begin, fact, go_on, id, raw};
+
+/// Not a test but the other process: takes the session and keeps it until it is killed or its input ends.
+#[tokio::test]
+async fn child_that_holds() {
+    let Some(dir) = child_dir() else { return };
+    let (_journal, lease) = go_on(&dir).await;
+    say(&format!("holds {}", lease.holder().epoch));
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[tokio::test]
+async fn a_session_is_run_by_one_process_and_free_again_when_that_is_killed() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    assert_eq!(lease.holder().epoch, 1);
+    drop(lease);
+
+    let mut child = start("lease::child_that_holds", dir.path());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.find(|line| line.starts_with("holds")).as_deref(), Some("holds 2"));
+
+    let held = journal.lease(&id(), UnixMs(15_000)).await.unwrap_err();
+    let told = held.to_string();
+    let JournalError::Held { holder, held_ms, .. } = held else { panic!("{told}") };
+    assert_eq!((holder.pid, holder.since, held_ms), (child.id(), UnixMs(3_000), 12_000));
+    for part in [&format!("process {} for 12 s", child.id()), "guildhall stop quiet-heron"] {
+        assert!(told.contains(part), "{told}");
+    }
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lease = journal.lease(&id(), UnixMs(20_000)).await.unwrap();
+    assert_eq!((lease.holder().epoch, lease.holder().pid), (3, std::process::id()));
+}
+
+#[tokio::test]
+async fn two_handles_of_one_process_do_not_share_a_session_either() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    let other = Journal::open(dir.path()).unwrap();
+    assert!(matches!(other.lease(&id(), UnixMs(0)).await, Err(JournalError::Held { .. })));
+    assert!(matches!(journal.lease(&id(), UnixMs(0)).await, Err(JournalError::Held { .. })));
+    drop(lease);
+    assert!(other.lease(&id(), UnixMs(0)).await.is_ok());
+}
+
+#[tokio::test]
+async fn whoever_lost_the_session_stores_nothing_more() {
+    let dir = tempdir().unwrap();
+    let (journal, stale) = begin(dir.path()).await;
+    // Somebody tidies the lock away, and another process takes the session.
+    std::fs::remove_file(dir.path().join("sessions/quiet-heron/lock")).unwrap();
+    let (other, lease) = go_on(dir.path()).await;
+    let refused = journal.append(&stale, batch(&Path::root(1), vec![fact(1)])).await.unwrap_err();
+    assert!(matches!(refused, JournalError::LeaseLost { .. }), "{refused}");
+    assert!(matches!(journal.mark_done(&stale, 1).await, Err(JournalError::LeaseLost { .. })));
+    other.append(&lease, batch(&Path::root(1), vec![fact(2)])).await.unwrap();
+    assert_eq!(journal.facts(&id(), 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_process_that_keeps_the_database_busy_is_waited_for() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    let other = raw(dir.path());
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE session SET label = 'other'").unwrap();
+    let append = journal.append(&lease, batch(&Path::root(1), vec![fact(1)]));
+    let give_way = async {
+        tokio::task::yield_now().await;
+        other.execute_batch("COMMIT").unwrap();
+    };
+    let (appended, ()) = tokio::join!(append, give_way);
+    assert_eq!(appended.unwrap().seqs, 1..2);
+}

@@ -1,0 +1,73 @@
+//! What the journal promises, each promise tried on a real database in a directory of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod append;
+mod crash;
+mod damage;
+mod formats;
+mod inbox;
+mod lease;
+mod subscribe;
+mod transcripts;
+
+use std::path::Path as FilePath;
+
+use guildhall_kernel::{Cause, Fact, Millis, Path, Sender, Stimulus, TextKind, TextRef};
+use guildhall_local::{Batch, Journal, Lease, NewSession, SessionId, UnixMs, hash_text};
+use rusqlite::Connection;
+
+/// The session that most tests write to.
+fn id() -> SessionId {
+    "quiet-heron".parse().unwrap()
+}
+
+fn new(id: SessionId) -> NewSession {
+    NewSession { id, created_at: UnixMs(1_000), project: "/home/ada/ship".into(), label: "Fix the build".into() }
+}
+
+/// Opens a journal with one session and takes it.
+async fn begin(dir: &FilePath) -> (Journal, Lease) {
+    let journal = Journal::open(dir).unwrap();
+    journal.create(new(id())).await.unwrap();
+    let lease = journal.lease(&id(), UnixMs(2_000)).await.unwrap();
+    (journal, lease)
+}
+
+/// Opens a journal that is there, and takes its session.
+async fn go_on(dir: &FilePath) -> (Journal, Lease) {
+    let journal = Journal::open(dir).unwrap();
+    let lease = journal.lease(&id(), UnixMs(3_000)).await.unwrap();
+    (journal, lease)
+}
+
+/// A fact that tells itself apart by a number.
+fn fact(n: u32) -> Fact {
+    Fact::Compacted { upto: n, bytes: 7 }
+}
+
+fn batch(contract: &Path, facts: Vec<Fact>) -> Batch {
+    Batch { contract: contract.clone(), at: Millis(5), cause: Cause::Tick, facts, texts: vec![], done: None }
+}
+
+/// A text as it is handed over.
+fn text(words: &str) -> (TextRef, Vec<u8>) {
+    let bytes = u32::try_from(words.len()).unwrap();
+    (TextRef { hash: hash_text(words.as_bytes()), bytes, kind: TextKind::Message }, words.into())
+}
+
+/// A fact that names a text.
+fn heard(words: &str) -> Fact {
+    Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: Stimulus::Message(text(words).0) }
+}
+
+/// The database itself, as somebody with other tools would open it.
+fn raw(dir: &FilePath) -> Connection {
+    Connection::open(dir.join("journal.db")).unwrap()
+}
+
+/// Does what the triggers forbid.
+fn tamper(dir: &FilePath, sql: &str) {
+    let triggers = "DROP TRIGGER fact_is_final; DROP TRIGGER fact_stays; DROP TRIGGER session_fact_is_final;
+                    DROP TRIGGER text_is_final;";
+    raw(dir).execute_batch(&format!("BEGIN; {triggers} {sql}; COMMIT")).unwrap();
+}
