@@ -120,6 +120,29 @@ pub struct Appended {
 }
 
 /// The journal of a hall. Clones share one writer; the last to be dropped waits until what has queued up is stored.
+///
+/// ```
+/// use guildhall_kernel::{Cause, Fact, Millis, Path};
+/// use guildhall_local::{Batch, Journal, NewSession, UnixMs};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let dir = tempfile::tempdir()?;
+/// let journal = Journal::open(dir.path())?;
+/// let (id, now) = ("brave-otter".parse()?, UnixMs::now());
+/// journal.create(NewSession { id, created_at: now, project: "/ship".into(), label: "Fix the build".into() }).await?;
+/// let lease = journal.lease(&"brave-otter".parse()?, now).await?;
+///
+/// let facts = vec![Fact::Compacted { upto: 3, bytes: 100 }];
+/// let (contract, at, cause) = (Path::root(1), Millis(5), Cause::Tick);
+/// let stored = journal.append(&lease, Batch { contract, at, cause, facts, texts: vec![], done: None }).await?;
+/// assert_eq!(stored.seqs, 1..2); // durable from here on
+///
+/// let mut facts = journal.subscribe(lease.session(), 1);
+/// assert_eq!(facts.next().await?.seq, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Journal(Arc<Inner>);
 

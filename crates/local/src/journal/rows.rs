@@ -134,16 +134,17 @@ pub(crate) fn add_facts(
     let at = shared.at.0.cast_signed();
     for body in bodies {
         seq += 1;
-        hash = link_fact(hash, seq, i64::from(FORMAT), &shared.contract, at, &shared.cause, body);
+        let texts = [shared.contract.as_bytes(), shared.cause.as_bytes(), body.as_bytes()];
+        hash = link_fact(hash, seq, i64::from(FORMAT), at, texts);
         let row = (session.as_str(), seq.cast_signed(), FORMAT, &shared.contract, at, &shared.cause, body, hash.0);
         insert.execute(row)?;
     }
     Ok((before + 1..seq + 1, hash))
 }
 
-pub(crate) fn link_fact(before: Hash, seq: u64, v: i64, contract: &str, at: i64, cause: &str, body: &str) -> Hash {
-    let (seq, v, at) = (seq.to_le_bytes(), v.to_le_bytes(), at.to_le_bytes());
-    link(before, &[&seq, &v, contract.as_bytes(), &at, cause.as_bytes(), body.as_bytes()])
+/// Returns a fact's hash. Its texts are its contract, its cause and its body, as they stand in the database.
+pub(crate) fn link_fact(before: Hash, seq: u64, v: i64, at: i64, [contract, cause, body]: [&[u8]; 3]) -> Hash {
+    link(before, &[&seq.to_le_bytes(), &v.to_le_bytes(), contract, &at.to_le_bytes(), cause, body])
 }
 
 /// Adds facts to a session's account.
@@ -162,14 +163,15 @@ pub(crate) fn add_account(
     let at = at.0.cast_signed();
     for body in bodies {
         n += 1;
-        hash = link_account(hash, n, after, at, body);
+        hash = link_account(hash, n, after, at, body.as_bytes());
         insert.execute((session.as_str(), n.cast_signed(), after, at, body, hash.0))?;
     }
     Ok((before + 1..n + 1, hash))
 }
 
-pub(crate) fn link_account(before: Hash, n: u64, after: i64, at: i64, body: &str) -> Hash {
-    link(before, &[&n.to_le_bytes(), &after.to_le_bytes(), &at.to_le_bytes(), body.as_bytes()])
+/// Returns the hash of a fact of the account.
+pub(crate) fn link_account(before: Hash, n: u64, after: i64, at: i64, body: &[u8]) -> Hash {
+    link(before, &[&n.to_le_bytes(), &after.to_le_bytes(), &at.to_le_bytes(), body])
 }
 
 /// A fact as it stands in the database.
@@ -235,7 +237,7 @@ pub(crate) fn each_fact(
     let mut rows = facts.query((session.as_str(), i64::try_from(from).unwrap_or(i64::MAX), limit))?;
     let mut due = from;
     while let Some(row) = rows.next()? {
-        let row = FactRow::read(row)?;
+        let row = FactRow::read(row).map_err(|why| corrupt(session, format!("fact {due}"), why.to_string()))?;
         if row.seq != due {
             return Err(corrupt(session, format!("fact {due}"), "it is missing".into()));
         }
@@ -257,7 +259,8 @@ pub(crate) fn each_of_contract(
     let mut facts = db.prepare_cached(&sql)?;
     let mut rows = facts.query((session.as_str(), contract))?;
     while let Some(row) = rows.next()? {
-        each(FactRow::read(row)?)?;
+        let row = FactRow::read(row);
+        each(row.map_err(|why| corrupt(session, format!("a fact of {contract}"), why.to_string()))?)?;
     }
     Ok(())
 }
@@ -308,4 +311,25 @@ pub(crate) fn sessions(db: &Connection) -> Result<Vec<SessionRow>, JournalError>
         });
     }
     Ok(sessions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::texts_in;
+
+    #[test]
+    fn every_text_that_a_fact_names_is_found() {
+        let files = [
+            include_str!("../../../kernel/tests/golden/fact.jsonl"),
+            include_str!("../../../kernel/tests/golden/ask.jsonl"),
+            include_str!("../../../kernel/tests/golden/answer.jsonl"),
+        ];
+        let mut all = 0;
+        for line in files.iter().flat_map(|file| file.lines()) {
+            let found = texts_in(&serde_json::from_str(line).unwrap()).len();
+            assert_eq!(found, line.matches(r#","kind":""#).count(), "{line}");
+            all += found;
+        }
+        assert!(all > 10, "{all}");
+    }
 }

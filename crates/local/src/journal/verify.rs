@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use guildhall_kernel::Hash;
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::chain::{Broken, Chain, Head};
 use super::rows::{self, link_account, link_fact, texts_in};
@@ -82,12 +82,12 @@ fn walk_facts(
     let mut end = End::begin(Chain::Facts.genesis(session), printed);
     while let Some(row) = rows.next()? {
         let seq = row.get::<_, i64>(0)?.cast_unsigned();
-        let (contract, cause, body): (String, String, String) = (row.get(2)?, row.get(4)?, row.get(5)?);
-        let hash = link_fact(end.last, seq, row.get(1)?, &contract, row.get(3)?, &cause, &body);
-        if !end.follow(seq, hash, &row.get::<_, Vec<u8>>(6)?, printed) {
+        let (contract, cause, body) = (stored(row, 2)?, stored(row, 4)?, stored(row, 5)?);
+        let hash = link_fact(end.last, seq, row.get(1)?, row.get(3)?, [contract, cause, body]);
+        if !end.follow(seq, hash, stored(row, 6)?, printed) {
             return Ok(Err(Broken::Fact { seq }));
         }
-        note_texts(&body, texts);
+        note_texts(body, texts);
     }
     Ok(Ok(end))
 }
@@ -104,18 +104,23 @@ fn walk_account(
     let mut end = End::begin(Chain::Account.genesis(session), printed);
     while let Some(row) = rows.next()? {
         let n = row.get::<_, i64>(0)?.cast_unsigned();
-        let body: String = row.get(3)?;
-        let hash = link_account(end.last, n, row.get(1)?, row.get(2)?, &body);
-        if !end.follow(n, hash, &row.get::<_, Vec<u8>>(4)?, printed) {
+        let body = stored(row, 3)?;
+        let hash = link_account(end.last, n, row.get(1)?, row.get(2)?, body);
+        if !end.follow(n, hash, stored(row, 4)?, printed) {
             return Ok(Err(Broken::Account { n }));
         }
-        note_texts(&body, texts);
+        note_texts(body, texts);
     }
     Ok(Ok(end))
 }
 
-fn note_texts(body: &str, texts: &mut BTreeSet<Hash>) {
+/// Returns a text's or a blob's bytes, sound or not.
+fn stored<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], rusqlite::Error> {
+    Ok(row.get_ref(column)?.as_bytes()?)
+}
+
+fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
     // A body that is no JSON has the hash it was stored with: it is for the fold to say what is wrong with it.
-    let value = serde_json::from_str(body).unwrap_or_default();
+    let value = serde_json::from_slice(body).unwrap_or_default();
     texts.extend(texts_in(&value).iter().map(|text| text.hash));
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
 use super::JournalError;
@@ -173,6 +174,8 @@ impl Thread {
 
     /// Answers everybody who still comes with the reason.
     fn refuse_all(mut self, why: &JournalError) {
+        // Closing must not move pages about either. If even this fails, closing does what it always does, which is sound.
+        let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         while let Some(job) = self.queue.blocking_recv() {
             job.answer(Err(JournalError::Stopped { why: Box::new(why.clone()) }));
         }

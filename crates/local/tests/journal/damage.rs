@@ -83,6 +83,7 @@ async fn pages_full_of_noise_are_named_as_damage() {
 async fn a_changed_row_is_named() {
     let changes = [
         ("UPDATE fact SET body = replace(body, '3', '4') WHERE seq = 3", Broken::Fact { seq: 3 }),
+        ("UPDATE fact SET body = CAST(x'ff' AS TEXT) WHERE seq = 3", Broken::Fact { seq: 3 }),
         ("UPDATE fact SET at = 6 WHERE seq = 2", Broken::Fact { seq: 2 }),
         ("UPDATE fact SET contract = '1.1' WHERE seq = 1", Broken::Fact { seq: 1 }),
         ("UPDATE fact SET cause = '\"opening\"' WHERE seq = 4", Broken::Fact { seq: 4 }),
@@ -139,6 +140,7 @@ async fn a_fact_that_cannot_be_read_is_named() {
     for sql in [
         "UPDATE fact SET body = '{\"compacted\":{}}' WHERE seq = 2",
         "UPDATE fact SET body = '' WHERE seq = 2",
+        "UPDATE fact SET body = CAST(x'ff' AS TEXT) WHERE seq = 2",
         "UPDATE fact SET contract = '1..1' WHERE seq = 2",
         "UPDATE fact SET v = 99 WHERE seq = 2",
         "DELETE FROM fact WHERE seq = 2",
