@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Refusal, Request, TextKind, ToolCall, ToolName, Turn,
+    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Request, TextKind, ToolCall, ToolName, Turn, Unreadable,
     Verdict,
 };
 use serde_json::Value;
@@ -145,12 +145,12 @@ impl Seat {
     fn read_call<'a>(&self, call: &'a RawCall, ids: &mut BTreeSet<&'a str>, texts: &mut Vec<Text>) -> Call {
         let RawCall { id, name, arguments } = call;
         if !ids.insert(id) {
-            return Call::Invalid(Refusal::DoubledCall);
+            return Call::Invalid(Unreadable::DoubledCall);
         }
         let (Some(tool), Ok(tool_name)) = (self.tools.get(name), ToolName::parse(name)) else {
-            return Call::Invalid(Refusal::UnknownTool);
+            return Call::Invalid(Unreadable::UnknownTool);
         };
-        let Ok(Value::Object(_)) = arguments else { return Call::Invalid(Refusal::Malformed) };
+        let Ok(Value::Object(_)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
         let arguments = arguments.as_ref().map(Value::to_string).unwrap_or_default();
         let terms = tool.terms();
         let arguments = keep(texts, self.scribe.text(TextKind::Arguments, &arguments));

@@ -76,6 +76,7 @@ pub(crate) fn waking(why: Waking) -> &'static str {
 /// What an answer without a text of its own says.
 pub(crate) fn bare(answer: &Answer) -> &'static str {
     match answer {
+        Answer::Denied => "Not approved.",
         Answer::NoReply => "No reply came in time: use your judgement.",
         Answer::Delivered => "Delivered.",
         Answer::Gone => "It has closed already.",

@@ -1,4 +1,5 @@
 //! One agent at work in memory: the real loop, the real prompts, a model that says what it is told to say.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -133,7 +134,7 @@ impl Engine for Memory {
 }
 
 /// Runs one agent on a task; returns its report, what its model was shown, and the engine.
-fn work(sat: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
+fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let model = Arc::new(Scripted { replies: Mutex::new(replies.into()), ..Scripted::default() });
     let scribe = Scribe::new(Arc::new(|text: &str| text.into()));
     let task = scribe.text(TextKind::Task, "Say hello.");
@@ -153,7 +154,7 @@ fn work(sat: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: Msat::from_sat(sat).unwrap(), heads: Heads(0), depth: 0, deadline: None },
+        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None },
         fee: Msat::ZERO,
         severance: Msat::from_sat(20).unwrap(),
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
@@ -198,8 +199,8 @@ fn drawn(prompt: &Prompt) -> String {
     let message = |message: &Message| match message {
         Message::User(parts) => parts.iter().map(part).collect::<Vec<_>>().join("\n"),
         Message::Assistant(reply) => {
-            let calls: String = reply.calls.iter().map(|call| format!(" [{} {}]", call.id, call.name)).collect();
-            format!("agent: {}{calls}", reply.words.as_deref().unwrap_or(""))
+            let calls: Vec<String> = reply.calls.iter().map(|call| format!(" [{} {}]", call.id, call.name)).collect();
+            format!("agent: {}{}", reply.words.as_deref().unwrap_or(""), calls.concat())
         }
     };
     prompt.messages.iter().map(message).collect::<Vec<_>>().join("\n")

@@ -30,6 +30,7 @@ pub use self::writer::Counts;
 
 use self::chain::Chain;
 use self::readers::Readers;
+pub(crate) use self::rows::texts_in;
 use self::rows::{Prepared, Shared};
 use self::subscription::Heads;
 use self::writer::Writer;

@@ -1,4 +1,5 @@
-//! The engine on one machine. So far its storage: the journal, the lease on a session, the inbox, the transcripts.
+//! The engine on one machine: the journal, the lease on a session, the inbox, the transcripts, and the office that runs
+//! contracts on them.
 //!
 //! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store
 //! is an error that says so, and no effect may leave on it.
@@ -8,6 +9,7 @@ mod id;
 mod inbox;
 mod journal;
 mod lease;
+mod office;
 mod transcript;
 
 pub use clock::UnixMs;
@@ -18,4 +20,5 @@ pub use journal::{
     SessionRow, Subscription, TEXT_BYTES_MAX, hash_text,
 };
 pub use lease::{Holder, Lease};
+pub use office::{Office, OfficeError, Order, Place, Places, Replays};
 pub use transcript::{INLINE_BYTES_MAX, Trouble};

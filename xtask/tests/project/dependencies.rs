@@ -14,11 +14,10 @@ use crate::root;
 const OURS: &[(&str, &[&str])] = &[
     ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-kernel", &[]),
-    ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-model-server", &[]),
-    ("guildhall-local", &["guildhall-agent", "guildhall-kernel"]),
+    ("guildhall-local", &["guildhall-agent", "guildhall-kernel", "guildhall-laws"]),
     ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
     ("guildhall-tools", &["guildhall-agent", "guildhall-kernel"]),
     ("xtask", &[]),

@@ -1,0 +1,186 @@
+//! The engine on one machine: every contract has a desk, every desk its mail. Facts are durable before anything follows from
+//! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
+
+mod desk;
+mod time;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use guildhall_agent::{Arrival, RunError, Seat, Text, run};
+use guildhall_kernel::{Brief, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::journal::{Journal, JournalError, SessionBatch};
+use crate::lease::Lease;
+use desk::Desk;
+use time::SessionTime;
+
+/// What went wrong with the engine. Nothing that was acknowledged is lost.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OfficeError {
+    /// The journal failed; no effect leaves any more.
+    #[error(transparent)]
+    Journal(Arc<JournalError>),
+    /// A contract below could not be run.
+    #[error("{contract}: {why}")]
+    Below {
+        /// Which contract.
+        contract: Path,
+        /// Why.
+        why: String,
+    },
+    /// A text that a fact names is gone.
+    #[error("the text {0} is named by a fact and not stored: the journal is damaged")]
+    TextGone(Hash),
+}
+
+impl From<JournalError> for OfficeError {
+    fn from(why: JournalError) -> OfficeError {
+        OfficeError::Journal(Arc::new(why))
+    }
+}
+
+/// Where an agent sits in this hall.
+#[derive(Clone)]
+pub struct Place {
+    /// Its instructions, model and tools.
+    pub seat: Arc<Seat>,
+    /// How many calls to its provider may run at once.
+    pub lane: Arc<Semaphore>,
+    /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
+    pub replays: Replays,
+}
+
+/// Whether a provider can be attached to by key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replays {
+    /// It can: a call that a crash interrupted is made again.
+    Yes,
+    /// It can't: such a call is settled as lost, and a new one is asked for.
+    No,
+}
+
+/// Finds the place of a brief's agent.
+pub type Places = Arc<dyn Fn(&Brief) -> Place + Send + Sync>;
+
+/// What another terminal leaves in the inbox for whoever runs the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Whom it is for.
+    pub to: Path,
+    /// What it says.
+    pub what: Stimulus,
+    /// The words, where it has any.
+    pub words: Option<(TextRef, String)>,
+}
+
+/// A running session.
+#[derive(Clone)]
+pub struct Office {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    journal: Journal,
+    lease: Lease,
+    places: Places,
+    time: SessionTime,
+    desks: Mutex<Desks>,
+}
+
+#[derive(Default)]
+struct Desks {
+    open: BTreeMap<Path, mpsc::UnboundedSender<Mail>>,
+    closed: BTreeSet<Path>,
+}
+
+/// What a desk is sent.
+enum Mail {
+    Arrival {
+        arrival: Arrival,
+        /// The order that it carries out.
+        order: Option<u64>,
+    },
+    Failed(OfficeError),
+}
+
+impl Office {
+    /// Opens the office of a session that this process holds the lease of, at the time at which it was left.
+    pub async fn open(journal: Journal, lease: Lease, places: Places) -> Result<Office, OfficeError> {
+        let facts = journal.facts(lease.session(), 1).await?;
+        let left = facts.last().map_or(Millis(0), |stored| stored.at);
+        let time = SessionTime::from(left);
+        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, desks: Mutex::default() }) })
+    }
+
+    /// Records what happened to the session's account.
+    pub async fn account(&self, facts: Vec<SessionFact>, texts: Vec<Text>) -> Result<(), OfficeError> {
+        let texts = texts.into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
+        let batch = SessionBatch { at: self.inner.time.now(), facts, texts, done: None };
+        self.inner.journal.append_session(&self.inner.lease, batch).await?;
+        Ok(())
+    }
+
+    /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
+    pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
+        let mut desk = self.desk(&brief, texts);
+        let report = run(&mut desk, brief).await;
+        self.close(desk.path());
+        report
+    }
+
+    /// Tells a contract something, as its owner. Returns whether there was one to tell.
+    pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
+        let input = Input::Told { from: Sender::Owner { command }, what };
+        self.send(to, Mail::Arrival { arrival: Arrival { input, texts }, order: Some(command) })
+    }
+
+    /// Carries out the orders that other terminals leave in the inbox, until the journal fails.
+    pub async fn obey(&self) -> OfficeError {
+        let Inner { journal, lease, .. } = &*self.inner;
+        let mut newest = 0;
+        loop {
+            let commands = match journal.wait_after(lease.session(), newest).await {
+                Ok(commands) => commands,
+                Err(why) => return why.into(),
+            };
+            for command in commands {
+                newest = command.number;
+                let order = serde_json::from_value::<Order>(command.command);
+                let told = order.is_ok_and(|Order { to, what, words }| {
+                    let texts = words.into_iter().map(|(of, says)| Text { of, says }).collect();
+                    self.tell(&to, newest, what, texts)
+                });
+                // An order that can't be read, or that is for nobody, is done: it must not come again for ever.
+                if !told && let Err(why) = journal.mark_done(lease, newest).await {
+                    return why.into();
+                }
+            }
+        }
+    }
+
+    /// Sets up the desk of a contract.
+    fn desk(&self, brief: &Brief, texts: Vec<Text>) -> Desk {
+        let (post, mail) = mpsc::unbounded_channel();
+        self.desks().open.insert(brief.path.clone(), post.clone());
+        let place = (self.inner.places)(brief);
+        Desk::new(self.clone(), brief.path.clone(), place, post, mail, texts)
+    }
+
+    fn close(&self, path: &Path) {
+        let mut desks = self.desks();
+        desks.open.remove(path);
+        desks.closed.insert(path.clone());
+    }
+
+    fn send(&self, to: &Path, mail: Mail) -> bool {
+        self.desks().open.get(to).is_some_and(|post| post.send(mail).is_ok())
+    }
+
+    fn desks(&self) -> std::sync::MutexGuard<'_, Desks> {
+        // A panic while the list was held left it whole: each change is one insert or remove.
+        self.inner.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,292 @@
+//! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path as FilePath;
+use std::sync::{Arc, Mutex};
+
+use guildhall_agent::{
+    Attempt, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms,
+    Usage, Watch, Wire, task_key,
+};
+use guildhall_kernel::{
+    AgentName, Answer, AskKey, Brief, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path, Powers,
+    Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
+};
+use guildhall_laws::Checker;
+use guildhall_local::{Journal, NewSession, Office, Order, Place, Replays, UnixMs};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, Semaphore};
+
+/// A model that replies from a list, and says when it was asked. At the end of the list it thinks for ever.
+#[derive(Default)]
+struct Scripted {
+    replies: Mutex<VecDeque<Attempt>>,
+    asked: Mutex<Vec<AskKey>>,
+    stuck: Notify,
+}
+
+impl Model for Scripted {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.asked.lock().unwrap().push(prompt.key.clone());
+        let attempt = self.replies.lock().unwrap().pop_front();
+        Box::pin(async move {
+            if let Some(attempt) = attempt {
+                return attempt;
+            }
+            self.stuck.notify_one();
+            std::future::pending().await
+        })
+    }
+}
+
+fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
+    let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
+    let words = words.map(str::to_owned);
+    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
+    Attempt { outcome: Ok(reply), usage: Some(Usage { input: 100, output: 10, ..Usage::default() }) }
+}
+
+fn says(words: &str) -> Attempt {
+    replies(Some(words), Vec::new())
+}
+
+fn calls(name: &str) -> Attempt {
+    let call = RawCall { id: format!("call-{name}"), name: name.to_owned(), arguments: Ok(json!({})) };
+    replies(None, vec![call])
+}
+
+/// A tool whose name says what may be done about it after a crash; it counts its calls.
+struct Counting {
+    effect: Effect,
+    calls: Arc<Mutex<u32>>,
+}
+
+impl Tool for Counting {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "count".to_owned(), description: "Counts.".to_owned(), schema: json!({"type": "object"}) }
+    }
+
+    fn terms(&self) -> ToolTerms {
+        ToolTerms { price: Msat::ZERO, effect: self.effect, needs: vec![].into() }
+    }
+
+    fn call<'a>(&'a self, _: &'a AskKey, _: &'a Value) -> Task<'a, ToolResult> {
+        let count = {
+            let mut calls = self.calls.lock().unwrap();
+            *calls += 1;
+            *calls
+        };
+        Box::pin(async move {
+            // The first call never ends, as if the process had died in it.
+            if count == 1 { std::future::pending().await } else { ToolResult::done(count.to_string()) }
+        })
+    }
+}
+
+fn sat(sat: u64) -> Msat {
+    Msat::from_sat(sat).unwrap()
+}
+
+fn scribe() -> Scribe {
+    Scribe::new(Arc::new(|text: &str| text.into()))
+}
+
+fn brief() -> (Arc<Brief>, Vec<Text>) {
+    let task = scribe().text(TextKind::Task, "Count to three.");
+    let brief = Brief {
+        path: Path::root(1),
+        agent: AgentName::parse("counter").unwrap(),
+        standing: Standing::Listed,
+        task: task.of,
+        task_key: task_key(&task.says),
+        terms: Arc::from([]),
+        adds: Arc::from([]),
+        grant: Grant { money: sat(1000), heads: Heads(0), depth: 0, deadline: None },
+        fee: Msat::ZERO,
+        severance: sat(20),
+        tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
+        turns_max: 10,
+        context: Context::Fresh,
+        opening_bytes: 100,
+        lineage: Lineage::default(),
+        powers: Powers::default(),
+        hiring: None,
+        checks: Arc::from([]),
+        stay: Stay::Once,
+    };
+    (Arc::new(brief), vec![task])
+}
+
+/// One process's view of a hall on disk.
+struct Hall {
+    model: Arc<Scripted>,
+    office: Office,
+    journal: Journal,
+}
+
+impl Hall {
+    /// Opens the session in this directory, new or as it was left.
+    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: Counting, replays: Replays) -> Hall {
+        let journal = Journal::open(dir).unwrap();
+        let (id, now) = ("session".parse().unwrap(), UnixMs::now());
+        if journal.sessions().await.unwrap().is_empty() {
+            let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
+            journal.create(new).await.unwrap();
+        }
+        let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+        let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
+        let seat = Arc::new(Seat {
+            system: "You count.".to_owned(),
+            model: Arc::clone(&model) as Arc<dyn Model>,
+            window: 100_000,
+            price: Arc::new(|usage| sat(usage.output)),
+            tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
+            scribe: scribe(),
+        });
+        let lane = Arc::new(Semaphore::new(1));
+        let place = Place { seat, lane, replays };
+        let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
+        Hall { model, office, journal }
+    }
+
+    async fn run(&self) -> Report {
+        let (brief, texts) = brief();
+        self.office.run(brief, texts).await.unwrap()
+    }
+
+    /// Runs until the model is stuck, then dies: what is under way is gone, what is stored stays.
+    async fn die_in_a_call(self) {
+        tokio::select! {
+            _ = self.run() => panic!("the model should have been stuck"),
+            () = self.model.stuck.notified() => {}
+        }
+        drop(self.office);
+        self.journal.close().await;
+    }
+
+    async fn facts(&self) -> Vec<Stored> {
+        self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
+    }
+
+    async fn text(&self, report: &Report) -> String {
+        String::from_utf8(self.journal.text(report.text.text().hash).await.unwrap().unwrap()).unwrap()
+    }
+}
+
+fn counting(effect: Effect) -> (Counting, Arc<Mutex<u32>>) {
+    let calls = Arc::new(Mutex::new(1));
+    (Counting { effect, calls: Arc::clone(&calls) }, calls)
+}
+
+fn assert_lawful(facts: &[Stored]) {
+    let mut checker = Checker::new();
+    let broken: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    assert!(checker.at_end().is_empty(), "{:?}", checker.at_end());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_works_through_tools_to_its_report_and_the_journal_is_lawful() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = vec![calls("count"), calls("count"), says("two, three")];
+    let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
+    let report = hall.run().await;
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(30)));
+    assert_eq!(hall.text(&report).await, "two, three");
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_crash_the_same_key_is_asked_again_and_the_bill_is_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::Yes).await.die_in_a_call().await;
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
+    let report = hall.run().await;
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(20)));
+    let asked = hall.model.asked.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(asked, ["1#3"], "the ask that was open, by its own key");
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_can_t_be_attached_to_again_is_lost_at_its_hold_and_asked_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await.die_in_a_call().await;
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    let report = hall.run().await;
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(10 + 10)), "the lost attempt's hold, and the reply");
+    let facts = hall.facts().await;
+    let lost = facts.iter().filter(|stored| matches!(stored.fact, Fact::Answered { answer: Answer::Lost, .. }));
+    assert_eq!(lost.count(), 1, "it is marked");
+    assert_lawful(&facts);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
+    for (effect, runs) in [(Effect::Once, 1), (Effect::Pure, 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let calls_made = Arc::new(Mutex::new(0));
+        let tool = || Counting { effect, calls: Arc::clone(&calls_made) };
+        let first = Hall::open(dir.path(), vec![calls("count")], tool(), Replays::No).await;
+        let died = async {
+            loop {
+                tokio::task::yield_now().await;
+                if *calls_made.lock().unwrap() == 1 {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            _ = first.run() => panic!("the tool should not have ended"),
+            () = died => {}
+        }
+        let Hall { office, journal, .. } = first;
+        drop(office);
+        journal.close().await;
+        let hall = Hall::open(dir.path(), vec![says("done")], tool(), Replays::No).await;
+        assert_eq!(hall.run().await.outcome, Outcome::Done);
+        assert_eq!(*calls_made.lock().unwrap(), runs, "{effect:?}");
+        assert_lawful(&hall.facts().await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let other = Journal::open(dir.path()).unwrap();
+    let order = Order { to: Path::root(1), what: Stimulus::Cancel, words: None };
+    let cancel = async {
+        hall.model.stuck.notified().await;
+        other.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let report = tokio::select! {
+        report = hall.run() => report,
+        why = hall.office.obey() => panic!("{why}"),
+        () = cancel => unreachable!("it never ends"),
+    };
+    assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");
+    assert_lawful(&hall.facts().await);
+    let left = other.take_after(&"session".parse().unwrap(), 0).await.unwrap();
+    assert_eq!(left, [], "no order is left over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_cuts_a_wrap_up_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::No).await;
+    let wrap_up = async {
+        hall.model.stuck.notified().await;
+        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+        assert!(hall.office.tell(&Path::root(1), 2, Stimulus::Cancel, Vec::new()));
+        std::future::pending::<()>().await;
+    };
+    let report = tokio::select! {
+        report = hall.run() => report,
+        () = wrap_up => unreachable!("it never ends"),
+    };
+    assert_eq!(report.outcome, Outcome::Cancelled, "a cancel cuts a wrap-up short");
+    assert_lawful(&hall.facts().await);
+}
