@@ -12,6 +12,18 @@ use crate::root;
 
 /// Our crates and those of ours that each may depend on, for whatever purpose.
 const OURS: &[(&str, &[&str])] = &[
+    (
+        "guildhall",
+        &[
+            "guildhall-agent",
+            "guildhall-kernel",
+            "guildhall-laws",
+            "guildhall-local",
+            "guildhall-model-server",
+            "guildhall-models",
+            "guildhall-tools",
+        ],
+    ),
     ("guildhall-agent", &["guildhall-kernel"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),

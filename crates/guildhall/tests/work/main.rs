@@ -1,0 +1,192 @@
+//! One agent at work for real: the library, the journal on disk, real files, and a model server in a process of its own that
+//! speaks both protocols.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+use std::path::Path as FilePath;
+use std::time::SystemTime;
+
+use guildhall::{Agent, Ended, Hall, HallError, Work};
+use guildhall_kernel::{AgentName, Fact, Limit, Msat, Outcome};
+use guildhall_laws::Checker;
+use guildhall_model_server::{Entry, Peer, Script};
+use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Provider, Rate};
+use serde_json::{Value, json};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+const KEY: &str = "a-key-of-this-test-only";
+
+fn script(rules: &Value) -> Script {
+    serde_json::from_value(json!({"key": KEY, "replay": true, "rules": rules})).unwrap()
+}
+
+fn project() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "the meeting is on Tuesday\n").unwrap();
+    std::fs::write(dir.path().join("agenda.txt"), "1. the roof\n").unwrap();
+    dir
+}
+
+fn hall(wire: Wire, peer: &Peer, key: &str, data: &FilePath, project: &FilePath) -> Hall {
+    let url = match wire {
+        Wire::Anthropic => peer.url(),
+        Wire::OpenAi => format!("{}/v1", peer.url()),
+    };
+    let endpoint = Endpoint {
+        session: Some("s1".to_owned()),
+        ..Endpoint::new(BaseUrl::parse(&url).unwrap(), Some(Key::new(key).unwrap()), "test-model")
+    };
+    let price = guildhall_models::LOCAL_PRICE;
+    let prices = PriceBook::new(Rate::parse("100000").unwrap(), SystemTime::now()).with_price("test-model", price);
+    let provider = match wire {
+        Wire::Anthropic => Provider::Anthropic(Anthropic::new(endpoint)),
+        Wire::OpenAi => Provider::OpenAi(OpenAi::new(endpoint)),
+    };
+    Hall::open(data, project, provider, prices, vec![key.to_owned()]).unwrap()
+}
+
+fn agent() -> Agent {
+    Agent { name: AgentName::parse("reader").unwrap(), instructions: "You read files and answer.".to_owned() }
+}
+
+fn work(sat: u64) -> Work {
+    let task = "When is the meeting?".to_owned();
+    Work { task, budget: Msat::from_sat(sat).unwrap(), turns_max: 20, time_max: None }
+}
+
+async fn run(hall: &Hall, sat: u64) -> Result<Ended, HallError> {
+    hall.run("s1".parse().unwrap(), &agent(), &work(sat)).await
+}
+
+async fn assert_lawful(hall: &Hall) {
+    let facts = hall.journal().facts(&"s1".parse().unwrap(), 1).await.unwrap();
+    let mut checker = Checker::new();
+    let broken: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    assert!(checker.at_end().is_empty(), "{:?}", checker.at_end());
+}
+
+fn reads(files: &[&str]) -> Value {
+    let call = |file: &&str| json!({"name": "read_file", "arguments": {"path": file}});
+    json!({"reply": {"calls": files.iter().map(call).collect::<Vec<_>>()}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_solved_through_several_tool_turns_over_both_protocols() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([
+            {"when": {"nth": 1}, "then": {"reply": {"calls": [{"name": "list_files", "arguments": {}}]}}},
+            {"when": {"nth": 2}, "then": reads(&["notes.txt", "agenda.txt"])},
+            {"then": {"reply": {"text": "It says: {{tool_result}}"}}},
+        ])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, KEY, data.path(), project.path());
+        let ended = run(&hall, 1000).await.unwrap();
+        assert_eq!(ended.report.outcome, Outcome::Done, "{wire:?}: {}", ended.text);
+        assert!(ended.text.contains("It says:"), "{wire:?}: {}", ended.text);
+        assert!(ended.outlay.spent > Msat::ZERO && ended.outlay.spent <= ended.outlay.granted);
+        assert_lawful(&hall).await;
+        let third = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Request { .. })).nth(2).unwrap();
+        let shown = serde_json::to_string(&third).unwrap();
+        assert!(
+            shown.contains("the meeting is on Tuesday") && shown.contains("1. the roof"),
+            "{wire:?}: both results, {shown}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_ends_the_contract_with_the_reason_and_costs_nothing() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([{"then": {"reply": {"text": "never"}}}])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, "another-key", data.path(), project.path());
+        let ended = run(&hall, 1000).await.unwrap();
+        assert_eq!((ended.report.outcome, ended.outlay.spent), (Outcome::Failed, Msat::ZERO));
+        assert!(ended.text.contains("refused"), "{}", ended.text);
+        assert_eq!(ended.exit_code(), 5);
+        assert_lawful(&hall).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([
+            {"when": {"messages": 1}, "then": reads(&["notes.txt"])},
+            {"when": {"last_user": "last reply"}, "then": {"reply": {"text": "This far: Tuesday."}}},
+            {"then": {"reply": {"text": "Reading again.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}],
+                "usage": {"input": 900, "output": 500}}}},
+        ])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, KEY, data.path(), project.path());
+        let ended = run(&hall, 2).await.unwrap();
+        assert_eq!(ended.report.outcome, Outcome::Exhausted(Limit::Purse), "{wire:?}: {}", ended.text);
+        assert_eq!(ended.exit_code(), 3);
+        assert!(ended.outlay.spent <= Msat::from_sat(2).unwrap());
+        assert!(!ended.text.is_empty());
+        assert_lawful(&hall).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_stream_is_asked_for_again() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([
+            {"when": {"nth": 1}, "then": {"reply": {"text": "half of", "damage": {"cut": {"after": {"events": 2}, "how": "reset"}}}}},
+            {"then": {"reply": {"text": "all of it"}}},
+        ])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, KEY, data.path(), project.path());
+        let ended = run(&hall, 1000).await.unwrap();
+        assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "all of it"), "{wire:?}");
+        assert_lawful(&hall).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_is_resumed_with_the_same_answer_and_asks_nothing_twice() {
+    let peer = Peer::start(&script(&json!([
+        {"when": {"messages": 1}, "then": reads(&["notes.txt"])},
+        {"when": {"nth": 2}, "then": {"reply": {"text": "On Tuesday.", "damage": {"stall": {"after": {"events": 2}}}}}},
+        {"then": {"reply": {"text": "not this one"}}},
+    ])));
+    let (data, project) = (tempfile::tempdir().unwrap(), project());
+    let first = hall(Wire::Anthropic, &peer, KEY, data.path(), project.path());
+    let asked_twice = async {
+        loop {
+            tokio::task::yield_now().await;
+            if peer.executions() == 2 {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        _ = run(&first, 1000) => panic!("the reply stalls"),
+        () = asked_twice => {}
+    }
+    drop(first);
+    let second = hall(Wire::Anthropic, &peer, KEY, data.path(), project.path());
+    let ended = second.resume(&"s1".parse().unwrap(), &agent()).await.unwrap();
+    assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "On Tuesday."));
+    assert_eq!(peer.executions(), 2, "the ask that was open was attached to by its key");
+    assert_lawful(&second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_is_in_no_fact_and_no_text() {
+    let peer = Peer::start(&script(&json!([{"then": {"reply": {"text": format!("your key is {KEY}")}}}])));
+    let (data, project) = (tempfile::tempdir().unwrap(), project());
+    let hall = hall(Wire::OpenAi, &peer, KEY, data.path(), project.path());
+    let ended = run(&hall, 1000).await.unwrap();
+    assert!(!ended.text.contains(KEY) && ended.text.contains("redacted"), "{}", ended.text);
+    for stored in hall.journal().facts(&"s1".parse().unwrap(), 1).await.unwrap() {
+        let Fact::Answered { answer, .. } = &stored.fact else { continue };
+        assert!(!serde_json::to_string(answer).unwrap().contains(KEY));
+    }
+}
