@@ -104,7 +104,7 @@ impl Batch {
             (Cause::Opening | Cause::Answer(_) | Cause::Told(_), _) => !first,
             (Cause::Tick, _) => true,
         };
-        found.demand(fits, Law::Replay, format_args!("{} does not follow from {:?}", name(&stored.fact), stored.cause));
+        found.demand(fits, Law::Replay, format_args!("{} does not follow from {:?}", stored.fact.kind(), stored.cause));
     }
 
     /// Checks everything that the batch had to contain.
@@ -170,23 +170,5 @@ pub(crate) fn check_told(contract: &Contract, found: &mut Found<'_>) {
         let Some(Kind::Hire(hired)) = contract.ask(*id).map(|ask| &ask.kind) else { continue };
         let (path, told) = (&hired.brief.path, hired.told);
         found.demand(told >= due, Law::Closing, format_args!("{path} should have been told {due:?}, and was {told:?}"));
-    }
-}
-
-/// The name of a kind of fact.
-fn name(fact: &Fact) -> &'static str {
-    match fact {
-        Fact::Opened(_) => "opened",
-        Fact::Asked { .. } => "asked",
-        Fact::Answered { .. } => "answered",
-        Fact::Refused { .. } => "refused",
-        Fact::Raised { .. } => "raised",
-        Fact::Heard { .. } => "heard",
-        Fact::Waiting { .. } => "waiting",
-        Fact::Woke { .. } => "woke",
-        Fact::Nudged(_) => "nudged",
-        Fact::Compacted { .. } => "compacted",
-        Fact::Closing(_) => "closing",
-        Fact::Closed(_) => "closed",
     }
 }
