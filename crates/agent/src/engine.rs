@@ -14,8 +14,13 @@ pub trait Engine: Send {
     /// Returns the facts of this contract that are stored, in order; none for a new one.
     fn stored(&mut self) -> impl Future<Output = Result<Vec<Fact>, Self::Error>> + Send;
 
-    /// Stores the facts of one step together. When it returns, they are durable.
-    fn record(&mut self, cause: Cause, facts: Vec<Fact>) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    /// Stores the facts of one step together, at the time at which it was taken. When it returns, they are durable.
+    fn record(
+        &mut self,
+        cause: Cause,
+        at: Millis,
+        facts: Vec<Fact>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Starts to perform an ask whose fact is durable. Asked again for one that is under way, it does nothing.
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask);

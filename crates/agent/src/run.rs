@@ -37,9 +37,10 @@ pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report,
         }
         let input = engine.next(contract.wake_at()).await.map_err(RunError::Engine)?;
         let cause = input.cause();
-        let facts = contract.step(input, engine.now());
+        let now = engine.now();
+        let facts = contract.step(input, now);
         if !facts.is_empty() {
-            engine.record(cause, facts).await.map_err(RunError::Engine)?;
+            engine.record(cause, now, facts).await.map_err(RunError::Engine)?;
         }
     }
 }
@@ -50,7 +51,8 @@ async fn begin<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Contract,
         let contract = brief.path.clone();
         return Contract::restore(stored).map_err(|source| RunError::Corrupt { contract, source });
     }
-    let (contract, facts) = Contract::open(brief, engine.now()).map_err(RunError::Refused)?;
-    engine.record(Cause::Opening, facts).await.map_err(RunError::Engine)?;
+    let now = engine.now();
+    let (contract, facts) = Contract::open(brief, now).map_err(RunError::Refused)?;
+    engine.record(Cause::Opening, now, facts).await.map_err(RunError::Engine)?;
     Ok(contract)
 }

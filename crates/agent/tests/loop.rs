@@ -108,7 +108,7 @@ impl Engine for Memory {
         Ok(self.facts.clone())
     }
 
-    async fn record(&mut self, _: Cause, facts: Vec<Fact>) -> Result<(), Infallible> {
+    async fn record(&mut self, _: Cause, _: Millis, facts: Vec<Fact>) -> Result<(), Infallible> {
         self.facts.extend(facts);
         Ok(())
     }

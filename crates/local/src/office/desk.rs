@@ -219,10 +219,10 @@ impl Engine for Desk {
         Ok(facts)
     }
 
-    async fn record(&mut self, cause: Cause, facts: Vec<Fact>) -> Result<(), OfficeError> {
+    async fn record(&mut self, cause: Cause, at: Millis, facts: Vec<Fact>) -> Result<(), OfficeError> {
         let inner = &self.office.inner;
         let texts = std::mem::take(&mut self.fresh).into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
-        let (contract, at, done) = (self.path.clone(), inner.time.now(), self.order.take());
+        let (contract, done) = (self.path.clone(), self.order.take());
         let batch = Batch { contract, at, cause, facts: facts.clone(), texts, done };
         inner.journal.append(&inner.lease, batch).await?;
         self.facts.extend(facts);
