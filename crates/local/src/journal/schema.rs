@@ -2,6 +2,7 @@
 //! this program is left untouched.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
     }
     make_dir(dir)?;
     let file = dir.join(DATABASE);
+    // One process opens at a time: beginning a journal and looking at whose it is are several steps.
+    let turn = dir.join("opening.lock");
+    let taken = private().append(true).open(&turn).and_then(|turn| turn.lock().map(|()| turn));
+    let _turn = taken.map_err(JournalError::file(&turn, "locked"))?;
     make_file(&file)?;
     let connect = || -> Result<Connection, JournalError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -47,7 +52,7 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
             "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON;
              PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;",
         )?;
-        migrate(&mut db, &file)?;
+        migrate(&mut db)?;
         if let Some(pages) = limits.pages_max {
             db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
         }
@@ -85,13 +90,11 @@ fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
 }
 
 /// Brings the database to today's format in one transaction.
-fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
+fn migrate(db: &mut Connection) -> Result<(), JournalError> {
     if number(db, "user_version")? == SCHEMA {
         return Ok(());
     }
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been quicker.
-    refuse_others(&tx, file)?;
     let found = usize::try_from(number(&tx, "user_version")?).unwrap_or_default();
     STEPS.iter().skip(found).try_for_each(|step| tx.execute_batch(step))?;
     tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"))?;
@@ -126,16 +129,13 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Makes the file before SQLite does, which would let others read it; the log and the index take its mode over.
+/// Makes the file before SQLite does, which would let others read it; the log and the index take its mode over. One that is
+/// there is not touched: closing it would end the locks that this process holds on it.
 fn make_file(file: &Path) -> Result<(), JournalError> {
-    let opened = private().append(true).open(file).map_err(JournalError::file(file, "opened"))?;
-    #[cfg(unix)]
-    {
-        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        opened.set_permissions(owner_only).map_err(JournalError::file(file, "kept from others"))?;
+    match private().append(true).create_new(true).open(file) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(JournalError::file(file, "made")(error)),
+        Ok(_) | Err(_) => Ok(()),
     }
-    drop(opened);
-    Ok(())
 }
 
 /// Makes a file's contents be exactly these: whoever reads it sees all of the old or all of the new.

@@ -83,12 +83,14 @@ async fn a_half_born_journal_is_begun_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_begin_a_journal_at_once_do_not_hinder_each_other() {
-    let dir = tempdir().unwrap();
-    let mut opening = tokio::task::JoinSet::new();
-    for _ in 0..6 {
-        let dir = dir.path().to_owned();
-        opening.spawn_blocking(move || Journal::open(&dir).unwrap());
+    for _ in 0..20 {
+        let dir = tempdir().unwrap();
+        let mut opening = tokio::task::JoinSet::new();
+        for _ in 0..6 {
+            let dir = dir.path().to_owned();
+            opening.spawn_blocking(move || Journal::open(&dir).unwrap());
+        }
+        let journals = opening.join_all().await;
+        assert_eq!(journals[0].sessions().await.unwrap(), []);
     }
-    let journals = opening.join_all().await;
-    assert_eq!(journals[0].sessions().await.unwrap(), []);
 }
