@@ -136,6 +136,7 @@ impl Seat {
             words,
             output: None,
             input_tokens: usage.map(|usage| usage.input),
+            output_tokens: usage.map(|usage| usage.output),
             calls,
             verdict: Verdict::default(),
         };

@@ -229,6 +229,8 @@ pub struct Said {
     pub output: Option<TextRef>,
     /// The input tokens that the provider reported, if it did.
     pub input_tokens: Option<u64>,
+    /// The output tokens likewise. Nothing here depends on them: they are for whoever counts.
+    pub output_tokens: Option<u64>,
     /// How many calls it makes.
     pub calls: u32,
     /// What the agent layer finds left undone, should this be the final text.

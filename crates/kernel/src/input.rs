@@ -68,6 +68,8 @@ pub struct Reply {
     pub output: Option<TextRef>,
     /// The input tokens that the provider reported.
     pub input_tokens: Option<u64>,
+    /// The output tokens likewise.
+    pub output_tokens: Option<u64>,
     /// The calls, in order.
     pub calls: Vec<Call>,
     /// What the agent layer makes of it.
@@ -83,6 +85,7 @@ impl Reply {
             words: self.words,
             output: self.output,
             input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
             calls,
             // The other nudges are the kernel's own to give.
             undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),

@@ -178,6 +178,7 @@ fn said() -> Said {
         words: Some(text(10, TextKind::Words)),
         output: Some(text(11, TextKind::Output)),
         input_tokens: Some(1400),
+        output_tokens: Some(80),
         calls: 3,
         undone: Some(Nudge::Promise),
     }
@@ -231,7 +232,7 @@ pub(super) fn asks() -> Samples<Fact> {
 }
 
 pub(super) fn answers() -> Samples<Fact> {
-    let bare = Said { words: None, output: None, input_tokens: None, undone: None, ..said() };
+    let bare = Said { words: None, output: None, input_tokens: None, output_tokens: None, undone: None, ..said() };
     let answers = samples! {
         "said": Answer::Said(Said { words: Some(_), .. }) => Answer::Said(said()),
         "said nothing": Answer::Said(Said { words: None, .. }) => Answer::Said(bare),
