@@ -1,28 +1,19 @@
-//! A hall: where work is asked for, done and taken up again.
+//! A hall: where work is asked for, done, watched and taken up again.
 
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
-use guildhall_agent::{Redact, RunError, Scribe, Seat, Text, task_key};
-use guildhall_kernel::{
-    AgentName, Brief, Context, Fact, Grant, Heads, Lineage, Millis, Msat, Path, PowerSet, Powers, Refusal, Session,
-    SessionError, SessionFact, Standing, Stay, TextKind,
-};
-use guildhall_local::{
-    Journal, JournalError, NewSession, Office, OfficeError, Place, Places, Replays, SessionId, UnixMs,
-};
-use guildhall_models::{NoPrice, PriceBook, Provider, Seller};
-use guildhall_tools::{Project, ProjectError, READ, Redactor, read_only};
-use tokio::sync::Semaphore;
+use guildhall_agent::{Redact, RunError, Scribe, Seat, Tool};
+use guildhall_kernel::{Refusal, SessionError, Stimulus, Tariff};
+use guildhall_local::{Holder, Journal, JournalError, Office, OfficeError, Order, Place, Places, SessionId, UnixMs};
+use guildhall_models::NoPrice;
+use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
-use crate::session::Ended;
-
-/// How many calls to one provider run at once.
-const LANE_WIDTH: usize = 8;
-
-/// What a model can be shown where its maker does not say.
-const WINDOW_TOKENS: u64 = 128_000;
+use crate::models::{Models, ModelsError};
+use crate::session::View;
+use crate::setup::{Agent, Seated, newest_root};
+use crate::undertaking::{Running, Undertaking};
 
 /// Why work could not be done. What was done until then is kept.
 #[derive(Debug, thiserror::Error)]
@@ -42,207 +33,219 @@ pub enum HallError {
     /// The session's account does not allow it.
     #[error(transparent)]
     Account(#[from] SessionError),
-    /// Nobody knows what the model costs.
+    /// The model can't be had.
     #[error(transparent)]
-    NoPrice(#[from] NoPrice),
+    Models(#[from] ModelsError),
     /// The project can't be opened.
     #[error(transparent)]
     Project(#[from] ProjectError),
     /// The session has nothing that could be taken up.
-    #[error("{0} has no contract to take up: begin one with its task")]
+    #[error("{0} has no work to take up: its request was never stored. Ask again with `guildhall run`")]
     NothingToResume(SessionId),
+    /// The session's last work has ended.
+    #[error("{0} has ended: read it with `guildhall show {0}`, or go on with `guildhall run --continue {0} \"…\"`")]
+    HasEnded(SessionId),
+    /// The session's last work has not ended.
+    #[error("{0} has not ended: go on with `guildhall resume {0}`")]
+    NotEnded(SessionId),
+    /// An agent names a tool that there is not.
+    #[error("the agent {agent} wants the tool {tool:?}, which this hall does not have: it has {known}")]
+    NoTool {
+        /// Which agent.
+        agent: String,
+        /// What it wants.
+        tool: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl From<NoPrice> for HallError {
+    fn from(why: NoPrice) -> HallError {
+        HallError::Models(why.into())
+    }
 }
 
 impl From<OfficeError> for HallError {
     fn from(why: OfficeError) -> HallError {
-        HallError::Office(why)
+        match why {
+            OfficeError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
+            OfficeError::Below { .. } | OfficeError::TextGone(_) => HallError::Office(why),
+        }
     }
 }
 
 impl From<RunError<OfficeError>> for HallError {
     fn from(why: RunError<OfficeError>) -> HallError {
         match why {
-            RunError::Engine(why) => HallError::Office(why),
+            RunError::Engine(why) => why.into(),
             RunError::Refused(why) => HallError::Refused(why),
             RunError::Corrupt { .. } => HallError::Damaged(why.to_string()),
         }
     }
 }
 
-/// Who does the work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agent {
-    /// Its name.
-    pub name: AgentName,
-    /// Who it is and by which rules it works.
-    pub instructions: String,
+/// How a session is to end before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With one last report, which is paid for.
+    WrapUp,
+    /// At once, without another word.
+    Cancel,
 }
 
-/// What is to be done, and with how much.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
-    /// The task.
-    pub task: String,
-    /// The money for it.
-    pub budget: Msat,
-    /// How many replies it may take.
-    pub turns_max: u32,
-    /// How long it may take.
-    pub time_max: Option<Millis>,
+/// Puts a hall together.
+#[derive(Clone)]
+pub struct HallBuilder {
+    data: PathBuf,
+    project: PathBuf,
+    models: Models,
+    tools: Vec<Arc<dyn Tool>>,
+    secrets: Vec<String>,
 }
 
-/// A hall on this machine.
+impl HallBuilder {
+    /// Adds a tool to those that read the project's files.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> HallBuilder {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Keeps these texts out of the journal, whoever says them.
+    #[must_use]
+    pub fn secrets(mut self, secrets: impl IntoIterator<Item = String>) -> HallBuilder {
+        self.secrets.extend(secrets);
+        self
+    }
+
+    /// Opens the hall.
+    pub fn build(self) -> Result<Hall, HallError> {
+        let HallBuilder { data, project, models, tools, secrets } = self;
+        let redactor = Redactor::new(secrets);
+        let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
+        let journal = Journal::open(&data)?;
+        Ok(Hall { inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact) }) })
+    }
+}
+
+/// A hall on this machine. Clones are the same hall.
+#[derive(Clone)]
 pub struct Hall {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     journal: Journal,
     project: PathBuf,
-    provider: Arc<Provider>,
-    seller: Seller,
-    prices: Arc<PriceBook>,
-    replays: Replays,
-    redact: Redact,
+    models: Models,
+    tools: Vec<Arc<dyn Tool>>,
+    scribe: Scribe,
 }
 
 impl Hall {
-    /// Opens a hall: its journal in one directory, the project it works on in another, and the model that works. `secrets` are
-    /// kept out of the journal, whoever says them.
-    pub fn open(
-        data: &FilePath,
-        project: &FilePath,
-        provider: Provider,
-        prices: PriceBook,
-        secrets: Vec<String>,
-    ) -> Result<Hall, HallError> {
-        let wire = match &provider {
-            Provider::Anthropic(_) => guildhall_agent::Wire::Anthropic,
-            Provider::OpenAi(_) => guildhall_agent::Wire::OpenAi,
-        };
-        let seller = Seller::of(wire, provider.endpoint());
-        let redactor = Redactor::new(secrets);
-        // A provider without the session's id in its requests can't know them again.
-        let replays = if provider.endpoint().session.is_some() { Replays::Yes } else { Replays::No };
-        Ok(Hall {
-            journal: Journal::open(data)?,
-            project: project.to_owned(),
-            provider: Arc::new(provider),
-            seller,
-            prices: Arc::new(prices),
-            replays,
-            redact: Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned())),
-        })
+    /// Begins a hall that keeps its journal in one directory and works on the project in another, with these models.
+    pub fn builder(data: impl Into<PathBuf>, project: impl Into<PathBuf>, models: Models) -> HallBuilder {
+        let (data, project) = (data.into(), project.into());
+        HallBuilder { data, project, models, tools: Vec::new(), secrets: Vec::new() }
     }
 
     /// Returns the journal.
     pub fn journal(&self) -> &Journal {
-        &self.journal
+        &self.inner.journal
     }
 
-    /// Takes work on in a new session and does it.
-    pub async fn run(&self, id: SessionId, agent: &Agent, work: &Work) -> Result<Ended, HallError> {
-        let seat = self.seat(agent)?;
-        let scribe = seat.scribe.clone();
-        let (brief, task) = self.brief(agent, work, &seat, &scribe)?;
-        brief.check().map_err(HallError::Refused)?;
-        let label = task.says.chars().take(60).collect();
-        let new = NewSession {
-            id: id.clone(),
-            created_at: UnixMs::now(),
-            project: self.project.display().to_string(),
-            label,
-        };
-        self.journal.create(new).await?;
-        let office = self.office(&id, seat).await?;
-        let prices = scribe.text(TextKind::Prices, &format!("{:?}", self.prices.price(&self.seller, self.model())?));
-        let funded = SessionFact::Funded { money: work.budget, root: None };
-        let requested = SessionFact::Requested { root: brief.path.clone(), money: work.budget, prices: prices.of };
-        office.account(vec![funded, requested], vec![prices]).await?;
-        self.finish(&office, &id, Arc::new(brief), vec![task]).await
+    /// Returns the models.
+    pub fn models(&self) -> &Models {
+        &self.inner.models
+    }
+
+    /// Returns the project's directory.
+    pub fn project(&self) -> &FilePath {
+        &self.inner.project
+    }
+
+    pub(crate) fn scribe(&self) -> &Scribe {
+        &self.inner.scribe
+    }
+
+    /// Describes work to do; [`Undertaking::start`] begins it.
+    pub fn run(&self, task: impl Into<String>) -> Undertaking {
+        Undertaking::new(self.clone(), task.into())
     }
 
     /// Takes up what was interrupted, from what is stored.
-    pub async fn resume(&self, id: &SessionId, agent: &Agent) -> Result<Ended, HallError> {
-        let root = self.journal.contract_facts(id, &Path::root(1)).await?;
-        let opened =
-            root.first().and_then(|stored| if let Fact::Opened(brief) = &stored.fact { Some(brief) } else { None });
-        let brief = Arc::clone(opened.ok_or_else(|| HallError::NothingToResume(id.clone()))?);
-        let office = self.office(id, self.seat(agent)?).await?;
-        self.finish(&office, id, brief, Vec::new()).await
+    pub async fn resume(&self, id: &SessionId) -> Result<Running, HallError> {
+        Running::resume(self, id).await
     }
 
-    async fn office(&self, id: &SessionId, seat: Seat) -> Result<Office, HallError> {
-        let lease = self.journal.lease(id, UnixMs::now()).await?;
-        let (seat, lane) = (Arc::new(seat), Arc::new(Semaphore::new(LANE_WIDTH)));
-        let place = Place { seat, lane, replays: self.replays };
-        let places: Places = Arc::new(move |_| place.clone());
-        Ok(Office::open(self.journal.clone(), lease, places).await?)
-    }
-
-    /// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
-    async fn finish(
-        &self,
-        office: &Office,
-        id: &SessionId,
-        brief: Arc<Brief>,
-        texts: Vec<Text>,
-    ) -> Result<Ended, HallError> {
-        let report = tokio::select! {
-            report = office.run(Arc::clone(&brief), texts) => report?,
-            why = office.obey() => return Err(why.into()),
+    /// Tells whoever runs a session to end it, now or when it is next taken up. Returns who runs it now.
+    pub async fn end(&self, id: &SessionId, how: Ending) -> Result<Option<Holder>, HallError> {
+        let root = newest_root(self.journal(), id).await?;
+        let what = match how {
+            Ending::WrapUp => Stimulus::WrapUp,
+            Ending::Cancel => Stimulus::Cancel,
         };
-        let account =
-            Session::restore(self.journal.account(id).await?).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let ended = SessionFact::Ended { root: brief.path.clone(), spent: report.spent };
-        // A session that was closed before the process ended is closed once.
-        if account.clone().apply(&ended).is_ok() {
-            office.account(vec![ended], Vec::new()).await?;
+        let view = self.session(id).await?;
+        if view.ended() {
+            return Err(HallError::HasEnded(id.clone()));
         }
-        Ended::read(&self.journal, id, report).await
+        let order = Order { to: root.path, what, words: None };
+        self.journal().put(id, &order, UnixMs::now()).await?;
+        Ok(view.holder)
     }
 
-    fn model(&self) -> &str {
-        &self.provider.endpoint().model
+    /// Returns all sessions, the newest first.
+    pub async fn sessions(&self) -> Result<Vec<View>, HallError> {
+        let mut views = Vec::new();
+        for row in self.journal().sessions().await? {
+            views.push(View::read(self.journal(), row).await?);
+        }
+        Ok(views)
     }
 
-    fn seat(&self, agent: &Agent) -> Result<Seat, HallError> {
-        let project = Project::open(&self.project)?;
-        let tools = read_only(&project).into_iter().map(|tool| (tool.spec().name, tool)).collect::<BTreeMap<_, _>>();
-        let (prices, seller, model) = (Arc::clone(&self.prices), self.seller.clone(), self.model().to_owned());
-        // Asked once here, so that a model without a price is refused before the first call.
-        prices.price(&seller, &model)?;
-        Ok(Seat {
-            system: agent.instructions.clone(),
-            model: Arc::clone(&self.provider) as Arc<dyn guildhall_agent::Model>,
-            window: WINDOW_TOKENS,
-            price: Arc::new(move |usage| prices.cost(&seller, &model, usage).unwrap_or(Msat::SUPPLY)),
-            tools,
-            scribe: Scribe::new(Arc::clone(&self.redact)),
-        })
+    /// Returns one session.
+    pub async fn session(&self, id: &SessionId) -> Result<View, HallError> {
+        let rows = self.journal().sessions().await?;
+        let row = rows.into_iter().find(|row| row.id == *id);
+        let row = row.ok_or_else(|| JournalError::UnknownSession { session: id.clone() })?;
+        View::read(self.journal(), row).await
     }
 
-    fn brief(&self, agent: &Agent, work: &Work, seat: &Seat, scribe: &Scribe) -> Result<(Brief, Text), HallError> {
-        let task = scribe.text(TextKind::Task, &work.task);
-        let tariff = self.prices.tariff(&self.seller, self.model())?;
-        let read: PowerSet = vec![guildhall_kernel::Power::parse(READ).expect("a power's name")].into();
-        let brief = Brief {
-            path: Path::root(1),
-            agent: agent.name.clone(),
-            standing: Standing::Listed,
-            task: task.of,
-            task_key: task_key(&task.says),
-            terms: Arc::from([]),
-            adds: Arc::from([]),
-            grant: Grant { money: work.budget, heads: Heads(0), depth: 0, deadline: work.time_max },
-            fee: Msat::ZERO,
-            severance: tariff.last_min(),
-            tariff,
-            turns_max: work.turns_max,
-            context: Context::Fresh,
-            opening_bytes: seat.opening_bytes() + u64::from(task.of.bytes),
-            lineage: Lineage::default(),
-            powers: Powers { usable: read.clone(), grantable: read },
-            hiring: None,
-            checks: Arc::from([]),
-            stay: Stay::Once,
+    /// Opens the office of a session, with a place for its agent.
+    pub(crate) async fn office(&self, id: &SessionId, seated: &Seated) -> Result<Office, HallError> {
+        let (place, _) = self.place(id, seated)?;
+        let lease = self.journal().lease(id, UnixMs::now()).await?;
+        let places: Places = Arc::new(move |_| place.clone());
+        Ok(Office::open(self.journal().clone(), lease, places).await?)
+    }
+
+    /// Sets up an agent's place, and says by which prices it holds.
+    pub(crate) fn place(&self, id: &SessionId, seated: &Seated) -> Result<(Place, Tariff), HallError> {
+        let name = self.models().find(Some(&seated.model))?;
+        let chair = self.models().chair(&name, id, &seated.locked)?;
+        let seat = Seat {
+            system: seated.agent.instructions.clone(),
+            model: chair.model,
+            window: chair.window,
+            price: chair.price,
+            tools: self.tools_of(&seated.agent)?,
+            scribe: self.inner.scribe.clone(),
         };
-        Ok((brief, task))
+        Ok((Place { seat: Arc::new(seat), lane: chair.lane, replays: chair.replays }, chair.tariff))
+    }
+
+    /// The tools that an agent may use.
+    fn tools_of(&self, agent: &Agent) -> Result<BTreeMap<String, Arc<dyn Tool>>, HallError> {
+        let project = Project::open(&self.inner.project)?;
+        let there = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
+        let mut there: BTreeMap<String, Arc<dyn Tool>> = there.map(|tool| (tool.spec().name, tool)).collect();
+        let Some(wanted) = &agent.tools else { return Ok(there) };
+        if let Some(missing) = wanted.iter().find(|wanted| !there.contains_key(*wanted)) {
+            let known = there.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(HallError::NoTool { agent: agent.name.to_string(), tool: missing.clone(), known });
+        }
+        there.retain(|name, _| wanted.contains(name));
+        Ok(there)
     }
 }

@@ -1,51 +1,271 @@
-//! What became of a session: the answer, and what it cost.
+//! A session, for those who look at it: how it stands, what was said, what it cost.
 
-use guildhall_kernel::{Msat, Outcome, Report};
-use guildhall_local::{Head, Journal, SessionId};
+use std::collections::BTreeMap;
+
+use guildhall_kernel::{AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored};
+use guildhall_laws::Checker;
+use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::hall::HallError;
+use crate::setup::{Root, Setup, newest_root};
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// The session.
     pub session: SessionId,
+    /// What it was set up with.
+    pub setup: Setup,
     /// The answer, or what was found instead of one.
     pub text: String,
     /// The report.
     pub report: Report,
-    /// What it cost.
-    pub outlay: Outlay,
+    /// Why the model failed, if it did.
+    pub failure: Option<String>,
+    /// What was put in.
+    pub granted: Msat,
+    /// What it cost, contract by contract.
+    pub bill: Bill,
+    /// Every law that the stored facts break: none, or this program has a bug.
+    pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
     pub head: Head,
 }
 
-/// What was put in, and where it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outlay {
-    /// What was granted.
+/// What contracts cost, each its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bill {
+    /// One line per contract, in the order in which they were opened.
+    pub lines: Vec<Line>,
+}
+
+/// One contract's line of the bill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Which contract.
+    pub contract: Path,
+    /// Who worked.
+    pub agent: AgentName,
+    /// What it was granted, top-ups included.
     pub granted: Msat,
-    /// What was spent.
+    /// What it cost itself, its fee included and its hires' cost not.
+    pub own: Msat,
+    /// The part of that which was paid for calls whose answer was lost.
+    pub lost: Msat,
+    /// How many model calls were answered.
+    pub calls: u64,
+    /// Input tokens, as reported.
+    pub input_tokens: u64,
+    /// Output tokens, as reported.
+    pub output_tokens: u64,
+    /// How it ended, if it has.
+    pub outcome: Option<Outcome>,
+}
+
+impl Bill {
+    /// Adds the contracts of one root up.
+    fn of(facts: &[Stored], root: &Path, checker: &Checker) -> Bill {
+        let mut lines: Vec<Line> = Vec::new();
+        let mut places: BTreeMap<Path, usize> = BTreeMap::new();
+        let mut holds: BTreeMap<(Path, AskId), Hold> = BTreeMap::new();
+        for stored in facts.iter().filter(|stored| stored.contract.top() == *root) {
+            let contract = &stored.contract;
+            if let Fact::Opened(brief) = &stored.fact {
+                places.insert(contract.clone(), lines.len());
+                lines.push(Line::new(contract, &brief.agent, checker));
+            }
+            let Some(line) = places.get(contract).map(|place| &mut lines[*place]) else { continue };
+            match &stored.fact {
+                Fact::Asked { id, ask: Ask::Model(_) | Ask::Tool(_) | Ask::Check(_), hold, .. } => {
+                    holds.insert((contract.clone(), *id), *hold);
+                }
+                Fact::Answered { id, answer, cost } => {
+                    let hold = holds.remove(&(contract.clone(), *id)).unwrap_or_default();
+                    line.answered(answer, *cost, hold);
+                }
+                Fact::Opened(_)
+                | Fact::Asked { .. }
+                | Fact::Refused { .. }
+                | Fact::Raised { .. }
+                | Fact::Heard { .. }
+                | Fact::Waiting { .. }
+                | Fact::Woke { .. }
+                | Fact::Nudged(_)
+                | Fact::Compacted { .. }
+                | Fact::Closing(_)
+                | Fact::Closed(_) => {}
+            }
+        }
+        Bill { lines }
+    }
+
+    /// What calls cost whose answer was lost.
+    pub fn lost(&self) -> Msat {
+        Msat::capped(self.lines.iter().map(|line| u128::from(line.lost.get())).sum())
+    }
+
+    /// All tokens.
+    pub fn tokens(&self) -> u64 {
+        self.lines.iter().map(|line| line.input_tokens.saturating_add(line.output_tokens)).sum()
+    }
+}
+
+impl Line {
+    fn new(contract: &Path, agent: &AgentName, checker: &Checker) -> Line {
+        let msat = |amount: i128| Msat::capped(u128::try_from(amount).unwrap_or_default());
+        let line = checker.line(contract);
+        let (granted, own) = line.as_ref().map_or((0, 0), |line| (line.granted, line.own));
+        Line {
+            contract: contract.clone(),
+            agent: agent.clone(),
+            granted: msat(granted),
+            own: msat(own),
+            lost: Msat::ZERO,
+            calls: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+            outcome: line.and_then(|line| line.outcome),
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer, cost: Cost, hold: Hold) {
+        if let Answer::Said(said) = answer {
+            self.calls += 1;
+            self.input_tokens += said.input_tokens.unwrap_or(0);
+            self.output_tokens += said.output_tokens.unwrap_or(0);
+        }
+        if *answer == Answer::Lost {
+            let charged = match cost {
+                Cost::Known(cost) => cost.min(hold.money),
+                Cost::Unknown => hold.money,
+            };
+            self.lost = sum(self.lost, charged);
+        }
+    }
+}
+
+/// How a session stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Its id, its project and its label.
+    pub row: SessionRow,
+    /// Who runs it now.
+    pub holder: Option<Holder>,
+    /// Its newest root, if work was asked for.
+    pub root: Option<Root>,
+    /// How that root ended, if it has.
+    pub report: Option<Report>,
+    /// The root's last words.
+    pub text: Option<String>,
+    /// Why its model failed, if it did.
+    pub failure: Option<String>,
+    /// What the root's contracts cost.
+    pub bill: Bill,
+    /// What the session has spent in all.
     pub spent: Msat,
+    /// What is left of what was put in, and not granted to work under way.
+    pub free: Msat,
+    /// Every law that the stored facts break.
+    pub violations: Vec<String>,
+    /// The head of the chain.
+    pub head: Head,
+}
+
+impl View {
+    pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
+        let id = row.id.clone();
+        let account = journal.account(&id).await?;
+        let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
+        let root = match newest_root(journal, &id).await {
+            Ok(root) => Some(root),
+            Err(HallError::NothingToResume(_)) => None,
+            Err(why) => return Err(why),
+        };
+        let facts = journal.facts(&id, 1).await?;
+        let (checker, violations) = checked(&facts);
+        let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
+        let closed =
+            |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
+        let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
+        let text = match &report {
+            Some(report) => Some(words(journal, report).await?),
+            None => None,
+        };
+        let spent = if report.is_some() { account.spent() } else { spent_so_far(&checker, &account) };
+        Ok(View {
+            holder: journal.running(&id).await?,
+            bill: Bill::of(&facts, &path, &checker),
+            failure: failure(journal, &facts, &path).await?,
+            head: journal.head(&id).await?,
+            free: account.free(),
+            row,
+            root,
+            report,
+            text,
+            spent,
+            violations,
+        })
+    }
+
+    /// Whether its newest work has ended.
+    pub fn ended(&self) -> bool {
+        self.report.is_some()
+    }
+}
+
+fn sum(one: Msat, other: Msat) -> Msat {
+    Msat::capped(u128::from(one.get()) + u128::from(other.get()))
+}
+
+fn spent_so_far(checker: &Checker, account: &Session) -> Msat {
+    let spent = u128::try_from(checker.spent()).unwrap_or_default();
+    Msat::capped(spent).max(account.spent())
+}
+
+/// Checks the facts against the laws.
+fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
+    let mut checker = Checker::new();
+    let found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    let all = found.iter().chain(&checker.at_rest()).map(ToString::to_string).collect();
+    (checker, all)
+}
+
+async fn words(journal: &Journal, report: &Report) -> Result<String, HallError> {
+    let text = journal.text(report.text.text().hash).await?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The error that a contract's newest model call ended with, if it did.
+async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) -> Result<Option<String>, HallError> {
+    let answer =
+        |stored: &'a Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer) } else { None };
+    let newest = facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(answer);
+    let Some(Answer::Failed(error)) = newest else { return Ok(None) };
+    let text = journal.text(error.hash).await?.unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 impl Ended {
-    pub(crate) async fn read(journal: &Journal, session: &SessionId, report: Report) -> Result<Ended, HallError> {
-        let text = journal.text(report.text.text().hash).await?.unwrap_or_default();
-        let granted = Msat::new(report.spent.get() + report.change.get()).unwrap_or(Msat::SUPPLY);
-        let outlay = Outlay { granted, spent: report.spent };
-        let head = journal.head(session).await?;
-        Ok(Ended { session: session.clone(), text: String::from_utf8_lossy(&text).into_owned(), report, outlay, head })
-    }
-
-    /// The exit code that scripts are promised.
-    pub fn exit_code(&self) -> u8 {
-        match self.report.outcome {
-            Outcome::Done => 0,
-            Outcome::Exhausted(guildhall_kernel::Limit::Asked) => 130,
-            Outcome::Exhausted(_) => 3,
-            Outcome::Failed => 5,
-            Outcome::Cancelled => 1,
-        }
+    pub(crate) async fn read(
+        journal: &Journal,
+        session: &SessionId,
+        root: &Path,
+        setup: Setup,
+        report: Report,
+    ) -> Result<Ended, HallError> {
+        let facts = journal.facts(session, 1).await?;
+        let (checker, violations) = checked(&facts);
+        let granted = sum(report.spent, report.change);
+        Ok(Ended {
+            session: session.clone(),
+            setup,
+            text: words(journal, &report).await?,
+            failure: failure(journal, &facts, root).await?,
+            granted,
+            bill: Bill::of(&facts, root, &checker),
+            report,
+            violations,
+            head: journal.head(session).await?,
+        })
     }
 }

@@ -35,6 +35,6 @@ pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{MESSAGE_BYTES_MAX, Refusal};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 pub use session::{Session, SessionCorrupt, SessionError, SessionFact};
-pub use tariff::{LAST_TOKENS_MIN, MAX_TOKENS_MIN, Tariff};
+pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, Tariff};
 pub use text::{Hash, HashError, TextKind, TextRef};
 pub use time::{Millis, WRAP_UP_MARGIN};

@@ -170,6 +170,13 @@ impl Session {
         Path::root(u32::try_from(self.roots.len()).map_or(u32::MAX, |roots| roots.saturating_add(1)))
     }
 
+    /// Whether a root there was has ended.
+    pub fn has_ended(&self, root: &Path) -> bool {
+        let place = usize::try_from(root.ordinal()).ok().and_then(|ordinal| ordinal.checked_sub(1));
+        let found = place.and_then(|place| self.roots.get(place)).filter(|_| root.level() == 0);
+        found.is_some_and(|root| root.stage == Stage::Ended)
+    }
+
     fn fund(&mut self, money: Msat, root: Option<&Path>) -> Result<(), SessionError> {
         let at_work = self.roots.iter().filter(|root| root.stage == Stage::AtWork).map(|root| root.most);
         let held = at_work.into_iter().try_fold(self.free, Msat::plus).and_then(|sum| sum.plus(money));

@@ -11,7 +11,7 @@ pub const MAX_TOKENS_MIN: u32 = 256;
 pub const LAST_TOKENS_MIN: u64 = 256;
 
 /// Tokens that framing one text for a model takes at most: roles, ids, labels.
-pub(crate) const FRAME_TOKENS: u64 = 32;
+pub const FRAME_TOKENS: u64 = 32;
 
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 

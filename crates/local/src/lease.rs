@@ -2,13 +2,19 @@
 //! process however that ends; a row in the journal says who holds it, and its epoch keeps out a process that lost the file.
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::process;
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::{UnixMs, boot_id};
 use crate::id::SessionId;
 use crate::journal::{Journal, JournalError, known, schema};
+
+/// How often, and after which pauses, a lock is tried that somebody may be looking at.
+const LOOKS_MAX: u32 = 5;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Who runs a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,10 +70,14 @@ impl Journal {
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
         let lock = schema::private().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(self.held(session, now).await),
-            Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
+        // Somebody who only looks whether it is held holds it for a moment.
+        for left in (0..LOOKS_MAX).rev() {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if left > 0 => tokio::time::sleep(LOOK).await,
+                Err(TryLockError::WouldBlock) => return Err(self.held(session, now).await),
+                Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
+            }
         }
         let (id, pid, boot) = (session.clone(), process::id(), boot_id());
         let work = move |db: &Connection| {
@@ -89,6 +99,22 @@ impl Journal {
     pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
         let session = session.clone();
         self.readers().read(move |db| holder(db, &session)).await
+    }
+
+    /// Returns who runs the session at this moment, if anybody does.
+    pub async fn running(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
+        let file = self.dir().join("sessions").join(session.as_str()).join("lock");
+        let lock = match File::open(&file) {
+            Ok(lock) => lock,
+            // Nobody has run it yet.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(JournalError::file(&file, "opened")(error)),
+        };
+        match lock.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => self.holder(session).await,
+            Err(TryLockError::Error(error)) => Err(JournalError::file(&file, "locked")(error)),
+        }
     }
 
     async fn held(&self, session: &SessionId, now: UnixMs) -> JournalError {

@@ -17,7 +17,7 @@ pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
     Appended, Batch, Broken, Counts, Head, HeadError, Journal, JournalError, Limits, NewSession, SCHEMA, SessionBatch,
-    SessionRow, Subscription, TEXT_BYTES_MAX, hash_text,
+    SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
 };
 pub use lease::{Holder, Lease};
 pub use office::{Office, OfficeError, Order, Place, Places, Replays};

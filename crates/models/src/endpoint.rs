@@ -193,7 +193,7 @@ impl BaseUrl {
     }
 
     /// Whether it belongs to one of the two makers whose protocols these are.
-    pub(crate) fn is_makers(&self) -> bool {
+    pub fn is_makers(&self) -> bool {
         ["api.anthropic.com", "api.openai.com"].contains(&self.0.host_str().unwrap_or_default())
     }
 

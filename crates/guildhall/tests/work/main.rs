@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::path::Path as FilePath;
-use std::time::SystemTime;
 
-use guildhall::{Agent, Ended, Hall, HallError, Work};
+use guildhall::{Agent, DatedRate, Ended, Hall, HallError, Models, Source, agent};
 use guildhall_kernel::{AgentName, Fact, Limit, Msat, Outcome};
 use guildhall_laws::Checker;
+use guildhall_local::Replays;
 use guildhall_model_server::{Entry, Peer, Script};
-use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Provider, Rate};
+use guildhall_models::{BaseUrl, Key, LOCAL_PRICE, Rate};
 use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,34 +33,21 @@ fn project() -> tempfile::TempDir {
 }
 
 fn hall(wire: Wire, peer: &Peer, key: &str, data: &FilePath, project: &FilePath) -> Hall {
-    let url = match wire {
-        Wire::Anthropic => peer.url(),
-        Wire::OpenAi => format!("{}/v1", peer.url()),
+    let (wire, url) = match wire {
+        Wire::Anthropic => (agent::Wire::Anthropic, peer.url()),
+        Wire::OpenAi => (agent::Wire::OpenAi, format!("{}/v1", peer.url())),
     };
-    let endpoint = Endpoint {
-        session: Some("s1".to_owned()),
-        ..Endpoint::new(BaseUrl::parse(&url).unwrap(), Some(Key::new(key).unwrap()), "test-model")
-    };
-    let price = guildhall_models::LOCAL_PRICE;
-    let prices = PriceBook::new(Rate::parse("100000").unwrap(), SystemTime::now()).with_price("test-model", price);
-    let provider = match wire {
-        Wire::Anthropic => Provider::Anthropic(Anthropic::new(endpoint)),
-        Wire::OpenAi => Provider::OpenAi(OpenAi::new(endpoint)),
-    };
-    Hall::open(data, project, provider, prices, vec![key.to_owned()]).unwrap()
-}
-
-fn agent() -> Agent {
-    Agent { name: AgentName::parse("reader").unwrap(), instructions: "You read files and answer.".to_owned() }
-}
-
-fn work(sat: u64) -> Work {
-    let task = "When is the meeting?".to_owned();
-    Work { task, budget: Msat::from_sat(sat).unwrap(), turns_max: 20, time_max: None }
+    let mut source = Source::new("test", wire, BaseUrl::parse(&url).unwrap(), Some(Key::new(key).unwrap()));
+    source.replays = Replays::Yes;
+    let rate = DatedRate { usd_per_btc: Rate::parse("100000").unwrap(), date: "2026-11-15".to_owned() };
+    let models = Models::new(rate).with_source(source).with_price("test-model", LOCAL_PRICE).with_default("test-model");
+    Hall::builder(data, project, models).secrets([key.to_owned()]).build().unwrap()
 }
 
 async fn run(hall: &Hall, sat: u64) -> Result<Ended, HallError> {
-    hall.run("s1".parse().unwrap(), &agent(), &work(sat)).await
+    let agent = Agent::new(AgentName::parse("reader").unwrap(), "You read files and answer.");
+    let work = hall.run("When is the meeting?").agent(agent).budget(Msat::from_sat(sat).unwrap()).turns_max(20);
+    work.id("s1".parse().unwrap()).start().await?.wait().await
 }
 
 async fn assert_lawful(hall: &Hall) {
@@ -89,7 +76,7 @@ async fn a_task_is_solved_through_several_tool_turns_over_both_protocols() {
         let ended = run(&hall, 1000).await.unwrap();
         assert_eq!(ended.report.outcome, Outcome::Done, "{wire:?}: {}", ended.text);
         assert!(ended.text.contains("It says:"), "{wire:?}: {}", ended.text);
-        assert!(ended.outlay.spent > Msat::ZERO && ended.outlay.spent <= ended.outlay.granted);
+        assert!(ended.report.spent > Msat::ZERO && ended.report.spent <= ended.granted);
         assert_lawful(&hall).await;
         let third = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Request { .. })).nth(2).unwrap();
         let shown = serde_json::to_string(&third).unwrap();
@@ -107,9 +94,9 @@ async fn a_wrong_key_ends_the_contract_with_the_reason_and_costs_nothing() {
         let (data, project) = (tempfile::tempdir().unwrap(), project());
         let hall = hall(wire, &peer, "another-key", data.path(), project.path());
         let ended = run(&hall, 1000).await.unwrap();
-        assert_eq!((ended.report.outcome, ended.outlay.spent), (Outcome::Failed, Msat::ZERO));
-        assert!(ended.text.contains("refused"), "{}", ended.text);
-        assert_eq!(ended.exit_code(), 5);
+        assert_eq!((ended.report.outcome, ended.report.spent), (Outcome::Failed, Msat::ZERO));
+        assert!(ended.failure.as_ref().unwrap().contains("refused"), "{}", ended.text);
+        assert!(ended.violations.is_empty());
         assert_lawful(&hall).await;
     }
 }
@@ -127,8 +114,7 @@ async fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
         let hall = hall(wire, &peer, KEY, data.path(), project.path());
         let ended = run(&hall, 2).await.unwrap();
         assert_eq!(ended.report.outcome, Outcome::Exhausted(Limit::Purse), "{wire:?}: {}", ended.text);
-        assert_eq!(ended.exit_code(), 3);
-        assert!(ended.outlay.spent <= Msat::from_sat(2).unwrap());
+        assert!(ended.report.spent <= Msat::from_sat(2).unwrap());
         assert!(!ended.text.is_empty());
         assert_lawful(&hall).await;
     }
@@ -172,7 +158,7 @@ async fn a_killed_run_is_resumed_with_the_same_answer_and_asks_nothing_twice() {
     }
     drop(first);
     let second = hall(Wire::Anthropic, &peer, KEY, data.path(), project.path());
-    let ended = second.resume(&"s1".parse().unwrap(), &agent()).await.unwrap();
+    let ended = second.resume(&"s1".parse().unwrap()).await.unwrap().wait().await.unwrap();
     assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "On Tuesday."));
     assert_eq!(peer.executions(), 2, "the ask that was open was attached to by its key");
     assert_lawful(&second).await;

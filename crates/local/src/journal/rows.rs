@@ -74,7 +74,12 @@ fn check_text(named: &TextRef, bytes: &[u8]) -> Result<(), JournalError> {
     Err(JournalError::TextMismatch { named, named_bytes, found, found_bytes: bytes.len() })
 }
 
-/// Returns the texts that a fact names, wherever in it they stand.
+/// Returns the texts that a fact names.
+pub fn texts_named(fact: &Fact) -> Vec<TextRef> {
+    texts_in(&serde_json::to_value(fact).expect("a fact is JSON"))
+}
+
+/// Returns the texts that a fact's JSON names, wherever in it they stand.
 pub(crate) fn texts_in(fact: &Value) -> Vec<TextRef> {
     let mut found = Vec::new();
     let mut open = vec![fact];

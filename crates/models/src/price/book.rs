@@ -183,7 +183,8 @@ impl PriceBook {
         window.clamp(SMALL_TOKENS, self.prompt_tokens_max)
     }
 
-    fn window(&self, seller: &Seller, model: &str) -> Option<u64> {
+    /// Returns how many tokens a model can be shown, if the table says.
+    pub fn window(&self, seller: &Seller, model: &str) -> Option<u64> {
         let found = self.calculated(seller, model, &Usage::default()).ok()?;
         let provider = Calculator::bundled().find_provider(Some(&found.provider), None).ok()??;
         provider.models().find(|listed| listed.id() == found.model)?.context_window()

@@ -1,0 +1,381 @@
+//! Where models are had: providers by name, models within the process, short names, prices, and the dated rate at which all
+//! is shown in two currencies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use guildhall_agent::{Model, Wire};
+use guildhall_kernel::{Msat, Tariff};
+use guildhall_local::{Replays, SessionId};
+use guildhall_models::{
+    Anthropic, BaseUrl, Chosen, Endpoint, Key, Listed, NoPrice, OpenAi, Price, PriceBook, Rate, Retry, Seller,
+    Timeouts, choose,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+/// How many calls to one provider run at once, unless it is told otherwise.
+pub const CALLS_AT_ONCE: usize = 8;
+
+/// The most that a model is shown, in tokens, whatever its window: prompts beyond are dearer at several providers.
+const WINDOW_TOKENS_MAX: u64 = 200_000;
+
+/// What a model can be shown where nobody says.
+const WINDOW_TOKENS: u64 = 128_000;
+
+/// The name that the maker of Claude goes by.
+pub const ANTHROPIC: &str = "anthropic";
+
+/// The name that the maker of GPT goes by.
+pub const OPENAI: &str = "openai";
+
+/// What a bitcoin cost in dollars, and when that was so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatedRate {
+    /// Dollars per bitcoin.
+    pub usd_per_btc: Rate,
+    /// The day, as people write it.
+    pub date: String,
+}
+
+/// A provider: a place where models are asked for by name.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name, as in `anthropic/claude-sonnet-5-5`.
+    pub name: String,
+    /// The protocol that it speaks.
+    pub wire: Wire,
+    /// Where it is.
+    pub base_url: BaseUrl,
+    /// The key, if it needs one.
+    pub key: Option<Key>,
+    /// Whether it answers the same request key with the same reply. Where it does not, a call that a crash interrupted
+    /// counts as lost.
+    pub replays: Replays,
+    /// How many tokens its models can be shown, where the price table does not say.
+    pub window: Option<u64>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How long to try again.
+    pub retry: Retry,
+}
+
+impl Source {
+    /// Describes a provider, with what is usual for everything else.
+    pub fn new(name: impl Into<String>, wire: Wire, base_url: BaseUrl, key: Option<Key>) -> Source {
+        let (timeouts, retry) = (Timeouts::default(), Retry::default());
+        Source { name: name.into(), wire, base_url, key, replays: Replays::No, window: None, timeouts, retry }
+    }
+
+    fn endpoint(&self, model: &str, session: &SessionId) -> Endpoint {
+        let session = (self.replays == Replays::Yes).then(|| session.to_string());
+        Endpoint {
+            name: self.name.clone(),
+            timeouts: self.timeouts,
+            retry: self.retry,
+            session,
+            ..Endpoint::new(self.base_url.clone(), self.key.clone(), model)
+        }
+    }
+
+    fn seller(&self) -> Seller {
+        Seller::of(self.wire, &Endpoint::new(self.base_url.clone(), self.key.clone(), ""))
+    }
+}
+
+/// Why there is no such model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelsError {
+    /// None was named, and none is the default.
+    #[error("no model was chosen")]
+    NoneChosen,
+    /// Its provider is not set up.
+    #[error("the model {model:?} is had from {source_name:?}, which is not set up here")]
+    NoSource {
+        /// The model.
+        model: String,
+        /// Who has it.
+        source_name: String,
+    },
+    /// Several providers could have it, or none.
+    #[error(
+        "it is not clear who has the model {model:?}: write it as PROVIDER/{model}, with a provider out of {known}"
+    )]
+    Unclear {
+        /// The model.
+        model: String,
+        /// The providers there are.
+        known: String,
+    },
+    /// Nobody knows what it costs.
+    #[error(transparent)]
+    NoPrice(#[from] NoPrice),
+}
+
+/// Who is paid for a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paid {
+    /// A provider sends a bill.
+    Provider,
+    /// Nobody does: it runs on this machine.
+    Nobody,
+}
+
+/// The models of a hall.
+#[derive(Clone)]
+pub struct Models {
+    rate: DatedRate,
+    sources: Vec<(Source, Arc<Semaphore>)>,
+    inside: BTreeMap<String, Inside>,
+    aliases: BTreeMap<String, String>,
+    prices: BTreeMap<String, Price>,
+    default: Option<String>,
+}
+
+/// A model within this process.
+#[derive(Clone)]
+struct Inside {
+    model: Arc<dyn Model>,
+    price: Price,
+    replays: Replays,
+    lane: Arc<Semaphore>,
+}
+
+/// A model that was chosen: its provider and its full name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelName {
+    /// The provider; the model's own name for one within the process.
+    pub source: String,
+    /// The model's full name there.
+    pub model: String,
+}
+
+impl std::fmt::Display for ModelName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.source == self.model { f.write_str(&self.model) } else { write!(f, "{}/{}", self.source, self.model) }
+    }
+}
+
+/// What an agent needs of a model.
+pub(crate) struct Chair {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) price: guildhall_agent::Price,
+    pub(crate) tariff: Tariff,
+    pub(crate) window: u64,
+    pub(crate) replays: Replays,
+    pub(crate) lane: Arc<Semaphore>,
+}
+
+/// The rate and prices that a root works by, fixed when it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Locked {
+    /// The rate.
+    pub rate: DatedRate,
+    /// The moment at which the price table was read, in seconds since 1970.
+    pub at_s: u64,
+    /// The price of its model, per million tokens, for prompts of usual length.
+    pub price: Price,
+}
+
+impl Models {
+    /// Begins without any provider.
+    pub fn new(rate: DatedRate) -> Models {
+        let (aliases, prices) = (BTreeMap::new(), BTreeMap::new());
+        Models { rate, sources: Vec::new(), inside: BTreeMap::new(), aliases, prices, default: None }
+    }
+
+    /// Adds a provider. One of the same name takes the place of the one before.
+    #[must_use]
+    pub fn with_source(mut self, source: Source) -> Models {
+        self.sources.retain(|(before, _)| before.name != source.name);
+        self.sources.push((source, Arc::new(Semaphore::new(CALLS_AT_ONCE))));
+        self
+    }
+
+    /// Adds a model that runs within this process. One that replays gives the same reply to the same ask, at no further cost.
+    #[must_use]
+    pub fn with_model(
+        mut self,
+        name: impl Into<String>,
+        model: Arc<dyn Model>,
+        price: Price,
+        replays: Replays,
+    ) -> Models {
+        let lane = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        self.inside.insert(name.into(), Inside { model, price, replays, lane });
+        self
+    }
+
+    /// Adds a short name.
+    #[must_use]
+    pub fn with_alias(mut self, alias: impl Into<String>, model: impl Into<String>) -> Models {
+        self.aliases.insert(alias.into(), model.into());
+        self
+    }
+
+    /// Sets what a model costs.
+    #[must_use]
+    pub fn with_price(mut self, model: impl Into<String>, price: Price) -> Models {
+        self.prices.insert(model.into(), price);
+        self
+    }
+
+    /// Sets the model to use where none is named.
+    #[must_use]
+    pub fn with_default(mut self, model: impl Into<String>) -> Models {
+        self.default = Some(model.into());
+        self
+    }
+
+    /// Returns the rate.
+    pub fn rate(&self) -> &DatedRate {
+        &self.rate
+    }
+
+    /// Returns the providers.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter().map(|(source, _)| source)
+    }
+
+    /// Finds out which model is meant: by a short name, a full one, `PROVIDER/NAME`, or nothing for the default.
+    pub fn find(&self, name: Option<&str>) -> Result<ModelName, ModelsError> {
+        let named = name.map(|name| self.aliases.get(name).map_or(name, String::as_str));
+        let model = match (named.map(choose), &self.default) {
+            (Some(Chosen::Model(model)), _) => model,
+            (Some(Chosen::Inherit) | None, Some(default)) => match choose(self.aliases.get(default).unwrap_or(default))
+            {
+                Chosen::Model(model) => model,
+                Chosen::Inherit => return Err(ModelsError::NoneChosen),
+            },
+            (Some(Chosen::Inherit) | None, None) => return Err(ModelsError::NoneChosen),
+        };
+        if self.inside.contains_key(&model) {
+            return Ok(ModelName { source: model.clone(), model });
+        }
+        let found = match model.split_once('/') {
+            Some((source, rest)) if self.source(source).is_some() => {
+                return Ok(ModelName { source: source.to_owned(), model: rest.to_owned() });
+            }
+            Some((source @ (ANTHROPIC | OPENAI), _)) => source,
+            _ => self.seller_of(&model)?,
+        };
+        let found = found.to_owned();
+        match self.source(&found) {
+            Some(_) => Ok(ModelName { source: found, model }),
+            None => Err(ModelsError::NoSource { model, source_name: found }),
+        }
+    }
+
+    /// Who has a model that was named without its provider.
+    fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
+        let begins = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
+        match self.sources.as_slice() {
+            // Whoever set up one provider alone means that one: proxies have everybody's models.
+            [(only, _)] if !only.base_url.is_makers() => Ok(&only.name),
+            _ if begins(&["claude-"]) => Ok(ANTHROPIC),
+            _ if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) => Ok(OPENAI),
+            [(only, _)] => Ok(&only.name),
+            several => {
+                let known: Vec<&str> = several.iter().map(|(source, _)| source.name.as_str()).collect();
+                let known = if known.is_empty() { "none that is set up".to_owned() } else { known.join(", ") };
+                Err(ModelsError::Unclear { model: model.to_owned(), known })
+            }
+        }
+    }
+
+    fn source(&self, name: &str) -> Option<&(Source, Arc<Semaphore>)> {
+        self.sources.iter().find(|(source, _)| source.name == name)
+    }
+
+    /// Says who is paid for a model.
+    pub fn paid(&self, name: &ModelName) -> Paid {
+        match self.source(&name.source).map(|(source, _)| source.seller()) {
+            Some(Seller::Provider(_)) => Paid::Provider,
+            Some(Seller::Local) | None => Paid::Nobody,
+        }
+    }
+
+    /// Fixes the rate and the price of a model for a root.
+    pub fn lock(&self, name: &ModelName, now: SystemTime) -> Result<Locked, ModelsError> {
+        let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let price = match (self.inside.get(&name.source), self.source(&name.source)) {
+            (Some(inside), _) => inside.price,
+            (None, Some((source, _))) => self.book(at_s).price(&source.seller(), &name.model)?,
+            (None, None) => return Err(no_source(name)),
+        };
+        Ok(Locked { rate: self.rate.clone(), at_s, price })
+    }
+
+    /// Lists the models that can be asked for, with their prices.
+    pub fn listed(&self, now: SystemTime) -> Vec<Listed> {
+        let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let book = self.book(at_s);
+        let sold = self.sources().flat_map(|source| match source.seller() {
+            Seller::Provider(provider) => {
+                let of_source = |listed: Listed| Listed { provider: source.name.clone(), ..listed };
+                book.listed(&provider).into_iter().map(of_source).collect()
+            }
+            Seller::Local => Vec::new(),
+        });
+        let set = self.prices.iter().map(|(model, price)| Listed {
+            provider: "config".to_owned(),
+            model: model.clone(),
+            price: *price,
+            window: None,
+        });
+        sold.chain(set).collect()
+    }
+
+    fn book(&self, at_s: u64) -> PriceBook {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at_s);
+        let book = PriceBook::new(self.rate.usd_per_btc, at).with_prompt_max(WINDOW_TOKENS_MAX);
+        self.prices.iter().fold(book, |book, (model, price)| book.with_price(model, *price))
+    }
+
+    /// Sets a model up for a session, at the prices that were fixed for it.
+    pub(crate) fn chair(&self, name: &ModelName, session: &SessionId, locked: &Locked) -> Result<Chair, ModelsError> {
+        let at = Models { rate: locked.rate.clone(), ..self.clone() };
+        if let Some(Inside { model, replays, lane, .. }) = self.inside.get(&name.source) {
+            let book = at.book(locked.at_s).with_price(&name.model, locked.price);
+            let (model, lane) = (Arc::clone(model), Arc::clone(lane));
+            return chair(model, book, Seller::Local, name, WINDOW_TOKENS, *replays, lane);
+        }
+        let (source, lane) = self.source(&name.source).ok_or_else(|| no_source(name))?;
+        let endpoint = source.endpoint(&name.model, session);
+        let seller = source.seller();
+        let mut book = at.book(locked.at_s);
+        // A table that has changed since, as with a newer program: what was fixed counts.
+        if book.price(&seller, &name.model).as_ref() != Ok(&locked.price) {
+            book = book.with_price(&name.model, locked.price);
+        }
+        let window = source.window.or_else(|| book.window(&seller, &name.model)).unwrap_or(WINDOW_TOKENS);
+        let model: Arc<dyn Model> = match source.wire {
+            Wire::Anthropic => Arc::new(Anthropic::new(endpoint)),
+            Wire::OpenAi | Wire::Inside => Arc::new(OpenAi::new(endpoint)),
+        };
+        chair(model, book, seller, name, window, source.replays, Arc::clone(lane))
+    }
+}
+
+fn chair(
+    model: Arc<dyn Model>,
+    book: PriceBook,
+    seller: Seller,
+    name: &ModelName,
+    window: u64,
+    replays: Replays,
+    lane: Arc<Semaphore>,
+) -> Result<Chair, ModelsError> {
+    let tariff = book.tariff(&seller, &name.model)?;
+    let named = name.model.clone();
+    let price = Arc::new(move |usage: &guildhall_agent::Usage| {
+        // A price there was when the chair was set up is there still.
+        book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
+    });
+    Ok(Chair { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, lane })
+}
+
+fn no_source(name: &ModelName) -> ModelsError {
+    ModelsError::NoSource { model: name.model.clone(), source_name: name.source.clone() }
+}
