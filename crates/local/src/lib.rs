@@ -5,6 +5,7 @@
 //! is an error that says so, and no effect may leave on it.
 
 mod clock;
+mod files;
 mod id;
 mod inbox;
 mod journal;
@@ -13,6 +14,7 @@ mod office;
 mod transcript;
 
 pub use clock::UnixMs;
+pub use files::raise_open_files;
 pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{

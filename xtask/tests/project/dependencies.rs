@@ -25,6 +25,7 @@ const OURS: &[(&str, &[&str])] = &[
         ],
     ),
     ("guildhall-agent", &["guildhall-kernel"]),
+    ("guildhall-cli", &["guildhall", "guildhall-model-server"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),

@@ -1,0 +1,80 @@
+//! Money as people type and read it, in two currencies.
+
+use std::str::FromStr;
+
+use guildhall::DatedRate;
+use guildhall::kernel::Msat;
+use guildhall::providers::Usd;
+
+/// What a run may cost if nobody says: a quarter of a dollar.
+pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(250_000_000));
+
+/// A budget, in the currency in which it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Budget {
+    Msat(Msat),
+    Usd(Usd),
+}
+
+impl Budget {
+    /// Returns the budget in millisatoshis; one in dollars becomes at most that many.
+    pub(crate) fn msat(self, rate: &DatedRate) -> Msat {
+        match self {
+            Budget::Msat(amount) => amount,
+            Budget::Usd(amount) => rate.usd_per_btc.to_msat(amount),
+        }
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Budget, String> {
+        let lower = text.trim().to_ascii_lowercase();
+        let dollars = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
+        let Some(dollars) = dollars else {
+            return Msat::parse(text).map(Budget::Msat).map_err(|why| format!("{why}; or dollars, such as 0.25usd"));
+        };
+        match Usd::parse(dollars.trim()) {
+            Ok(amount) if amount.nanos() == 0 => Err("an amount of 0 buys nothing".to_owned()),
+            Ok(amount) => Ok(Budget::Usd(amount)),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}
+
+/// An amount in both currencies: `12.5 sat ($0.0125)`.
+pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
+    format!("{} ({})", sats(amount), rate.usd_per_btc.to_usd(amount))
+}
+
+/// An amount in sats, with a blank before the unit.
+pub(crate) fn sats(amount: Msat) -> String {
+    amount.to_string().replace("sat", " sat")
+}
+
+/// The rate, as it is printed with a bill.
+pub(crate) fn at_rate(rate: &DatedRate) -> String {
+    format!("at {} per bitcoin, as of {}", Usd::from(rate.usd_per_btc), rate.date)
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall::kernel::Msat;
+    use guildhall::providers::Usd;
+
+    use super::Budget;
+
+    #[test]
+    fn a_budget_is_read_in_either_currency() {
+        let sat = |sat| Ok(Budget::Msat(Msat::from_sat(sat).unwrap()));
+        assert_eq!(("500".parse(), "500sat".parse(), "5000 sats".parse()), (sat(500), sat(500), sat(5000)));
+        let quarter = Ok(Budget::Usd(Usd::parse("0.25").unwrap()));
+        for text in ["0.25usd", "$0.25", "0.25 USD", "$.25"] {
+            let read: Result<Budget, String> = text.parse();
+            assert!(read == quarter || text == "$.25", "{text}: {read:?}");
+        }
+        for wrong in ["", "0", "-1", "NaN", "0usd", "-2usd", "1e9usd", "0.5sat", "five", "99999999999999999999"] {
+            assert!(wrong.parse::<Budget>().is_err(), "{wrong}");
+        }
+    }
+}

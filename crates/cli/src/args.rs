@@ -1,0 +1,195 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use guildhall::local::SessionId;
+
+use crate::amount::Budget;
+
+const EXAMPLES: &str = "\
+Examples:
+  guildhall run \"Which of our endpoints have no test?\"
+  guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
+  guildhall resume brave-otter-17       take up what was interrupted
+  guildhall models                      what can be asked, and what it costs
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  guildhall run \"When is the meeting, and who said so?\"
+  git diff | guildhall run --budget 0.10usd --agent reviewer.md
+  guildhall run --timeout 10m --max-turns 20 --output json \"List the public functions\"
+  guildhall run --continue brave-otter-17 \"And who was invited?\"
+
+Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
+
+/// Agents at work, within a budget, in a journal that survives everything.
+#[derive(Debug, Parser)]
+#[command(name = "guildhall", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Do a task, within a budget
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Take up a session that was interrupted
+    Resume(ResumeArgs),
+    /// Show a session: its task, its answer, its bill
+    Show(ShowArgs),
+    /// List the sessions
+    Ls(LsArgs),
+    /// End a session that runs in another terminal
+    Stop(StopArgs),
+    /// List the models that can be asked, and what they cost
+    Models(ModelsArgs),
+    /// Print where everything is kept
+    Paths(PathsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What is to be done; read from stdin if it is left out or `-`
+    pub(crate) task: Option<String>,
+    /// The agent: a Markdown file with front matter (name, description, tools, model, maxTurns) and instructions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) budget: Option<Budget>,
+    /// Wrap up before about so many tokens are used, input and output together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens_total: Option<u64>,
+    /// The model: sonnet, opus, haiku, a full name, or PROVIDER/NAME
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// How many replies the agent may take [default: 50, or what its file says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// How long it may take: 90s, 10m, 2h. It reports what it has found by then
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Go on in a session that has ended, with what is left of its money
+    #[arg(long = "continue", value_name = "ID")]
+    pub(crate) after: Option<SessionId>,
+    /// The directory that the agent may read [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Agree to spend real money without being asked
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The session
+    pub(crate) id: SessionId,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The session
+    pub(crate) id: SessionId,
+    /// List every fact as well
+    #[arg(long)]
+    pub(crate) facts: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The session
+    pub(crate) id: SessionId,
+    /// Let it make one last report, which is paid for
+    #[arg(long)]
+    pub(crate) wrap_up: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only those whose name contains this
+    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PathsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Reads a time as people write it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time: write it like 90s, 10m or 2h");
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
+    let seconds = match &text[digits.len()..] {
+        "" | "s" => Some(number),
+        "m" | "min" => number.checked_mul(60),
+        "h" => number.checked_mul(60 * 60),
+        _ => None,
+    };
+    match seconds {
+        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        Some(0) | None => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::CommandFactory;
+
+    use super::{Cli, duration};
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let read = |text| duration(text).map(|time| time.as_secs());
+        assert_eq!((read("90"), read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(90), Ok(600), Ok(7200)));
+        for wrong in ["", "0", "-1s", "1.5h", "soon", "3 days", "99999999999999999999h", "NaN"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(duration("1m").ok(), Some(Duration::from_mins(1)));
+    }
+}

@@ -1,0 +1,51 @@
+//! The commands.
+
+pub(crate) mod list;
+pub(crate) mod models;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod stop;
+
+use serde::Serialize;
+
+use crate::args::{Command, Output, PathsArgs};
+use crate::exit::{Exit, Failure};
+use crate::print::out;
+use crate::world::World;
+
+/// Carries a command out.
+pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
+    let world = World::look()?;
+    match command {
+        Command::Run(args) => run::run(&world, args).await,
+        Command::Resume(args) => run::resume(&world, args).await,
+        Command::Show(args) => show::show(&world, args).await,
+        Command::Ls(args) => list::list(&world, args).await,
+        Command::Stop(args) => stop::stop(&world, args).await,
+        Command::Models(args) => Ok(models::models(&world, &args)),
+        Command::Paths(args) => Ok(paths(&world, &args)),
+    }
+}
+
+fn paths(world: &World, args: &PathsArgs) -> Exit {
+    let paths = &world.paths;
+    match args.output.output {
+        Output::Json => out_json(paths),
+        Output::Text => {
+            for (what, path) in [
+                ("config", &paths.config),
+                ("data", &paths.data),
+                ("journal", &paths.journal),
+                ("sessions", &paths.sessions),
+            ] {
+                out(&format!("{what:<9} {}", path.display()));
+            }
+        }
+    }
+    Exit::Done
+}
+
+/// Prints a result for programs.
+pub(crate) fn out_json(result: &impl Serialize) {
+    out(&serde_json::to_string_pretty(result).expect("a result is JSON"));
+}

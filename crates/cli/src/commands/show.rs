@@ -1,0 +1,76 @@
+//! `show`: one session, from what is stored.
+
+use guildhall::View;
+use guildhall::kernel::Msat;
+use serde_json::{Value, json};
+
+use crate::args::{Output, ShowArgs};
+use crate::bill::Sheet;
+use crate::commands::list::state;
+use crate::commands::out_json;
+use crate::commands::run::here;
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::print::{out, tame, tame_lines};
+use crate::world::World;
+
+/// Shows a session.
+pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure> {
+    let hall = world.hall(here()?)?;
+    let view = hall.session(&args.id).await?;
+    let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
+    match args.output.output {
+        Output::Json => out_json(&json!({
+            "session": view.row.id,
+            "state": state(&view),
+            "project": view.row.project,
+            "task": view.row.label,
+            "answer": view.text,
+            "failure": view.failure,
+            "free": view.free,
+            "bill": sheet(&view).map(|sheet| sheet.json()),
+            "facts": if args.facts { json!(facts) } else { Value::Null },
+        })),
+        Output::Text => {
+            let mut live = Live::new(hall.clone());
+            for fact in &facts {
+                live.tell(fact).await;
+            }
+            for line in text(&view) {
+                out(&line);
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn text(view: &View) -> Vec<String> {
+    let row = &view.row;
+    let mut lines = vec![
+        format!("{}  {}", row.id, state(view)),
+        format!("task     {}", tame(&row.label, 100)),
+        format!("project  {}", tame(&row.project, 400)),
+    ];
+    lines.extend(view.failure.as_ref().map(|why| format!("failure  {}", tame(why, 1000))));
+    if let Some(text) = &view.text {
+        lines.extend([String::new(), tame_lines(text), String::new()]);
+    }
+    if let Some(sheet) = sheet(view) {
+        lines.extend(sheet.lines());
+    }
+    lines
+}
+
+fn sheet(view: &View) -> Option<Sheet<'_>> {
+    let root = view.root.as_ref()?;
+    let own: u128 = view.bill.lines.iter().map(|line| u128::from(line.own.get())).sum();
+    Some(Sheet {
+        bill: &view.bill,
+        rate: &root.setup.seated.locked.rate,
+        model: &root.setup.seated.model,
+        granted: root.granted,
+        spent: Msat::capped(own),
+        head: &view.head,
+        violations: &view.violations,
+    })
+}

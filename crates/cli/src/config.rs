@@ -1,0 +1,180 @@
+//! The user's config file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use guildhall::providers::{Price, Rate, Usd};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+
+use crate::exit::Failure;
+
+/// The longest config that is read, in bytes.
+const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What the user has set. Everything is optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// The model to use where none is named.
+    pub(crate) model: Option<String>,
+    /// What a bitcoin costs.
+    pub(crate) rate: Option<RateConfig>,
+    /// Short names for models.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Prices per million tokens, by the model's name.
+    pub(crate) prices: BTreeMap<String, PriceConfig>,
+    /// Providers besides the usual ones.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RateConfig {
+    pub(crate) usd_per_btc: Dollars,
+    pub(crate) date: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriceConfig {
+    input: Dollars,
+    output: Dollars,
+    cache_read: Option<Dollars>,
+    cache_write: Option<Dollars>,
+}
+
+impl From<PriceConfig> for Price {
+    fn from(price: PriceConfig) -> Price {
+        let or_input = |special: Option<Dollars>| special.map_or(price.input.0, |special| special.0);
+        Price {
+            input: price.input.0,
+            cache_read: or_input(price.cache_read),
+            cache_write: or_input(price.cache_write),
+            output: price.output.0,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderConfig {
+    pub(crate) wire: WireConfig,
+    pub(crate) base_url: String,
+    /// The environment variable that has the key.
+    pub(crate) key_env: Option<String>,
+    /// How many tokens its models can be shown.
+    pub(crate) window: Option<u64>,
+    /// Whether it answers the same `idempotency-key` with the same reply.
+    #[serde(default)]
+    pub(crate) replays: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WireConfig {
+    Anthropic,
+    OpenAi,
+}
+
+/// Dollars, as a string or a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dollars(pub(crate) Usd);
+
+impl Dollars {
+    pub(crate) fn rate(self) -> Result<Rate, String> {
+        Rate::new(self.0).map_err(|why| why.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dollars, D::Error> {
+        struct Amount;
+        impl Visitor<'_> for Amount {
+            type Value = Dollars;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an amount of dollars, such as 0.25")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Dollars, E> {
+                Usd::parse(text).map(Dollars).map_err(E::custom)
+            }
+            fn visit_i64<E: de::Error>(self, whole: i64) -> Result<Dollars, E> {
+                self.visit_str(&whole.to_string())
+            }
+            fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
+                self.visit_str(&amount.to_string())
+            }
+        }
+        deserializer.deserialize_any(Amount)
+    }
+}
+
+impl Config {
+    /// Reads the file; one that is not there says nothing.
+    pub(crate) fn read(file: &Path) -> Result<Config, Failure> {
+        let size = match fs::metadata(file) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", file.display()))),
+        };
+        if size > CONFIG_BYTES_MAX {
+            return Err(Failure::usage(format!("{} has {size} bytes: that is no config", file.display())));
+        }
+        let text = fs::read_to_string(file)
+            .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
+        Config::parse(&text).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Config, String> {
+        toml::from_str(text).map_err(|why| why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall::providers::{Price, Usd};
+
+    use super::Config;
+
+    #[test]
+    fn a_config_says_what_its_author_meant() {
+        let config = Config::parse(
+            r#"
+            model = "fast"
+            rate = { usd_per_btc = 95000, date = "2026-11-01" }
+            aliases = { fast = "vllm/qwen3-8b" }
+            [prices.qwen3-8b]
+            input = 0.05
+            output = "0.20"
+            [providers.vllm]
+            wire = "openai"
+            base_url = "http://gpu:8000/v1"
+            key_env = "VLLM_KEY"
+            window = 32768
+            "#,
+        );
+        let config = config.unwrap();
+        let usd = |text| Usd::parse(text).unwrap();
+        let price = Price::from(config.prices["qwen3-8b"]);
+        assert_eq!((price.input, price.cache_read, price.output), (usd("0.05"), usd("0.05"), usd("0.20")));
+        assert_eq!((config.aliases["fast"].as_str(), config.providers["vllm"].window), ("vllm/qwen3-8b", Some(32768)));
+        assert!(!config.providers["vllm"].replays, "nobody is taken to replay who does not say so");
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        for (text, says) in [
+            ("modle = \"x\"", "modle"),
+            ("rate = { usd_per_btc = -1, date = \"d\" }", "no amount of dollars"),
+            ("rate = { usd_per_btc = nan, date = \"d\" }", "no amount of dollars"),
+            ("[prices.x]\ninput = 1", "output"),
+            ("[providers.x]\nwire = \"smtp\"\nbase_url = \"\"", "smtp"),
+            ("model = ", "line 1"),
+        ] {
+            let why = Config::parse(text).unwrap_err();
+            assert!(why.contains(says) && why.contains("line"), "{text}: {why}");
+        }
+    }
+}

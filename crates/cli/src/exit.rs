@@ -1,0 +1,163 @@
+//! How the program ends: the exit codes that scripts are promised, and what is said with them.
+
+use std::process::ExitCode;
+
+use guildhall::kernel::{Acceptance, Limit, Outcome, Refusal};
+use guildhall::local::JournalError;
+use guildhall::providers::NoPrice;
+use guildhall::{ANTHROPIC, Ended, HallError, ModelsError, OPENAI};
+
+use crate::amount::sats;
+
+/// What an exit code means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    OutOfBudget = 3,
+    Refused = 4,
+    Provider = 5,
+    Partial = 7,
+    Temporary = 75,
+    Interrupted = 130,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// Whether the person at this terminal asked for the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    Yes,
+    No,
+}
+
+/// What work that ended says to scripts.
+pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
+    let limited = ended.setup.tokens_max.is_some() && interrupted == Interrupted::No;
+    match ended.report.outcome {
+        _ if !ended.violations.is_empty() => Exit::Failed,
+        Outcome::Done if ended.report.acceptance == Acceptance::NotAccepted => Exit::Partial,
+        Outcome::Done => Exit::Done,
+        Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
+        Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
+        Outcome::Failed => Exit::Provider,
+        Outcome::Cancelled => Exit::Failed,
+    }
+}
+
+/// Something that ends the program before there is an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{says}")]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    says: String,
+}
+
+impl Failure {
+    pub(crate) fn usage(says: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, says: says.into() }
+    }
+
+    pub(crate) fn refused(says: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Refused, says: says.into() }
+    }
+
+    pub(crate) fn failed(says: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Failed, says: says.into() }
+    }
+}
+
+impl From<HallError> for Failure {
+    fn from(why: HallError) -> Failure {
+        let exit = match &why {
+            HallError::Journal(why) => of_journal(why),
+            HallError::Office(_) | HallError::Damaged(_) => Exit::Failed,
+            HallError::Refused(_)
+            | HallError::Account(_)
+            | HallError::NothingToResume(_)
+            | HallError::HasEnded(_)
+            | HallError::NotEnded(_) => Exit::Refused,
+            HallError::Models(_) | HallError::Project(_) | HallError::NoTool { .. } => Exit::Usage,
+        };
+        let says = match &why {
+            HallError::Models(no_model) => format!("{why}{}", hint(no_model)),
+            HallError::Refused(Refusal::Money { asked, minimum, .. }) => {
+                let (asked, minimum) = (sats(*asked), sats(*minimum));
+                format!(
+                    "a budget of {asked} is too small: this agent and model need at least {minimum}. Nothing was spent"
+                )
+            }
+            HallError::Journal(_)
+            | HallError::Office(_)
+            | HallError::Damaged(_)
+            | HallError::Refused(_)
+            | HallError::Account(_)
+            | HallError::Project(_)
+            | HallError::NothingToResume(_)
+            | HallError::HasEnded(_)
+            | HallError::NotEnded(_)
+            | HallError::NoTool { .. } => why.to_string(),
+        };
+        Failure { exit, says }
+    }
+}
+
+/// What to do about a model that can't be had.
+fn hint(why: &ModelsError) -> String {
+    match why {
+        ModelsError::NoneChosen => {
+            ": name one with --model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set `model` in the config \
+            (`guildhall paths` says where it is)"
+                .to_owned()
+        }
+        ModelsError::NoSource { source_name, .. } => match source_name.as_str() {
+            ANTHROPIC => ": set ANTHROPIC_API_KEY".to_owned(),
+            OPENAI => ": set OPENAI_API_KEY".to_owned(),
+            other => format!(": add [providers.{other}] to the config (`guildhall paths` says where it is)"),
+        },
+        ModelsError::Unclear { .. } => String::new(),
+        ModelsError::NoPrice(NoPrice { model, .. }) => format!(
+            ", for example (`guildhall paths` says where it is):\n\n  [prices.\"{model}\"]\n  input = 0.50\n  output = 1.50\n"
+        ),
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(why: JournalError) -> Failure {
+        HallError::from(why).into()
+    }
+}
+
+fn of_journal(why: &JournalError) -> Exit {
+    match why {
+        JournalError::Held { .. } | JournalError::Busy | JournalError::DiskFull { .. } => Exit::Temporary,
+        JournalError::Stopped { why } => of_journal(why),
+        JournalError::UnknownSession { .. } => Exit::Usage,
+        JournalError::SessionExists { .. } => Exit::Refused,
+        JournalError::NotDurable { .. }
+        | JournalError::Damaged { .. }
+        | JournalError::Foreign { .. }
+        | JournalError::Newer { .. }
+        | JournalError::UnsafeSqlite { .. }
+        | JournalError::Sqlite { .. }
+        | JournalError::File { .. }
+        | JournalError::Corrupt { .. }
+        | JournalError::LeaseLost { .. }
+        | JournalError::TextMismatch { .. }
+        | JournalError::TextMissing { .. }
+        | JournalError::TextTooLong { .. }
+        | JournalError::CommandTooLong { .. }
+        | JournalError::NotJson { .. } => Exit::Failed,
+    }
+}

@@ -1,0 +1,57 @@
+//! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+
+/// Prints a line of the result.
+pub(crate) fn out(line: &str) {
+    // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).ok();
+}
+
+/// Says something to the person who watches.
+pub(crate) fn say(line: &str) {
+    writeln!(anstream::stderr().lock(), "{line}").ok();
+}
+
+/// Says something in a style.
+pub(crate) fn say_in(style: Style, line: &str) {
+    say(&format!("{style}{line}{style:#}"));
+}
+
+/// Makes text from outside safe for a terminal: no control characters, one line, at most so many characters.
+pub(crate) fn tame(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == chars_max {
+            line.push('…');
+            break;
+        }
+        line.push(if c.is_control() { ' ' } else { c });
+    }
+    line
+}
+
+/// Makes an answer safe for a terminal: only line breaks and tabs are left of its control characters.
+pub(crate) fn tame_lines(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{tame, tame_lines};
+
+    #[test]
+    fn nothing_from_outside_commands_the_terminal() {
+        assert_eq!(tame("a\u{1b}[31mb\nc\u{7}", 80), "a [31mb c ");
+        assert_eq!(tame("abcdef", 3), "abc…");
+        assert_eq!(tame_lines("a\u{1b}]0;x\u{7}\n\tb\r\u{9b}2J"), "a]0;x\n\tb2J");
+    }
+}

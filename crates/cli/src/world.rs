@@ -1,0 +1,166 @@
+//! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
+
+use std::env;
+use std::path::PathBuf;
+
+use guildhall::agent::Wire;
+use guildhall::local::Replays;
+use guildhall::providers::{BaseUrl, Key, Rate};
+use guildhall::{ANTHROPIC, DatedRate, Hall, Models, OPENAI, Source};
+
+use crate::config::{Config, ProviderConfig, WireConfig};
+use crate::exit::Failure;
+use crate::paths::Paths;
+
+/// What a bitcoin cost in dollars when this version was made. The config has a newer rate, if its owner wants one.
+const RATE: (&str, &str) = ("100000", "2026-11-15");
+
+/// The port on which Ollama listens, unless it is told otherwise.
+const OLLAMA_PORT: &str = "11434";
+
+/// The name that Ollama goes by.
+const OLLAMA: &str = "ollama";
+
+/// What this program found.
+pub(crate) struct World {
+    pub(crate) paths: Paths,
+    pub(crate) models: Models,
+    secrets: Vec<String>,
+}
+
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+impl World {
+    /// Looks around.
+    pub(crate) fn look() -> Result<World, Failure> {
+        let paths = Paths::find(variable("GUILDHALL_HOME").map(PathBuf::from))?;
+        let config = Config::read(&paths.config)?;
+        let mut world = World { models: Models::new(rate(&config)?), paths, secrets: Vec::new() };
+        world.usual_sources()?;
+        for (name, provider) in &config.providers {
+            world.configured_source(name, provider)?;
+        }
+        world.defaults(config);
+        Ok(world)
+    }
+
+    /// Opens the hall that works on a project.
+    pub(crate) fn hall(&self, project: PathBuf) -> Result<Hall, Failure> {
+        let builder = Hall::builder(&self.paths.data, project, self.models.clone());
+        Ok(builder.secrets(self.secrets.iter().cloned()).build()?)
+    }
+
+    /// Adds the providers that variables tell of, under the names people know.
+    fn usual_sources(&mut self) -> Result<(), Failure> {
+        let usual = [
+            (ANTHROPIC, Wire::Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", BaseUrl::anthropic()),
+            (OPENAI, Wire::OpenAi, "OPENAI_API_KEY", "OPENAI_BASE_URL", BaseUrl::openai()),
+        ];
+        for (name, wire, key, url, makers) in usual {
+            let key = self.key(key)?;
+            let base_url = variable(url).map(|text| base_url(url, &text)).transpose()?;
+            if key.is_some() || base_url.is_some() {
+                self.add(Source::new(name, wire, base_url.unwrap_or(makers), key));
+            }
+        }
+        if let Some(host) = variable("OLLAMA_HOST") {
+            let base_url = base_url("OLLAMA_HOST", &ollama_url(&host))?;
+            self.add(Source::new(OLLAMA, Wire::OpenAi, base_url, None));
+        }
+        Ok(())
+    }
+
+    fn configured_source(&mut self, name: &str, provider: &ProviderConfig) -> Result<(), Failure> {
+        let place = format!("providers.{name} in {}", self.paths.config.display());
+        if name.is_empty() || name.contains('/') {
+            return Err(Failure::usage(format!("{place}: a provider's name has no slash and is not empty")));
+        }
+        let base_url = base_url(&place, &provider.base_url)?;
+        let key = match &provider.key_env {
+            Some(variable) => self.key(variable)?,
+            None => None,
+        };
+        let wire = match provider.wire {
+            WireConfig::Anthropic => Wire::Anthropic,
+            WireConfig::OpenAi => Wire::OpenAi,
+        };
+        let replays = if provider.replays { Replays::Yes } else { Replays::No };
+        self.add(Source { replays, window: provider.window, ..Source::new(name, wire, base_url, key) });
+        Ok(())
+    }
+
+    /// Reads a key out of a variable, and remembers to keep it out of the journal.
+    fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
+        let Some(text) = variable(name) else { return Ok(None) };
+        let key = Key::new(&text).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+        self.secrets.push(text.trim().to_owned());
+        Ok(Some(key))
+    }
+
+    fn add(&mut self, source: Source) {
+        self.models = self.models.clone().with_source(source);
+    }
+
+    /// Prices, short names and the model where none is named.
+    fn defaults(&mut self, config: Config) {
+        let mut models = self.models.clone();
+        for (model, price) in config.prices {
+            models = models.with_price(model, price.into());
+        }
+        for (alias, model) in config.aliases {
+            models = models.with_alias(alias, model);
+        }
+        let is_set_up = |name: &str| models.sources().any(|source| source.name == name && source.base_url.is_makers());
+        let default = config.model.or_else(|| match () {
+            () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
+            () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
+            () => None,
+        });
+        if let Some(default) = default {
+            models = models.with_default(default);
+        }
+        self.models = models;
+    }
+}
+
+fn rate(config: &Config) -> Result<DatedRate, Failure> {
+    match &config.rate {
+        None => {
+            let usd_per_btc = Rate::parse(RATE.0).expect("a constant that is a rate");
+            Ok(DatedRate { usd_per_btc, date: RATE.1.to_owned() })
+        }
+        Some(rate) => {
+            let usd_per_btc = rate.usd_per_btc.rate().map_err(|why| Failure::usage(format!("the rate: {why}")))?;
+            Ok(DatedRate { usd_per_btc, date: rate.date.clone() })
+        }
+    }
+}
+
+fn base_url(place: &str, text: &str) -> Result<BaseUrl, Failure> {
+    BaseUrl::parse(text).map_err(|why| Failure::usage(format!("{place}: {why}")))
+}
+
+/// Ollama's host as its own users write it: with or without scheme and port.
+fn ollama_url(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    // A server that listens everywhere is asked here.
+    let rest = rest.replace("0.0.0.0", "127.0.0.1");
+    let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    if has_port { format!("{scheme}://{rest}/v1") } else { format!("{scheme}://{rest}:{OLLAMA_PORT}/v1") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ollama_url;
+
+    #[test]
+    fn ollamas_host_is_read_as_its_users_write_it() {
+        assert_eq!(ollama_url("0.0.0.0"), "http://127.0.0.1:11434/v1");
+        assert_eq!(ollama_url("localhost:8080"), "http://localhost:8080/v1");
+        assert_eq!(ollama_url("https://box.lan/"), "https://box.lan:11434/v1");
+    }
+}
