@@ -34,7 +34,7 @@ pub(crate) use self::rows::texts_in;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
 use self::subscription::Heads;
-use self::writer::Writer;
+use self::writer::{Queued, Writer};
 use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
@@ -187,8 +187,13 @@ impl Journal {
         self.0.writer.run(0, work, |()| {}).await
     }
 
-    /// Stores the facts of one step and returns when they are durable. Once polled, dropping it undoes nothing.
+    /// Stores the facts of one step and returns when they are durable. Once they have queued up, dropping it undoes nothing.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<Appended, JournalError> {
+        self.queue(lease, batch).await?.durable().await
+    }
+
+    /// Gives the facts of one step their place among all that is to be stored. They are durable later.
+    pub(crate) async fn queue(&self, lease: &Lease, batch: Batch) -> Result<Queued<Appended>, JournalError> {
         let shared = Shared::new(&batch.contract, batch.at, &batch.cause)?;
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let (token, bytes) = (lease.token(), prepared.bytes());
@@ -205,7 +210,7 @@ impl Journal {
             heads.publish(&session, appended.seqs.end - 1);
             transcripts.ring(session);
         };
-        self.0.writer.run(bytes, work, then).await
+        Ok(self.0.writer.queue(bytes, work, then).await)
     }
 
     /// Stores facts of the session's account and returns when they are durable.

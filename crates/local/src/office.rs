@@ -2,9 +2,10 @@
 //! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
 
 mod desk;
+mod mail;
 mod time;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::{Arrival, RunError, Seat, Text, run};
@@ -15,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
 use desk::Desk;
+use mail::{Letter, Mail, Receipt};
 use time::SessionTime;
 
 /// What went wrong with the engine. Nothing that was acknowledged is lost.
@@ -87,23 +89,10 @@ struct Inner {
     lease: Lease,
     places: Places,
     time: SessionTime,
-    desks: Mutex<Desks>,
-}
-
-#[derive(Default)]
-struct Desks {
-    open: BTreeMap<Path, mpsc::UnboundedSender<Mail>>,
-    closed: BTreeSet<Path>,
-}
-
-/// What a desk is sent.
-enum Mail {
-    Arrival {
-        arrival: Arrival,
-        /// The order that it carries out.
-        order: Option<u64>,
-    },
-    Failed(OfficeError),
+    /// Held from the moment at which a step's time is read until its facts have queued up, so that facts are stored in the
+    /// order of their times. Nobody waits for the disk with it.
+    step: Arc<tokio::sync::Mutex<()>>,
+    desks: Mutex<BTreeMap<Path, mpsc::UnboundedSender<Mail>>>,
 }
 
 impl Office {
@@ -112,7 +101,8 @@ impl Office {
         let facts = journal.facts(lease.session(), 1).await?;
         let left = facts.last().map_or(Millis(0), |stored| stored.at);
         let time = SessionTime::from(left);
-        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, desks: Mutex::default() }) })
+        let (step, desks) = (Arc::default(), Mutex::default());
+        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks }) })
     }
 
     /// Records what happened to the session's account.
@@ -125,16 +115,25 @@ impl Office {
 
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
-        let mut desk = self.desk(&brief, texts);
+        let desk = self.desk(&brief, texts);
+        self.work(desk, brief).await.map(|(report, _)| report)
+    }
+
+    /// Runs a contract at its desk and clears the desk. Returns the texts of the report with it.
+    async fn work(&self, mut desk: Desk, brief: Arc<Brief>) -> Result<(Report, Vec<Text>), RunError<OfficeError>> {
         let report = run(&mut desk, brief).await;
-        self.close(desk.path());
-        report
+        self.desks().remove(desk.path());
+        let report = report?;
+        desk.turn_away().await.map_err(RunError::Engine)?;
+        let texts = desk.texts_of(std::iter::once(report.text.text()).chain(report.output));
+        Ok((report, texts))
     }
 
     /// Tells a contract something, as its owner. Returns whether there was one to tell.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Told { from: Sender::Owner { command }, what };
-        self.send(to, Mail::Arrival { arrival: Arrival { input, texts }, order: Some(command) })
+        let arrival = Arrival { input, texts };
+        self.send(to, Letter { arrival, receipt: Receipt::Order(command) })
     }
 
     /// Carries out the orders that other terminals leave in the inbox, until the journal fails.
@@ -164,22 +163,16 @@ impl Office {
     /// Sets up the desk of a contract.
     fn desk(&self, brief: &Brief, texts: Vec<Text>) -> Desk {
         let (post, mail) = mpsc::unbounded_channel();
-        self.desks().open.insert(brief.path.clone(), post.clone());
+        self.desks().insert(brief.path.clone(), post.clone());
         let place = (self.inner.places)(brief);
         Desk::new(self.clone(), brief.path.clone(), place, post, mail, texts)
     }
 
-    fn close(&self, path: &Path) {
-        let mut desks = self.desks();
-        desks.open.remove(path);
-        desks.closed.insert(path.clone());
+    fn send(&self, to: &Path, letter: Letter) -> bool {
+        self.desks().get(to).is_some_and(|post| post.send(Mail::Letter(letter)).is_ok())
     }
 
-    fn send(&self, to: &Path, mail: Mail) -> bool {
-        self.desks().open.get(to).is_some_and(|post| post.send(mail).is_ok())
-    }
-
-    fn desks(&self) -> std::sync::MutexGuard<'_, Desks> {
+    fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<Mail>>> {
         // A panic while the list was held left it whole: each change is one insert or remove.
         self.inner.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -109,12 +109,32 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
         then: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, JournalError> {
+        self.queue(bytes, work, then).await.durable().await
+    }
+
+    /// The same, but it returns as soon as the job has its place: jobs are done in the order in which they queued up.
+    pub(crate) async fn queue<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
+        then: impl FnOnce(&T) + Send + 'static,
+    ) -> Queued<T> {
         let (waiter, answered) = oneshot::channel();
         let job = Task { bytes, work: Some(work), done: None, then, waiter };
         let jobs = self.jobs.as_ref().expect("the queue is open as long as the handle");
         let sent = jobs.send(Box::new(job)).await;
         assert!(sent.is_ok(), "the thread reads its queue as long as it is open");
-        answered.await.expect("every job is answered")
+        Queued(answered)
+    }
+}
+
+/// A job that has its place in the queue. Dropping this undoes nothing.
+pub(crate) struct Queued<T>(oneshot::Receiver<Result<T, JournalError>>);
+
+impl<T> Queued<T> {
+    /// Returns when the job is durable, or was refused.
+    pub(crate) async fn durable(self) -> Result<T, JournalError> {
+        self.0.await.expect("every job is answered")
     }
 }
 

@@ -8,10 +8,11 @@ use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, Effect, Fact, Hash, Input, Matter, Millis,
     Msat, Path, Request, Sender, Stimulus, TextRef, ToolCall,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::{Mail, Office, OfficeError, Place, Replays};
+use super::mail::{Letter, Mail, Receipt, send, send_answer};
+use super::{Office, OfficeError, Place, Replays};
 use crate::journal::{Batch, texts_in};
 
 /// The engine, as one contract sees it.
@@ -25,8 +26,10 @@ pub(super) struct Desk {
     texts: Shelf,
     /// Texts that no stored fact names yet.
     fresh: Vec<Text>,
-    /// The order that the next facts carry out.
-    order: Option<u64>,
+    /// Who waits for the step that is being taken.
+    receipt: Receipt,
+    /// The turn to take a step: from what happened until its facts have queued up.
+    step: Option<OwnedMutexGuard<()>>,
     /// Asks up to this one were stored by an earlier process: they may have left with it.
     left: Option<AskId>,
     begun: BTreeSet<AskId>,
@@ -68,7 +71,8 @@ impl Desk {
             facts: Vec::new(),
             texts: Shelf::default(),
             fresh: Vec::new(),
-            order: None,
+            receipt: Receipt::Nobody,
+            step: None,
             left: None,
             begun: BTreeSet::new(),
             leaves: BTreeMap::new(),
@@ -122,47 +126,80 @@ impl Desk {
     /// Starts the same loop on the hire's brief, as a task of its own.
     fn hire(&mut self, id: AskId, brief: &Arc<Brief>) {
         let named = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter());
-        let named = named.map(|of| Text { of: *of, says: self.texts.text(of) }).collect();
-        let mut desk = self.office.desk(brief, named);
+        let desk = self.office.desk(brief, self.texts_of(named.copied()));
         let (office, brief, post) = (self.office.clone(), Arc::clone(brief), self.post.clone());
         self.tasks.spawn(async move {
-            let report = Box::pin(guildhall_agent::run(&mut desk, Arc::clone(&brief))).await;
-            office.close(&brief.path);
-            let mail = match report {
-                Ok(report) => {
+            match Box::pin(office.work(desk, Arc::clone(&brief))).await {
+                Ok((report, texts)) => {
                     let cost = Cost::Known(report.spent);
                     let input = Input::Answer { id, answer: Answer::Report(Box::new(report)), cost };
-                    Mail::Arrival { arrival: Arrival { input, texts: Vec::new() }, order: None }
+                    send(&post, Arrival { input, texts });
                 }
-                Err(why) => Mail::Failed(OfficeError::Below { contract: brief.path.clone(), why: why.to_string() }),
-            };
-            // A hirer that is gone has failed itself, and says so.
-            post.send(mail).ok();
+                Err(why) => {
+                    let why = OfficeError::Below { contract: brief.path.clone(), why: why.to_string() };
+                    // A hirer that is gone has failed itself, and says so.
+                    post.send(Mail::Failed(why)).ok();
+                }
+            }
         });
     }
 
-    /// Tells another contract something, and itself that it did.
-    fn tell(&mut self, id: AskId, to: &Path, what: &Stimulus) {
-        let heard = self.deliver(id, to, what);
-        let answer = if heard { Answer::Delivered } else { Answer::Gone };
-        self.answer(id, answer);
+    /// Tells another contract something. It answers when it has dealt with it.
+    fn tell(&self, id: AskId, to: &Path, what: &Stimulus) {
+        let receipt = Receipt::Teller { post: self.post.clone(), ask: id };
+        if !self.deliver(id, to, what, receipt) {
+            send_answer(&self.post, id, Answer::Gone);
+        }
     }
 
-    fn deliver(&self, id: AskId, to: &Path, what: &Stimulus) -> bool {
-        let (Stimulus::Message(text) | Stimulus::Question(text)) = what else {
-            return self.send_told(id, to, what, Vec::new());
+    fn deliver(&self, id: AskId, to: &Path, what: &Stimulus, receipt: Receipt) -> bool {
+        let texts = match what {
+            Stimulus::Message(text) | Stimulus::Question(text) => self.texts_of([*text]),
+            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => Vec::new(),
         };
-        self.send_told(id, to, what, vec![Text { of: *text, says: self.texts.text(text) }])
-    }
-
-    fn send_told(&self, id: AskId, to: &Path, what: &Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Told { from: Sender::Contract(self.key(id)), what: what.clone() };
-        self.office.send(to, Mail::Arrival { arrival: Arrival { input, texts }, order: None })
+        self.office.send(to, Letter { arrival: Arrival { input, texts }, receipt })
     }
 
-    fn answer(&self, id: AskId, answer: Answer) {
-        let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };
-        send(&self.post, Arrival { input, texts: Vec::new() });
+    /// Waits until no other desk is in the middle of a step.
+    async fn turn(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.office.inner.step).lock_owned().await
+    }
+
+    /// Returns texts that are at hand.
+    pub(super) fn texts_of(&self, named: impl IntoIterator<Item = TextRef>) -> Vec<Text> {
+        named.into_iter().map(|of| Text { of, says: self.texts.text(&of) }).collect()
+    }
+
+    /// Tells whoever waits for it that the step has been taken.
+    async fn receipt(&mut self) -> Result<(), OfficeError> {
+        match std::mem::replace(&mut self.receipt, Receipt::Nobody) {
+            Receipt::Nobody => {}
+            // It changed nothing, so no fact carried it out: it is done all the same.
+            Receipt::Order(order) => {
+                let inner = &self.office.inner;
+                inner.journal.mark_done(&inner.lease, order).await?;
+            }
+            Receipt::Teller { post, ask } => send_answer(&post, ask, Answer::Delivered),
+        }
+        Ok(())
+    }
+
+    /// Deals with the letters that came after the contract had closed. No more can come.
+    pub(super) async fn turn_away(&mut self) -> Result<(), OfficeError> {
+        while let Ok(mail) = self.mail.try_recv() {
+            match mail {
+                Mail::Letter(Letter { receipt: Receipt::Teller { post, ask }, .. }) => {
+                    send_answer(&post, ask, Answer::Gone);
+                }
+                Mail::Letter(Letter { receipt, .. }) => {
+                    self.receipt = receipt;
+                    self.receipt().await?;
+                }
+                Mail::Failed(why) => return Err(why),
+            }
+        }
+        Ok(())
     }
 
     /// What may have happened before a crash and can't be attached to or done again is lost, at its hold.
@@ -192,11 +229,6 @@ impl Desk {
     }
 }
 
-fn send(post: &mpsc::UnboundedSender<Mail>, arrival: Arrival) {
-    // A desk that is gone has closed, and what comes late changes nothing.
-    post.send(Mail::Arrival { arrival, order: None }).ok();
-}
-
 impl Engine for Desk {
     type Error = OfficeError;
 
@@ -216,17 +248,28 @@ impl Engine for Desk {
             self.texts.0.insert(of.hash, String::from_utf8_lossy(&says).into());
         }
         self.facts.clone_from(&facts);
+        if facts.is_empty() {
+            self.step = Some(self.turn().await);
+        }
         Ok(facts)
     }
 
     async fn record(&mut self, cause: Cause, at: Millis, facts: Vec<Fact>) -> Result<(), OfficeError> {
         let inner = &self.office.inner;
         let texts = std::mem::take(&mut self.fresh).into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
-        let (contract, done) = (self.path.clone(), self.order.take());
-        let batch = Batch { contract, at, cause, facts: facts.clone(), texts, done };
-        inner.journal.append(&inner.lease, batch).await?;
+        let done = match self.receipt {
+            Receipt::Order(order) => {
+                self.receipt = Receipt::Nobody;
+                Some(order)
+            }
+            Receipt::Nobody | Receipt::Teller { .. } => None,
+        };
+        let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done };
+        let queued = inner.journal.queue(&inner.lease, batch).await;
+        self.step = None;
+        queued?.durable().await?;
         self.facts.extend(facts);
-        Ok(())
+        self.receipt().await
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
@@ -247,37 +290,39 @@ impl Engine for Desk {
             Ask::Tell { to, what } => self.tell(id, to, what),
             Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => {
                 if let Some(hirer) = self.path.hirer() {
-                    self.deliver(id, &hirer, &Stimulus::Question(*words));
+                    self.deliver(id, &hirer, &Stimulus::Question(*words), Receipt::Nobody);
                 }
             }
             // Whoever watches shows it to the owner; no reply in time is one.
             Ask::Question { .. } => {}
             // No brief of this engine names checks yet; one that does is not accepted.
-            Ask::Check(_) => self.answer(id, Answer::Lost),
+            Ask::Check(_) => send_answer(&self.post, id, Answer::Lost),
         }
     }
 
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, OfficeError> {
-        if let Some(order) = self.order.take() {
-            // It changed nothing, so no fact carried it out: it is done all the same.
-            self.office.inner.journal.mark_done(&self.office.inner.lease, order).await?;
-        }
+        self.step = None;
+        self.receipt().await?;
         let wait = wake.map(|wake| self.office.inner.time.until(wake));
         let mail = match wait {
             None => self.mail.recv().await,
             Some(wait) => match tokio::time::timeout(wait, self.mail.recv()).await {
                 Ok(mail) => mail,
-                Err(_elapsed) => return Ok(Input::Tick),
+                Err(_elapsed) => {
+                    self.step = Some(self.turn().await);
+                    return Ok(Input::Tick);
+                }
             },
         };
         match mail.expect("the desk keeps its own post open") {
             Mail::Failed(why) => Err(why),
-            Mail::Arrival { arrival, order } => {
+            Mail::Letter(Letter { arrival, receipt }) => {
                 self.keep(arrival.texts);
-                self.order = order;
+                self.receipt = receipt;
                 if let Input::Answer { id, .. } | Input::Reply { id, .. } = &arrival.input {
                     self.leaves.remove(id);
                 }
+                self.step = Some(self.turn().await);
                 Ok(arrival.input)
             }
         }

@@ -1,6 +1,8 @@
 //! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod tree;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex};
@@ -17,6 +19,9 @@ use guildhall_laws::Checker;
 use guildhall_local::{Journal, NewSession, Office, Order, Place, Replays, UnixMs};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
+
+/// How many model calls run at once.
+const LANE: usize = 8;
 
 /// A model that replies from a list, and says when it was asked. At the end of the list it thinks for ever.
 #[derive(Default)]
@@ -119,35 +124,50 @@ fn brief() -> (Arc<Brief>, Vec<Text>) {
 }
 
 /// One process's view of a hall on disk.
-struct Hall {
-    model: Arc<Scripted>,
+struct Hall<M> {
+    model: Arc<M>,
     office: Office,
     journal: Journal,
 }
 
-impl Hall {
-    /// Opens the session in this directory, new or as it was left.
-    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: Counting, replays: Replays) -> Hall {
-        let journal = Journal::open(dir).unwrap();
-        let (id, now) = ("session".parse().unwrap(), UnixMs::now());
-        if journal.sessions().await.unwrap().is_empty() {
-            let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
-            journal.create(new).await.unwrap();
-        }
-        let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+/// Opens the session in this directory, new or as it was left.
+async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
+    let journal = Journal::open(dir).unwrap();
+    let (id, now) = ("session".parse().unwrap(), UnixMs::now());
+    if journal.sessions().await.unwrap().is_empty() {
+        let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
+        journal.create(new).await.unwrap();
+    }
+    let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+    let seat = Arc::new(Seat {
+        system: "You count.".to_owned(),
+        model: Arc::clone(model) as Arc<dyn Model>,
+        window: 100_000,
+        price: Arc::new(|usage| sat(usage.output)),
+        tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
+        scribe: scribe(),
+    });
+    let lane = Arc::new(Semaphore::new(LANE));
+    let place = Place { seat, lane, replays };
+    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
+    Hall { model: Arc::clone(model), office, journal }
+}
+
+impl<M> Hall<M> {
+    async fn facts(&self) -> Vec<Stored> {
+        self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
+    }
+
+    async fn text(&self, report: &Report) -> String {
+        String::from_utf8(self.journal.text(report.text.text().hash).await.unwrap().unwrap()).unwrap()
+    }
+}
+
+impl Hall<Scripted> {
+    /// Opens it with a model that replies from a list.
+    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: Counting, replays: Replays) -> Hall<Scripted> {
         let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
-        let seat = Arc::new(Seat {
-            system: "You count.".to_owned(),
-            model: Arc::clone(&model) as Arc<dyn Model>,
-            window: 100_000,
-            price: Arc::new(|usage| sat(usage.output)),
-            tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
-            scribe: scribe(),
-        });
-        let lane = Arc::new(Semaphore::new(1));
-        let place = Place { seat, lane, replays };
-        let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
-        Hall { model, office, journal }
+        open(dir, &model, tool, replays).await
     }
 
     async fn run(&self) -> Report {
@@ -163,14 +183,6 @@ impl Hall {
         }
         drop(self.office);
         self.journal.close().await;
-    }
-
-    async fn facts(&self) -> Vec<Stored> {
-        self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
-    }
-
-    async fn text(&self, report: &Report) -> String {
-        String::from_utf8(self.journal.text(report.text.text().hash).await.unwrap().unwrap()).unwrap()
     }
 }
 

@@ -1,0 +1,45 @@
+//! What a desk is sent, and what whoever sent it is told once it was dealt with.
+
+use guildhall_agent::Arrival;
+use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
+use tokio::sync::mpsc;
+
+use super::OfficeError;
+
+/// What a desk is sent.
+pub(super) enum Mail {
+    Letter(Letter),
+    /// A contract below could not be run.
+    Failed(OfficeError),
+}
+
+/// Something that happened to a contract.
+pub(super) struct Letter {
+    pub(super) arrival: Arrival,
+    pub(super) receipt: Receipt,
+}
+
+/// Who waits until a letter was dealt with: not before its facts have their place in the journal, or a crash could keep the
+/// receipt and lose what it is for.
+pub(super) enum Receipt {
+    Nobody,
+    /// An order of the inbox, which is then carried out.
+    Order(u64),
+    /// The contract whose ask this letter is.
+    Teller {
+        post: mpsc::UnboundedSender<Mail>,
+        ask: AskId,
+    },
+}
+
+/// Sends what is of no further interest to whoever sends it.
+pub(super) fn send(post: &mpsc::UnboundedSender<Mail>, arrival: Arrival) {
+    // A desk that is gone has closed, and what comes late changes nothing.
+    post.send(Mail::Letter(Letter { arrival, receipt: Receipt::Nobody })).ok();
+}
+
+/// Sends an answer that cost nothing and has no text.
+pub(super) fn send_answer(post: &mpsc::UnboundedSender<Mail>, id: AskId, answer: Answer) {
+    let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };
+    send(post, Arrival { input, texts: Vec::new() });
+}

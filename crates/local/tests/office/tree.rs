@@ -1,0 +1,122 @@
+//! Many contracts at once: hires that hire, all at work on one journal.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use guildhall_kernel::{Hiring, Inherit, Mode, Offer};
+
+use super::*;
+
+/// How many hires each contract above the lowest level makes.
+const TEAM: u64 = 11;
+
+/// A crew in which everybody above the lowest level is made to hire during its first call. The lowest use a tool first, and
+/// are sent money when they are about to report.
+#[derive(Default)]
+struct Crew {
+    office: OnceLock<Office>,
+    gifts: AtomicU64,
+    shown: Mutex<Vec<Prompt>>,
+}
+
+impl Model for Crew {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.shown.lock().unwrap().push(prompt.clone());
+        let path = &prompt.key.contract;
+        let first = prompt.messages.len() == 1;
+        if first && path.level() < 2 {
+            for number in 1..=TEAM {
+                let (offer, task) = offer(path, number);
+                let told = self.office.get().unwrap().tell(path, number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                assert!(told, "{path} is at work");
+            }
+        }
+        if !first && path.level() == 2 {
+            let gift = TEAM + 1 + self.gifts.fetch_add(1, Ordering::Relaxed);
+            let what = Stimulus::TopUp { to: path.clone(), money: sat(1) };
+            assert!(self.office.get().unwrap().tell(&Path::root(1), gift, what, vec![]), "the boss is at work");
+        }
+        let attempt = if first && path.level() == 2 { calls("count") } else { says(&format!("{path} is done")) };
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            attempt
+        })
+    }
+}
+
+fn agent(level: usize) -> AgentName {
+    AgentName::parse(["boss", "manager", "worker"][level]).unwrap()
+}
+
+fn team(level: usize) -> Option<Hiring> {
+    (level < 2).then(|| Hiring { team: Arc::from([agent(level + 1)]), ad_hoc: false, recursive: false })
+}
+
+fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
+    let level = hirer.level() + 1;
+    let task = scribe().text(TextKind::Task, &format!("Do part {number} of {hirer}."));
+    let offer = Offer {
+        agent: agent(level),
+        standing: Standing::Listed,
+        task: task.of,
+        task_key: task_key(&task.says),
+        inherit: Inherit::Fresh,
+        mode: Mode::Background,
+        budget: Some(sat(if level == 1 { 20_000 } else { 500 })),
+        heads: Some(Heads(if level == 1 { 20 } else { 0 })),
+        depth: None,
+        deadline: None,
+        terms: Arc::from([]),
+        adds: Arc::from([]),
+        fee: Msat::ZERO,
+        severance: sat(20),
+        tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
+        turns_max: 100,
+        opening_bytes: 100,
+        powers: Powers::default(),
+        hiring: team(level),
+        checks: Arc::from([]),
+    };
+    (offer, task)
+}
+
+fn boss() -> (Arc<Brief>, Vec<Text>) {
+    let (brief, texts) = brief();
+    let grant = Grant { money: sat(400_000), heads: Heads(400), depth: 2, deadline: None };
+    let brief = Brief { agent: agent(0), grant, hiring: team(0), turns_max: 100, ..Brief::clone(&brief) };
+    (Arc::new(brief), texts)
+}
+
+/// Lets the crew work; returns its hall and what the boss reported.
+async fn work(dir: &FilePath, crew: &Arc<Crew>) -> (Hall<Crew>, Report) {
+    let hall = open(dir, crew, counting(Effect::Pure).0, Replays::No).await;
+    crew.office.set(hall.office.clone()).ok().unwrap();
+    let (brief, texts) = boss();
+    let report = hall.office.run(brief, texts).await.unwrap();
+    (hall, report)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn facts_are_stored_in_the_order_of_their_times_however_many_work_at_once() {
+    // Whether times collide is a matter of luck, so it is tried a few times.
+    for _ in 0..3 {
+        let dir = tempfile::tempdir().unwrap();
+        let (hall, report) = work(dir.path(), &Arc::default()).await;
+        assert_eq!((report.outcome, u64::from(report.heads.0)), (Outcome::Done, TEAM + TEAM * TEAM));
+        let facts = hall.facts().await;
+        assert!(facts.is_sorted_by_key(|stored| stored.at), "time goes back");
+        assert_lawful(&facts);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_hirer_is_shown_what_its_hires_report() {
+    let (dir, crew) = (tempfile::tempdir().unwrap(), Arc::default());
+    work(dir.path(), &crew).await;
+    let shown = crew.shown.lock().unwrap();
+    let last = shown.iter().rfind(|prompt| prompt.key.contract == Path::root(1)).unwrap();
+    let shown = format!("{:?}", last.messages);
+    for number in 1..=TEAM {
+        assert!(shown.contains(&format!("1.{number} is done")), "the report of 1.{number}");
+    }
+}
