@@ -19,8 +19,8 @@ pub trait Model: Send + Sync {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
 }
 
-/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it but the bill of
-/// a task that was dropped, for which the last [`Delta::Used`] is all there is.
+/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it. A task that is
+/// dropped costs its hold: what was used is final only at the end, and a [`Delta::Used`] on the way counts hardly any output.
 pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of a reply, as it arrives.

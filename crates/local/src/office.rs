@@ -2,6 +2,7 @@
 //! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
 
 mod desk;
+mod leaf;
 mod mail;
 mod time;
 
@@ -88,7 +89,7 @@ struct Inner {
     journal: Journal,
     lease: Lease,
     places: Places,
-    time: SessionTime,
+    time: Arc<SessionTime>,
     /// Held from the moment at which a step's time is read until its facts have queued up, so that facts are stored in the
     /// order of their times. Nobody waits for the disk with it.
     step: Arc<tokio::sync::Mutex<()>>,
@@ -100,7 +101,7 @@ impl Office {
     pub async fn open(journal: Journal, lease: Lease, places: Places) -> Result<Office, OfficeError> {
         let facts = journal.facts(lease.session(), 1).await?;
         let left = facts.last().map_or(Millis(0), |stored| stored.at);
-        let time = SessionTime::from(left);
+        let time = Arc::new(SessionTime::from(left));
         let (step, desks) = (Arc::default(), Mutex::default());
         Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks }) })
     }

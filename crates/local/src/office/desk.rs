@@ -6,12 +6,14 @@ use std::sync::Arc;
 use guildhall_agent::{Arrival, Engine, Reply, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, Effect, Fact, Hash, Input, Matter, Millis,
-    Msat, Path, Request, Sender, Stimulus, TextRef, ToolCall,
+    Path, Sender, Stimulus, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 
+use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, send, send_answer};
+use super::time::{SessionTime, Why};
 use super::{Office, OfficeError, Place, Replays};
 use crate::journal::{Batch, texts_in};
 
@@ -19,11 +21,11 @@ use crate::journal::{Batch, texts_in};
 pub(super) struct Desk {
     office: Office,
     path: Path,
-    place: Place,
-    post: mpsc::UnboundedSender<Mail>,
+    pub(super) place: Place,
+    pub(super) post: mpsc::UnboundedSender<Mail>,
     mail: mpsc::UnboundedReceiver<Mail>,
-    facts: Vec<Fact>,
-    texts: Shelf,
+    pub(super) facts: Vec<Fact>,
+    pub(super) texts: Shelf,
     /// Texts that no stored fact names yet.
     fresh: Vec<Text>,
     /// Who waits for the step that is being taken.
@@ -32,15 +34,36 @@ pub(super) struct Desk {
     step: Option<OwnedMutexGuard<()>>,
     /// Asks up to this one were stored by an earlier process: they may have left with it.
     left: Option<AskId>,
-    begun: BTreeSet<AskId>,
-    leaves: BTreeMap<AskId, AbortHandle>,
+    pub(super) begun: BTreeSet<AskId>,
+    /// What the loop has shown to be outstanding since the last thing that happened.
+    owed: Owed,
+    pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Everything that was started here. It ends with the desk.
-    tasks: JoinSet<()>,
+    pub(super) tasks: JoinSet<()>,
+}
+
+/// What the world owes a contract, as far as time goes by it.
+#[derive(Clone, Copy, Default)]
+struct Owed {
+    asks: usize,
+    questions_to_owner: usize,
+}
+
+impl Owed {
+    fn add(&mut self, ask: &Ask) {
+        self.asks += 1;
+        self.questions_to_owner += usize::from(matches!(ask, Ask::Question { to: Addressee::Owner, .. }));
+    }
+
+    /// Whether a person is awaited: for an answer, or because a root that stays open is owed nothing.
+    fn awaits_person(self) -> bool {
+        self.asks == 0 || self.questions_to_owner > 0
+    }
 }
 
 /// Texts at hand.
 #[derive(Clone, Default)]
-struct Shelf(BTreeMap<Hash, Arc<str>>);
+pub(super) struct Shelf(BTreeMap<Hash, Arc<str>>);
 
 impl Texts for Shelf {
     fn text(&self, of: &TextRef) -> String {
@@ -75,6 +98,7 @@ impl Desk {
             step: None,
             left: None,
             begun: BTreeSet::new(),
+            owed: Owed::default(),
             leaves: BTreeMap::new(),
             tasks: JoinSet::new(),
         };
@@ -93,34 +117,8 @@ impl Desk {
         }
     }
 
-    fn key(&self, ask: AskId) -> AskKey {
+    pub(super) fn key(&self, ask: AskId) -> AskKey {
         AskKey { contract: self.path.clone(), ask }
-    }
-
-    /// Asks the model, on a permit that is held no longer than the call.
-    fn ask_model(&mut self, id: AskId, request: &Request) {
-        let (key, request, place, post) = (self.key(id), request.clone(), self.place.clone(), self.post.clone());
-        let (facts, texts) = (self.facts.clone(), self.texts.clone());
-        self.leaf(id, async move {
-            let Ok(permit) = place.lane.acquire().await else { return };
-            let arrival = place.seat.ask(key, &request, &facts, &texts, &|_| {}).await;
-            drop(permit);
-            send(&post, arrival);
-        });
-    }
-
-    fn call_tool(&mut self, id: AskId, call: &ToolCall) {
-        let (key, call, place, post) = (self.key(id), call.clone(), self.place.clone(), self.post.clone());
-        let arguments = self.texts.text(&call.arguments);
-        self.leaf(id, async move {
-            let arrival = place.seat.call(&key, &call, &arguments).await;
-            send(&post, arrival);
-        });
-    }
-
-    fn leaf(&mut self, id: AskId, work: impl Future<Output = ()> + Send + 'static) {
-        let handle = self.tasks.spawn(work);
-        self.leaves.insert(id, handle);
     }
 
     /// Starts the same loop on the hire's brief, as a task of its own.
@@ -159,6 +157,23 @@ impl Desk {
         };
         let input = Input::Told { from: Sender::Contract(self.key(id)), what: what.clone() };
         self.office.send(to, Letter { arrival: Arrival { input, texts }, receipt })
+    }
+
+    pub(super) fn time(&self) -> Arc<SessionTime> {
+        Arc::clone(&self.office.inner.time)
+    }
+
+    /// Waits for mail until a moment.
+    async fn mail_before(&mut self, moment: Option<Millis>) -> Option<Mail> {
+        let time = self.time();
+        loop {
+            tokio::select! {
+                biased;
+                mail = self.mail.recv() => return Some(mail.expect("the desk keeps its own post open")),
+                Some(ended) = self.tasks.join_next() => notice(ended),
+                () = time.reach(moment) => return None,
+            }
+        }
     }
 
     /// Waits until no other desk is in the middle of a step.
@@ -212,20 +227,12 @@ impl Desk {
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => false,
             }
     }
+}
 
-    /// Stops the leaf calls of a contract that was cancelled. What they used is not known, so they cost their holds.
-    fn abort(&mut self, id: AskId, ask: &Ask) {
-        let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
-        if leaf && (self.leaves.contains_key(&id) || !self.begun.contains(&id)) {
-            let running = self.leaves.remove(&id);
-            let cost = if running.is_some() { Cost::Unknown } else { Cost::Known(Msat::ZERO) };
-            if let Some(running) = running {
-                running.abort();
-            }
-            self.begun.insert(id);
-            let input = Input::Answer { id, answer: Answer::Aborted, cost };
-            send(&self.post, Arrival { input, texts: Vec::new() });
-        }
+/// What panicked will never answer, and is our bug: nobody may wait for it.
+fn notice(ended: Result<(), JoinError>) {
+    if let Some(panic) = ended.err().and_then(|ended| ended.try_into_panic().ok()) {
+        std::panic::resume_unwind(panic)
     }
 }
 
@@ -273,6 +280,7 @@ impl Engine for Desk {
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
+        self.owed.add(ask);
         if contract.is_cancelled() {
             self.abort(id, ask);
         }
@@ -284,8 +292,8 @@ impl Engine for Desk {
             return send(&self.post, Arrival { input, texts: Vec::new() });
         }
         match ask {
-            Ask::Model(request) => self.ask_model(id, request),
-            Ask::Tool(call) => self.call_tool(id, call),
+            Ask::Model(request) => self.ask_model(contract, id, request),
+            Ask::Tool(call) => self.call_tool(contract, id, call),
             Ask::Hire { brief, .. } => self.hire(id, brief),
             Ask::Tell { to, what } => self.tell(id, to, what),
             Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => {
@@ -303,28 +311,23 @@ impl Engine for Desk {
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, OfficeError> {
         self.step = None;
         self.receipt().await?;
-        let wait = wake.map(|wake| self.office.inner.time.until(wake));
-        let mail = match wait {
-            None => self.mail.recv().await,
-            Some(wait) => match tokio::time::timeout(wait, self.mail.recv()).await {
-                Ok(mail) => mail,
-                Err(_elapsed) => {
-                    self.step = Some(self.turn().await);
-                    return Ok(Input::Tick);
-                }
-            },
-        };
-        match mail.expect("the desk keeps its own post open") {
-            Mail::Failed(why) => Err(why),
-            Mail::Letter(Letter { arrival, receipt }) => {
+        let owed = std::mem::take(&mut self.owed);
+        let awaiting = owed.awaits_person().then(|| self.time().count(Why::PersonAwaited));
+        let mail = self.mail_before(wake).await;
+        drop(awaiting);
+        let input = match mail {
+            None => Input::Tick,
+            Some(Mail::Failed(why)) => return Err(why),
+            Some(Mail::Letter(Letter { arrival, receipt })) => {
                 self.keep(arrival.texts);
                 self.receipt = receipt;
-                if let Input::Answer { id, .. } | Input::Reply { id, .. } = &arrival.input {
-                    self.leaves.remove(id);
-                }
-                self.step = Some(self.turn().await);
-                Ok(arrival.input)
+                arrival.input
             }
+        };
+        if let Input::Answer { id, .. } | Input::Reply { id, .. } = &input {
+            self.leaves.remove(id);
         }
+        self.step = Some(self.turn().await);
+        Ok(input)
     }
 }

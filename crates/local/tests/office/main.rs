@@ -1,7 +1,9 @@
 //! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod limits;
 mod tree;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path as FilePath;
@@ -128,6 +130,7 @@ struct Hall<M> {
     model: Arc<M>,
     office: Office,
     journal: Journal,
+    lane: Arc<Semaphore>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -148,9 +151,9 @@ async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting
         scribe: scribe(),
     });
     let lane = Arc::new(Semaphore::new(LANE));
-    let place = Place { seat, lane, replays };
+    let place = Place { seat, lane: Arc::clone(&lane), replays };
     let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal }
+    Hall { model: Arc::clone(model), office, journal, lane }
 }
 
 impl<M> Hall<M> {

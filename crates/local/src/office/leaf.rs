@@ -1,0 +1,107 @@
+//! Leaf calls: a model or a tool at work for one ask. Each ends: with its answer, with the contract's deadline, or with a cancel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use guildhall_agent::{Arrival, Texts};
+use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Msat, Request, ToolCall};
+use tokio::task::AbortHandle;
+
+use super::desk::Desk;
+use super::mail::send;
+use super::time::Why;
+
+/// A leaf call under way.
+pub(super) struct Leaf {
+    running: AbortHandle,
+    departure: Departure,
+}
+
+/// Whether a call has left for the world.
+#[derive(Clone, Default)]
+struct Departure(Arc<AtomicBool>);
+
+impl Departure {
+    fn note(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// What a call costs that is stopped: its hold, or nothing if it never left. What its provider has reported by then is
+    /// no bill, since output is counted at the end only.
+    fn cost_of_stopping(&self) -> Cost {
+        if self.0.load(Ordering::Acquire) { Cost::Unknown } else { Cost::Known(Msat::ZERO) }
+    }
+}
+
+impl Desk {
+    /// Asks the model, on a permit that is held no longer than the call.
+    pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
+        let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
+        let (facts, texts) = (self.facts.clone(), self.texts.clone());
+        let departure = Departure::default();
+        let leaving = departure.clone();
+        self.start(contract, id, departure, async move {
+            let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
+            leaving.note();
+            let arrival = place.seat.ask(key, &request, &facts, &texts, &|_| {}).await;
+            drop(permit);
+            arrival
+        });
+    }
+
+    pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
+        let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
+        let arguments = self.texts.text(&call.arguments);
+        let departure = Departure::default();
+        let leaving = departure.clone();
+        self.start(contract, id, departure, async move {
+            leaving.note();
+            place.seat.call(&key, &call, &arguments).await
+        });
+    }
+
+    /// Starts a call, unless the contract's report is due already. One that is still under way then is cut off.
+    fn start(
+        &mut self,
+        contract: &Contract,
+        id: AskId,
+        departure: Departure,
+        work: impl Future<Output = Arrival> + Send + 'static,
+    ) {
+        let (post, time, deadline) = (self.post.clone(), self.time(), contract.brief().grant.deadline);
+        if deadline.is_some_and(|deadline| deadline <= time.now()) {
+            return send(&post, stopped(id, Answer::Lost, &departure));
+        }
+        let under_way = time.count(Why::LeafUnderWay);
+        let leaving = departure.clone();
+        let running = self.tasks.spawn(async move {
+            let arrival = tokio::select! {
+                biased;
+                arrival = work => arrival,
+                () = time.reach(deadline) => stopped(id, Answer::Lost, &leaving),
+            };
+            send(&post, arrival);
+            drop(under_way);
+        });
+        self.leaves.insert(id, Leaf { running, departure });
+    }
+
+    /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
+    pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
+        let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
+        let departure = match self.leaves.remove(&id) {
+            Some(Leaf { running, departure }) => {
+                running.abort();
+                departure
+            }
+            None if leaf && !self.begun.contains(&id) => Departure::default(),
+            None => return,
+        };
+        self.begun.insert(id);
+        send(&self.post, stopped(id, Answer::Aborted, &departure));
+    }
+}
+
+fn stopped(id: AskId, answer: Answer, departure: &Departure) -> Arrival {
+    Arrival { input: Input::Answer { id, answer, cost: departure.cost_of_stopping() }, texts: Vec::new() }
+}

@@ -1,0 +1,113 @@
+//! Calls end with the contract's deadline, with a cancel, and with whatever they panic on.
+
+use guildhall_kernel::{Limit, Millis, Wording};
+
+use super::*;
+
+/// The brief of a contract whose report is due then.
+fn due(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
+    let (brief, texts) = brief();
+    let grant = Grant { deadline: Some(deadline), ..brief.grant };
+    (Arc::new(Brief { grant, ..Brief::clone(&brief) }), texts)
+}
+
+/// The answers of a contract's asks that brought nothing, with what was charged for each.
+fn stopped(facts: &[Stored]) -> Vec<(Answer, Msat)> {
+    let mut holds = BTreeMap::new();
+    let mut stopped = Vec::new();
+    for stored in facts {
+        if let Fact::Asked { id, hold, .. } = &stored.fact {
+            holds.insert(*id, hold.money);
+        }
+        if let Fact::Answered { id, answer: answer @ (Answer::Lost | Answer::Aborted), cost } = &stored.fact {
+            stopped.push((answer.clone(), cost.within(holds[id])));
+        }
+    }
+    stopped
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_still_runs_at_the_deadline_is_cut_off_at_its_hold_and_the_contract_reports() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let (brief, texts) = due(Millis(90_000));
+    let report = hall.office.run(brief, texts).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Exhausted(Limit::Deadline));
+    assert!(matches!(report.text, Wording::Assembled(_)), "the model said nothing");
+    let facts = hall.facts().await;
+    assert_eq!(
+        stopped(&facts),
+        [(Answer::Lost, sat(10)), (Answer::Lost, Msat::ZERO)],
+        "the call costs its hold; the last request came too late to leave, and costs nothing"
+    );
+    let at = |kind: &str| facts.iter().find(|stored| stored.fact.kind() == kind).unwrap().at;
+    assert_eq!((at("closing"), at("closed")), (Millis(60_000), Millis(90_000)));
+    assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
+    assert_lawful(&facts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_still_runs_at_the_deadline_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
+    let hall = Hall::open(dir.path(), vec![calls("count")], stuck, Replays::No).await;
+    let (brief, texts) = due(Millis(90_000));
+    let report = hall.office.run(brief, texts).await.unwrap();
+    assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), sat(10)));
+    assert_eq!(stopped(&hall.facts().await), [(Answer::Lost, Msat::ZERO), (Answer::Lost, Msat::ZERO)]);
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_reply_in_time_is_the_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
+    let hall = Hall::open(dir.path(), vec![says("this far")], stuck, Replays::No).await;
+    let (brief, texts) = due(Millis(20_000));
+    let report = hall.office.run(brief, texts).await.unwrap();
+    assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), sat(10)));
+    assert_eq!(hall.text(&report).await, "this far");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let _all = hall.lane.acquire_many(u32::try_from(LANE).unwrap()).await.unwrap();
+    let (brief, texts) = due(Millis(90_000));
+    let report = hall.office.run(brief, texts).await.unwrap();
+    assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), Msat::ZERO));
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cancelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let _all = hall.lane.acquire_many(u32::try_from(LANE).unwrap()).await.unwrap();
+    let cancel = async {
+        hall.journal.subscribe(&"session".parse().unwrap(), 2).next().await.unwrap();
+        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
+    };
+    let (report, ()) = tokio::join!(hall.run(), cancel);
+    assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, Msat::ZERO));
+    assert_eq!(stopped(&hall.facts().await), [(Answer::Aborted, Msat::ZERO)]);
+}
+
+/// A model that has a bug.
+struct Buggy;
+
+impl Model for Buggy {
+    fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(async { panic!("a bug of the model's") })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[should_panic(expected = "a bug of the model's")]
+async fn nobody_waits_for_a_call_that_panicked() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = open(dir.path(), &Arc::new(Buggy), counting(Effect::Pure).0, Replays::No).await;
+    let (brief, texts) = brief();
+    let _report = hall.office.run(brief, texts).await;
+}
