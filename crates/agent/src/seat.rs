@@ -58,7 +58,8 @@ impl Seat {
         (self.system.len() + specs.len()) as u64
     }
 
-    /// Asks the model. `facts` are the contract's, all that there were when it was asked.
+    /// Asks the model. `facts` are the contract's, all that there were when it was asked. A prompt that is too long can't
+    /// have cost anything, so it is shown once more within the same ask, without older results.
     pub async fn ask(
         &self,
         key: AskKey,
@@ -67,14 +68,26 @@ impl Seat {
         texts: &impl Texts,
         watch: Watch<'_>,
     ) -> Arrival {
-        let prompt = self.prompt(key.clone(), request, facts, texts);
-        let Attempt { outcome, usage } = self.model.ask(&prompt, watch).await;
+        let facts = &facts[..(request.upto as usize).min(facts.len())];
+        let mut prompt = self.prompt(key.clone(), request, facts, texts);
+        let mut attempt = self.model.ask(&prompt, watch).await;
+        let mut left_out = None;
+        if is_too_long(&attempt)
+            && request.turn == Turn::Next
+            && let Some(upto) = shorter(facts, texts)
+        {
+            prompt.messages = transcript(&compacted(facts, upto), texts);
+            attempt = self.model.ask(&prompt, watch).await;
+            left_out = Some(self.compaction(facts, texts, upto));
+        }
+        let Attempt { outcome, usage } = attempt;
         let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
                 let mut read = self.read(&reply, usage, cost, &key);
                 if let Input::Reply { reply, .. } = &mut read.input {
-                    reply.verdict.compact = self.compaction(request, facts, texts, usage);
+                    let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
+                    reply.verdict.compact = full.then(|| self.compaction(facts, texts, request.upto)).or(left_out);
                 }
                 read
             }
@@ -83,31 +96,21 @@ impl Seat {
     }
 
     fn prompt(&self, key: AskKey, request: &Request, facts: &[Fact], texts: &impl Texts) -> Prompt {
-        let shown = &facts[..(request.upto as usize).min(facts.len())];
         let (messages, tools) = match request.turn {
-            Turn::Next => (transcript(shown, texts), self.specs()),
+            Turn::Next => (transcript(facts, texts), self.specs()),
             // The rules of calling would cost more than the last words need, and no call is admitted any more.
-            Turn::Last => (cut(shown, texts, request.tokens.saturating_sub(self.system.len() as u64)), Vec::new()),
+            Turn::Last => (cut(facts, texts, request.tokens.saturating_sub(self.system.len() as u64)), Vec::new()),
         };
         Prompt { key, system: self.system.clone(), tools, messages, max_tokens: request.max_tokens }
     }
 
-    /// Leaves older results out of the next requests before the window is full.
-    fn compaction(
-        &self,
-        request: &Request,
-        facts: &[Fact],
-        texts: &impl Texts,
-        usage: Option<Usage>,
-    ) -> Option<Compaction> {
-        let tokens = usage.map_or(request.tokens, |usage| usage.input);
-        if tokens.saturating_mul(100) < self.window.saturating_mul(WINDOW_PERCENT_MAX) {
-            return None;
-        }
-        let upto = request.upto;
-        let mut shorter = facts[..(upto as usize).min(facts.len())].to_vec();
-        shorter.push(Fact::Compacted { upto, bytes: 0 });
-        Some(Compaction { upto, bytes: size(&transcript(&shorter, texts)) + self.opening_bytes() })
+    /// Whether older results are to be left out of the next requests, before the window is full.
+    fn is_window_full(&self, tokens: u64) -> bool {
+        tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
+    }
+
+    fn compaction(&self, facts: &[Fact], texts: &impl Texts, upto: u32) -> Compaction {
+        Compaction { upto, bytes: size(&transcript(&compacted(facts, upto), texts)) + self.opening_bytes() }
     }
 
     fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost) -> Arrival {
@@ -180,6 +183,28 @@ impl Seat {
         let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
         Arrival { input, texts: vec![text] }
     }
+}
+
+fn is_too_long(attempt: &Attempt) -> bool {
+    attempt.usage.is_none() && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
+}
+
+/// The facts of a contract whose results before `upto` are left out.
+fn compacted(facts: &[Fact], upto: u32) -> Vec<Fact> {
+    let mut facts = facts.to_vec();
+    facts.push(Fact::Compacted { upto, bytes: 0 });
+    facts
+}
+
+/// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
+/// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
+fn shorter(facts: &[Fact], texts: &impl Texts) -> Option<u32> {
+    let bytes = |upto| size(&transcript(&compacted(facts, upto), texts));
+    let full = size(&transcript(facts, texts));
+    let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
+    let newest = facts.iter().rposition(is_reply).and_then(|at| u32::try_from(at).ok());
+    let all = u32::try_from(facts.len()).ok()?;
+    newest.filter(|upto| bytes(*upto) <= full / 2).or_else(|| (bytes(all) < full).then_some(all))
 }
 
 fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {

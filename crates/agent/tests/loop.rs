@@ -301,3 +301,46 @@ fn older_results_are_left_out_before_the_window_is_full_and_stay_in_the_journal(
     assert!(engine.facts.iter().any(|fact| matches!(fact, Fact::Compacted { .. })));
     assert_eq!(engine.texts.0.values().filter(|text| **text == long).count(), 1, "the text is stored, once");
 }
+
+fn too_long() -> Attempt {
+    fails(ModelError::TooLong { provider: "test".to_owned(), why: "400 tokens at most".to_owned() })
+}
+
+fn echoes(n: u32, bytes: usize) -> Attempt {
+    calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string().repeat(bytes)}))])
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_shown_once_more_without_older_results() {
+    let replies = vec![echoes(1, 900), echoes(2, 100), too_long(), echoes(3, 10), says("done")];
+    let (report, shown, engine) = work(1000, replies);
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, Msat::from_sat(40).unwrap()));
+    assert_eq!(shown[2].key, shown[3].key, "it is the same ask");
+    let left_out = "result of call-1: [900 bytes, left out to save room; call again if you need it]";
+    let newest = format!("result of call-2: {}", "2".repeat(100));
+    assert!(!drawn(&shown[2]).contains(left_out));
+    for prompt in &shown[3..] {
+        let drawn = drawn(prompt);
+        assert!(drawn.contains(left_out) && drawn.contains(&newest), "{drawn}");
+    }
+    assert_eq!(engine.facts.iter().filter(|fact| matches!(fact, Fact::Compacted { .. })).count(), 1);
+}
+
+#[test]
+fn newest_results_are_left_out_too_if_nothing_else_makes_a_prompt_short() {
+    let (report, shown, _) = work(1000, vec![echoes(1, 900), too_long(), says("done")]);
+    assert_eq!(report.outcome, Outcome::Done);
+    assert!(
+        drawn(&shown[2]).ends_with("result of call-1: [900 bytes, left out to save room; call again if you need it]")
+    );
+}
+
+#[test]
+fn a_prompt_that_stays_too_long_ends_the_contract_at_no_cost() {
+    let (report, shown, engine) = work(1000, vec![echoes(1, 900), too_long(), too_long()]);
+    assert_eq!((report.outcome, report.spent), (Outcome::Failed, Msat::from_sat(10).unwrap()));
+    assert_eq!(shown.len(), 3);
+    let (report, shown, _) = work(1000, vec![too_long()]);
+    assert_eq!((report.outcome, shown.len()), (Outcome::Failed, 1), "there is nothing to leave out");
+    assert!(!engine.facts.iter().any(|fact| matches!(fact, Fact::Compacted { .. })));
+}
