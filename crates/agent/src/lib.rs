@@ -4,6 +4,7 @@ mod engine;
 mod model;
 mod run;
 mod seat;
+mod status;
 mod text;
 mod tool;
 mod transcript;
@@ -15,6 +16,7 @@ pub use model::{
 };
 pub use run::{RunError, run};
 pub use seat::{Arrival, Price, Seat};
+pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{Redact, Scribe, Text, hash, task_key};
 pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::{Texts, transcript};

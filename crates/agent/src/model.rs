@@ -57,6 +57,9 @@ pub struct Prompt {
     pub tools: Vec<ToolSpec>,
     /// What was said so far. The last is a user's.
     pub messages: Vec<Message>,
+    /// What holds for this request alone. It is shown after everything else, as the last words of the last message, and
+    /// after what a provider is asked to cache.
+    pub status: Option<String>,
     /// The most tokens that may come back.
     pub max_tokens: u32,
 }

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Request, TextKind, ToolCall, ToolName, Turn, Unreadable,
-    Verdict,
+    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Request, TextKind, Tokens, ToolCall, ToolName, Turn,
+    Unreadable, Verdict,
 };
 use serde_json::Value;
 
 use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
+use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
 use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome};
 use crate::transcript::{Texts, cut, size, transcript};
+use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
 const WINDOW_PERCENT_MAX: u64 = 70;
@@ -52,24 +54,26 @@ impl Seat {
         self.tools.values().map(|tool| tool.spec()).collect()
     }
 
-    /// Returns the size of what precedes the transcript in every request.
+    /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
     pub fn opening_bytes(&self) -> u64 {
         let specs = serde_json::to_string(&self.specs()).expect("a tool's schema is JSON");
-        (self.system.len() + specs.len()) as u64
+        (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX
     }
 
-    /// Asks the model. `facts` are the contract's, all that there were when it was asked. A prompt that is too long can't
-    /// have cost anything, so it is shown once more within the same ask, without older results.
+    /// Asks the model. `facts` are the contract's, all that there were when it was asked; `status` is what it has left. A
+    /// prompt that is too long can't have cost anything, so it is shown once more within the same ask, without older
+    /// results.
     pub async fn ask(
         &self,
         key: AskKey,
         request: &Request,
         facts: &[Fact],
         texts: &impl Texts,
+        status: &Status,
         watch: Watch<'_>,
     ) -> Arrival {
         let facts = &facts[..(request.upto as usize).min(facts.len())];
-        let mut prompt = self.prompt(key.clone(), request, facts, texts);
+        let mut prompt = self.prompt(key.clone(), request, facts, texts, status);
         let mut attempt = self.model.ask(&prompt, watch).await;
         let mut left_out = None;
         if is_too_long(&attempt)
@@ -95,13 +99,20 @@ impl Seat {
         }
     }
 
-    fn prompt(&self, key: AskKey, request: &Request, facts: &[Fact], texts: &impl Texts) -> Prompt {
-        let (messages, tools) = match request.turn {
-            Turn::Next => (transcript(facts, texts), self.specs()),
-            // The rules of calling would cost more than the last words need, and no call is admitted any more.
-            Turn::Last => (cut(facts, texts, request.tokens.saturating_sub(self.system.len() as u64)), Vec::new()),
-        };
-        Prompt { key, system: self.system.clone(), tools, messages, max_tokens: request.max_tokens }
+    fn prompt(&self, key: AskKey, request: &Request, facts: &[Fact], texts: &impl Texts, status: &Status) -> Prompt {
+        let (system, max_tokens) = (self.system.clone(), request.max_tokens);
+        match request.turn {
+            Turn::Next => {
+                let (messages, status) = (transcript(facts, texts), Some(wording::status(status)));
+                Prompt { key, system, tools: self.specs(), messages, status, max_tokens }
+            }
+            // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
+            // that is left can be used.
+            Turn::Last => {
+                let messages = cut(facts, texts, request.tokens.saturating_sub(system.len() as u64));
+                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens }
+            }
+        }
     }
 
     /// Whether older results are to be left out of the next requests, before the window is full.
@@ -138,8 +149,9 @@ impl Seat {
             reply: texts[0].of,
             words,
             output: None,
-            input_tokens: usage.map(|usage| usage.input),
-            output_tokens: usage.map(|usage| usage.output),
+            // The next status may take more tokens than the one that was counted here.
+            input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
+            used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
             calls,
             verdict: Verdict::default(),
         };

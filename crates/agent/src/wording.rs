@@ -3,6 +3,8 @@
 
 use guildhall_kernel::{Acceptance, Answer, Limit, Nudge, Outcome, Path, Refusal, Report, Waking};
 
+use crate::status::{HiringLeft, Status};
+
 /// Says how a hire ended, as the label of its report.
 pub(crate) fn label(outcome: Outcome) -> &'static str {
     match outcome {
@@ -93,9 +95,45 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
     }
 }
 
+/// What an agent has left, in one line. It says "left" and not what was spent, so that a model can act on it as it is.
+pub(crate) fn status(status: &Status) -> String {
+    let Status { free, turns, hiring, time } = status;
+    let hiring = hiring
+        .map_or_else(String::new, |HiringLeft { heads, depth }| format!("; {heads} hires left, {depth} levels deep"));
+    let time = time.map_or_else(String::new, |time| format!("; {} s left", time.0 / 1000));
+    format!("[status: {} sat free; {turns} turns left, this one included{hiring}{time}]", free.get() / 1000)
+}
+
 /// What an agent is told when its next reply is the last.
 pub(crate) const LAST: &str =
     "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
 
 /// What precedes the newest texts where a last request had to be cut.
 pub(crate) const CUT: &str = "The newest of what was said and found so far (the rest had to be cut):";
+
+#[cfg(test)]
+mod tests {
+    use guildhall_kernel::{Heads, Millis, Msat};
+
+    use super::status;
+    use crate::status::{HiringLeft, STATUS_BYTES_MAX, Status};
+
+    #[test]
+    fn a_status_is_one_short_line() {
+        let alone = Status { free: Msat::new(1_234_567).expect("an amount"), turns: 7, hiring: None, time: None };
+        assert_eq!(status(&alone), "[status: 1234 sat free; 7 turns left, this one included]");
+        let hirer = HiringLeft { heads: Heads(3), depth: 2 };
+        assert_eq!(
+            status(&Status { hiring: Some(hirer), time: Some(Millis(90_999)), ..alone }),
+            "[status: 1234 sat free; 7 turns left, this one included; 3 hires left, 2 levels deep; 90 s left]"
+        );
+    }
+
+    #[test]
+    fn no_status_is_longer_than_the_room_that_is_held_for_it() {
+        let hiring = Some(HiringLeft { heads: Heads(u32::MAX), depth: u8::MAX });
+        let longest = Status { free: Msat::SUPPLY, turns: u32::MAX, hiring, time: Some(Millis(u64::MAX)) };
+        let bytes = status(&longest).len() as u64;
+        assert!(bytes <= STATUS_BYTES_MAX && bytes > STATUS_BYTES_MAX / 2, "{bytes}");
+    }
+}

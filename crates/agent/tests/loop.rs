@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text,
-    Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
+    Arrival, Attempt, Engine, Message, Model, ModelError, Part, Prompt, RawCall, Reply, STATUS_BYTES_MAX, Scribe, Seat,
+    Status, Stop, Task, Text, Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
     AgentName, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit, Lineage,
@@ -80,7 +80,7 @@ struct Memory {
     seat: Seat,
     facts: Vec<Fact>,
     texts: Kept,
-    to_do: VecDeque<(AskId, Ask)>,
+    to_do: VecDeque<(AskId, Ask, Status)>,
     begun: Vec<AskId>,
 }
 
@@ -113,18 +113,18 @@ impl Engine for Memory {
         Ok(())
     }
 
-    fn perform(&mut self, _: &Contract, id: AskId, ask: &Ask) {
+    fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
         if !self.begun.contains(&id) {
             self.begun.push(id);
-            self.to_do.push_back((id, ask.clone()));
+            self.to_do.push_back((id, ask.clone(), Status::of(contract, self.now())));
         }
     }
 
     async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
-        let (ask, what) = self.to_do.pop_front().expect("the contract is owed something");
+        let (ask, what, status) = self.to_do.pop_front().expect("the contract is owed something");
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match &what {
-            Ask::Model(request) => self.seat.ask(key, request, &self.facts, &self.texts, &|_| {}).await,
+            Ask::Model(request) => self.seat.ask(key, request, &self.facts, &self.texts, &status, &|_| {}).await,
             Ask::Tool(call) => self.seat.call(&key, call, &self.texts.text(&call.arguments)).await,
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
@@ -343,4 +343,34 @@ fn a_prompt_that_stays_too_long_ends_the_contract_at_no_cost() {
     let (report, shown, _) = work(1000, vec![too_long()]);
     assert_eq!((report.outcome, shown.len()), (Outcome::Failed, 1), "there is nothing to leave out");
     assert!(!engine.facts.iter().any(|fact| matches!(fact, Fact::Compacted { .. })));
+}
+
+#[test]
+fn each_request_says_what_is_left_and_the_last_one_does_not() {
+    let (_, shown, _) = work(60, vec![echoes(1, 1), echoes(2, 1), says("done")]);
+    let said: Vec<&str> = shown.iter().map(|prompt| prompt.status.as_deref().unwrap_or("none")).collect();
+    assert_eq!(
+        said,
+        [
+            "[status: 30 sat free; 10 turns left, this one included]",
+            "[status: 20 sat free; 9 turns left, this one included]",
+            "[status: 10 sat free; 8 turns left, this one included]",
+        ]
+    );
+    let (_, shown, _) = work(45, vec![echoes(1, 1), echoes(2, 1), says("this far")]);
+    assert_eq!(shown.last().unwrap().status, None);
+}
+
+#[test]
+fn what_a_request_holds_covers_the_longest_status() {
+    let (_, shown, engine) = work(1000, vec![echoes(1, 1), echoes(2, 1), says("done")]);
+    let asked = |fact: &Fact| {
+        if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None }
+    };
+    let tokens: Vec<u64> = engine.facts.iter().filter_map(asked).collect();
+    assert_eq!((tokens[0], shown.len()), (engine.seat.opening_bytes(), tokens.len()));
+    assert!(tokens[0] >= engine.seat.system.len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
+    for tokens in &tokens[1..] {
+        assert!(*tokens >= 100 + STATUS_BYTES_MAX, "what was reported and a status as long as there is one: {tokens}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The bill: who cost what, in both currencies, at which rate, and the head of the chain by which a later look finds out whether
 //! anything was cut.
 
-use guildhall::kernel::Msat;
+use guildhall::kernel::{Msat, Tokens};
 use guildhall::local::Head;
 use guildhall::providers::Usd;
 use guildhall::{Bill, DatedRate};
@@ -26,7 +26,7 @@ impl Sheet<'_> {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("bill, {}:", at_rate(self.rate))];
         for line in &self.bill.lines {
-            let tokens = format!("{} in + {} out tokens", line.input_tokens, line.output_tokens);
+            let tokens = tokens(line.tokens);
             let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
             let (contract, agent) = (&line.contract, &line.agent);
             let how = line.outcome.map_or("not ended", ending);
@@ -74,8 +74,7 @@ impl Sheet<'_> {
             "own": self.amount(line.own),
             "lost": self.amount(line.lost),
             "calls": line.calls,
-            "input_tokens": line.input_tokens,
-            "output_tokens": line.output_tokens,
+            "tokens": line.tokens,
             "outcome": line.outcome,
         })
     }
@@ -83,4 +82,9 @@ impl Sheet<'_> {
     fn amount(&self, amount: Msat) -> Value {
         json!({"msat": amount, "usd": self.rate.usd_per_btc.to_usd(amount)})
     }
+}
+
+fn tokens(Tokens { input, cached, output }: Tokens) -> String {
+    let cached = if cached == 0 { String::new() } else { format!(" ({cached} cached)") };
+    format!("{input} in{cached} + {output} out tokens")
 }

@@ -48,5 +48,5 @@ impl Meter {
 /// What a reply took, as its provider reported it.
 pub(crate) fn tokens(fact: &Fact) -> Option<u64> {
     let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return None };
-    Some(said.input_tokens.unwrap_or(0).saturating_add(said.output_tokens.unwrap_or(0)))
+    said.used.map(|used| used.input.saturating_add(used.output))
 }

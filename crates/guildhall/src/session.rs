@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use guildhall_kernel::{AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored};
+use guildhall_kernel::{
+    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, Tokens,
+};
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 
@@ -54,10 +56,8 @@ pub struct Line {
     pub lost: Msat,
     /// How many model calls were answered.
     pub calls: u64,
-    /// Input tokens, as reported.
-    pub input_tokens: u64,
-    /// Output tokens, as reported.
-    pub output_tokens: u64,
+    /// What they took, as reported.
+    pub tokens: Tokens,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
 }
@@ -106,7 +106,7 @@ impl Bill {
 
     /// All tokens.
     pub fn tokens(&self) -> u64 {
-        self.lines.iter().map(|line| line.input_tokens.saturating_add(line.output_tokens)).sum()
+        self.lines.iter().map(|line| line.tokens.input.saturating_add(line.tokens.output)).sum()
     }
 }
 
@@ -122,8 +122,7 @@ impl Line {
             own: msat(own),
             lost: Msat::ZERO,
             calls: 0,
-            input_tokens: 0,
-            output_tokens: 0,
+            tokens: Tokens::default(),
             outcome: line.and_then(|line| line.outcome),
         }
     }
@@ -131,8 +130,10 @@ impl Line {
     fn answered(&mut self, answer: &Answer, cost: Cost, hold: Hold) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
-            self.input_tokens += said.input_tokens.unwrap_or(0);
-            self.output_tokens += said.output_tokens.unwrap_or(0);
+            let Tokens { input, cached, output } = said.used.unwrap_or_default();
+            self.tokens.input += input;
+            self.tokens.cached += cached;
+            self.tokens.output += output;
         }
         if *answer == Answer::Lost {
             let charged = match cost {

@@ -94,13 +94,13 @@ fn open_ask(contract: &Contract) -> AskId {
 fn says(contract: &Contract, calls: Vec<Call>) -> Input {
     let words = calls.is_empty().then(|| text(TextKind::Words));
     // A constant, so that a long conversation stays affordable.
-    let (input_tokens, output_tokens) = (Some(1000), Some(100));
+    let input_tokens = Some(1000);
     let reply = Reply {
         reply: text(TextKind::Reply),
         words,
         output: None,
         input_tokens,
-        output_tokens,
+        used: None,
         calls,
         verdict: Verdict::default(),
     };

@@ -218,6 +218,17 @@ impl Answer {
     }
 }
 
+/// Tokens, as a provider reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// All input.
+    pub input: u64,
+    /// The part of the input that was read from a cache.
+    pub cached: u64,
+    /// All output.
+    pub output: u64,
+}
+
 /// A model's reply, as it is stored: what it said, and how many calls it made. The calls follow as facts of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
@@ -227,10 +238,11 @@ pub struct Said {
     pub words: Option<TextRef>,
     /// The structured output, where one was asked for.
     pub output: Option<TextRef>,
-    /// The input tokens that the provider reported, if it did.
+    /// The input tokens that the provider reported, if it did, with the room that the agent layer keeps for what is
+    /// said anew in each request.
     pub input_tokens: Option<u64>,
-    /// The output tokens likewise. Nothing here depends on them: they are for whoever counts.
-    pub output_tokens: Option<u64>,
+    /// What it took, as the provider reported it. Nothing here depends on it: it is for whoever counts.
+    pub used: Option<Tokens>,
     /// How many calls it makes.
     pub calls: u32,
     /// What the agent layer finds left undone, should this be the final text.

@@ -294,6 +294,11 @@ impl Contract {
         &self.heads
     }
 
+    /// Returns how many replies it may still get, the last one apart; one that is asked for counts until it comes.
+    pub fn turns_left(&self) -> u32 {
+        self.brief.turns_max.saturating_sub(self.turns)
+    }
+
     /// Returns how many facts it has.
     pub fn facts(&self) -> u32 {
         self.facts

@@ -1,6 +1,6 @@
 //! What comes into a contract: answers, stimuli, the passing of time. Wishes and claims; nothing here is stored as it is.
 
-use crate::ask::{Answer, Cost, Said, Sender, Stimulus, ToolCall};
+use crate::ask::{Answer, Cost, Said, Sender, Stimulus, Tokens, ToolCall};
 use crate::brief::Offer;
 use crate::fact::Cause;
 use crate::money::AmountError;
@@ -66,10 +66,11 @@ pub struct Reply {
     pub words: Option<TextRef>,
     /// The structured output.
     pub output: Option<TextRef>,
-    /// The input tokens that the provider reported.
+    /// The input tokens that the provider reported, with the room that the agent layer keeps for what is said anew in
+    /// each request: the next request costs no more than these and what has been said since.
     pub input_tokens: Option<u64>,
-    /// The output tokens likewise.
-    pub output_tokens: Option<u64>,
+    /// What it took, as the provider reported it.
+    pub used: Option<Tokens>,
     /// The calls, in order.
     pub calls: Vec<Call>,
     /// What the agent layer makes of it.
@@ -85,7 +86,7 @@ impl Reply {
             words: self.words,
             output: self.output,
             input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
+            used: self.used,
             calls,
             // The other nudges are the kernel's own to give.
             undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),

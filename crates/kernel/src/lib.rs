@@ -21,7 +21,9 @@ mod text;
 mod time;
 
 pub use account::Account;
-pub use ask::{Addressee, Answer, Ask, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
+pub use ask::{
+    Addressee, Answer, Ask, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, Tokens, ToolCall, Turn,
+};
 pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
     Standing, Stay,

@@ -83,7 +83,7 @@ impl Script {
         };
         let output = chance.one_in(8).then(|| self.text(9, TextKind::Output));
         let verdict = self.verdict(chance, contract, request, now);
-        Reply { reply, words, output, input_tokens, output_tokens: None, calls, verdict }
+        Reply { reply, words, output, input_tokens, used: None, calls, verdict }
     }
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {

@@ -223,7 +223,7 @@ pub(crate) fn words(words: &str) -> Reply {
         words: Some(text(TextKind::Words, words)),
         output: None,
         input_tokens: None,
-        output_tokens: None,
+        used: None,
         calls: Vec::new(),
         verdict: Verdict::default(),
     }

@@ -6,7 +6,7 @@ use guildhall_kernel::{
     Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context,
     Cost, Effect, FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis, Mode,
     Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report,
-    Request, Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, ToolCall,
+    Request, Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall,
     ToolName, Turn, Waking, Wording,
 };
 
@@ -178,7 +178,7 @@ fn said() -> Said {
         words: Some(text(10, TextKind::Words)),
         output: Some(text(11, TextKind::Output)),
         input_tokens: Some(1400),
-        output_tokens: Some(80),
+        used: Some(Tokens { input: 1300, cached: 1000, output: 80 }),
         calls: 3,
         undone: Some(Nudge::Promise),
     }
@@ -232,7 +232,7 @@ pub(super) fn asks() -> Samples<Fact> {
 }
 
 pub(super) fn answers() -> Samples<Fact> {
-    let bare = Said { words: None, output: None, input_tokens: None, output_tokens: None, undone: None, ..said() };
+    let bare = Said { words: None, output: None, input_tokens: None, used: None, undone: None, ..said() };
     let answers = samples! {
         "said": Answer::Said(Said { words: Some(_), .. }) => Answer::Said(said()),
         "said nothing": Answer::Said(Said { words: None, .. }) => Answer::Said(bare),

@@ -113,7 +113,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
         words: Some(text(TextKind::Words, seed)),
         output: None,
         input_tokens: Some(400),
-        output_tokens: Some(40),
+        used: None,
         calls,
         undone: None,
     })

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use guildhall_agent::{Arrival, Engine, Reply, Text, Texts};
+use guildhall_agent::{Arrival, Engine, Reply, Status, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, Effect, Fact, Hash, Input, Matter, Millis,
-    Path, Sender, Stimulus, TextRef,
+    Path, Sender, Stimulus, Stored, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -34,12 +34,19 @@ pub(super) struct Desk {
     step: Option<OwnedMutexGuard<()>>,
     /// Asks up to this one were stored by an earlier process: they may have left with it.
     left: Option<AskId>,
+    /// When each ask was made.
+    asked_at: BTreeMap<AskId, Millis>,
     pub(super) begun: BTreeSet<AskId>,
     /// What the loop has shown to be outstanding since the last thing that happened.
     owed: Owed,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Everything that was started here. It ends with the desk.
     pub(super) tasks: JoinSet<()>,
+}
+
+/// The ask that a fact makes.
+fn asked(fact: &Fact) -> Option<AskId> {
+    if let Fact::Asked { id, .. } = fact { Some(*id) } else { None }
 }
 
 /// What the world owes a contract, as far as time goes by it.
@@ -97,6 +104,7 @@ impl Desk {
             receipt: Receipt::Nobody,
             step: None,
             left: None,
+            asked_at: BTreeMap::new(),
             begun: BTreeSet::new(),
             owed: Owed::default(),
             leaves: BTreeMap::new(),
@@ -114,6 +122,20 @@ impl Desk {
         for text in texts {
             self.texts.0.insert(text.of.hash, text.says.as_str().into());
             self.fresh.push(text);
+        }
+    }
+
+    /// What the contract had left when it asked: a process that takes the ask up says the same to its provider.
+    pub(super) fn status(&self, contract: &Contract, id: AskId) -> Status {
+        let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
+        let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |place| place + 1);
+        if upto == self.facts.len() {
+            return Status::of(contract, at);
+        }
+        match Contract::restore(self.facts[..upto].iter().cloned()) {
+            Ok(then) => Status::of(&then, at),
+            // It was restored from more of the same facts, so it can be from fewer.
+            Err(_) => Status::of(contract, at),
         }
     }
 
@@ -246,9 +268,12 @@ impl Engine for Desk {
     async fn stored(&mut self) -> Result<Vec<Fact>, OfficeError> {
         let inner = &self.office.inner;
         let stored = inner.journal.contract_facts(inner.lease.session(), &self.path).await?;
-        let facts: Vec<Fact> = stored.into_iter().map(|stored| stored.fact).collect();
-        let asked = |fact: &Fact| if let Fact::Asked { id, .. } = fact { Some(*id) } else { None };
-        self.left = facts.iter().filter_map(asked).max();
+        let mut facts = Vec::new();
+        for Stored { at, fact, .. } in stored {
+            self.asked_at.extend(asked(&fact).map(|id| (id, at)));
+            facts.push(fact);
+        }
+        self.left = self.asked_at.keys().max().copied();
         let named = |fact: &Fact| texts_in(&serde_json::to_value(fact).expect("a fact is JSON"));
         for of in facts.iter().flat_map(named) {
             let says = inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
@@ -275,6 +300,7 @@ impl Engine for Desk {
         let queued = inner.journal.queue(&inner.lease, batch).await;
         self.step = None;
         queued?.durable().await?;
+        self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
         self.facts.extend(facts);
         self.receipt().await
     }

@@ -37,13 +37,14 @@ impl Desk {
     /// Asks the model, on a permit that is held no longer than the call.
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
+        let status = self.status(contract, id);
         let (facts, texts) = (self.facts.clone(), self.texts.clone());
         let departure = Departure::default();
         let leaving = departure.clone();
         self.start(contract, id, departure, async move {
             let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
             leaving.note();
-            let arrival = place.seat.ask(key, &request, &facts, &texts, &|_| {}).await;
+            let arrival = place.seat.ask(key, &request, &facts, &texts, &status, &|_| {}).await;
             drop(permit);
             arrival
         });

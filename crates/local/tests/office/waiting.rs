@@ -64,7 +64,7 @@ fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<
     let said = scribe().text(TextKind::Reply, &stored);
     let calls = vec![Call::AskHirer { question: question.of, until }];
     let verdict = Verdict::default();
-    let reply = Reply { reply: said.of, words: None, output: None, input_tokens: None, calls, verdict };
+    let reply = Reply { reply: said.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
     let id = contract.outstanding().next().unwrap().0;
     let asked = contract.step(Input::Reply { id, reply: Box::new(reply), cost: Cost::Known(sat(10)) }, Millis(0));
     (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, said])

@@ -1,5 +1,5 @@
 //! The request of Anthropic Messages. Two cache breakpoints: after the system prompt, which follows the tools, and on
-//! the last message, so that the next turn finds everything up to it.
+//! the last message, so that the next turn finds everything up to it. The status comes after both.
 
 use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
@@ -16,6 +16,9 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
     let mut messages: Vec<Value> = prompt.messages.iter().map(message).collect();
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut()) {
         mark(last);
+    }
+    if let Some(status) = &prompt.status {
+        add(text(status), &mut messages);
     }
     let mut body =
         object([("model", json!(endpoint.model)), ("max_tokens", json!(prompt.max_tokens)), ("stream", json!(true))]);
@@ -36,6 +39,15 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
     }
     body.insert("messages".into(), Value::Array(messages));
     body
+}
+
+/// Adds a block to the last message if that is the user's, else as one of its own.
+fn add(block: Value, messages: &mut Vec<Value>) {
+    let last = messages.last_mut().filter(|message| message["role"] == "user");
+    match last.and_then(|message| message["content"].as_array_mut()) {
+        Some(content) => content.push(block),
+        None => messages.push(json!({"role": "user", "content": [block]})),
+    }
 }
 
 fn mark(block: &mut Value) {

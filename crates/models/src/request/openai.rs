@@ -1,4 +1,5 @@
-//! The request of Chat Completions. Caching is the server's own business here; it needs only that the beginning stays.
+//! The request of Chat Completions. Caching is the server's own business here; it needs only that the beginning stays, so
+//! the status comes last.
 
 use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
@@ -17,6 +18,9 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
             Message::User(parts) => said(parts, &mut messages),
             Message::Assistant(reply) => messages.push(replied(reply)),
         }
+    }
+    if let Some(status) = &prompt.status {
+        add(status, &mut messages);
     }
     // OpenAI's newer models know the one name only, many local servers the other only.
     let limit = if endpoint.base_url.is_makers() { "max_completion_tokens" } else { "max_tokens" };
@@ -52,6 +56,18 @@ fn said(parts: &[Part], messages: &mut Vec<Value>) {
     }
     if !words.is_empty() {
         messages.push(json!({"role": "user", "content": words.join("\n\n")}));
+    }
+}
+
+/// Adds words to the last message if that is the user's, else as one of their own: results are data, not the place for
+/// the runtime's words.
+fn add(words: &str, messages: &mut Vec<Value>) {
+    match messages.last_mut().filter(|message| message["role"] == "user") {
+        Some(message) => {
+            let before = message["content"].as_str().unwrap_or_default();
+            message["content"] = json!(format!("{before}\n\n{words}"));
+        }
+        None => messages.push(json!({"role": "user", "content": words})),
     }
 }
 

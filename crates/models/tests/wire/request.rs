@@ -153,3 +153,40 @@ fn the_same_prompt_is_the_same_bytes_and_a_longer_one_begins_alike() {
     }
     assert_eq!(body(Wire::Inside, &endpoint("http://127.0.0.1:1"), &prompt()), None);
 }
+
+#[test]
+fn a_status_is_the_last_of_the_last_message_and_after_the_breakpoint() {
+    let with = |prompt: Prompt| Prompt { status: Some("7 left".into()), ..prompt };
+    let body = written(Wire::Anthropic, &with(prompt()));
+    let look = json!({"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}});
+    assert_eq!(body["messages"], json!([{"role": "user", "content": [look, {"type": "text", "text": "7 left"}]}]));
+    let body = written(Wire::OpenAi, &with(prompt()));
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": "Look.\n\n7 left"}));
+
+    let mut results = conversation(reply(Wire::Inside, Value::Null));
+    results.messages.pop();
+    results.messages.push(Message::User(vec![Part::Result { call: "a.1".into(), text: "x".into(), failed: false }]));
+    let body = written(Wire::OpenAi, &with(results));
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last, &json!({"role": "user", "content": "7 left"}), "a result is no place for the runtime's words");
+}
+
+/// What a provider's cache goes by: the bytes of the messages up to the last of them, without marks for the cache.
+fn shown(wire: Wire, prompt: &Prompt) -> String {
+    let messages = written(wire, prompt)["messages"].to_string();
+    let messages = messages.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    messages.trim_end_matches(['}', ']']).to_owned()
+}
+
+#[test]
+fn a_request_begins_with_the_one_before_it_but_for_the_status() {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let second = conversation(reply(Wire::Inside, Value::Null));
+        let now = Prompt { status: Some("7 left".into()), ..prompt() };
+        let next = Prompt { status: Some("6 left".into()), ..second };
+        let bare = shown(wire, &prompt());
+        assert!(shown(wire, &now).starts_with(bare.trim_end_matches('"')), "{wire:?}");
+        assert!(shown(wire, &next).starts_with(&bare), "{wire:?}");
+        assert!(!shown(wire, &next).contains("7 left"), "{wire:?}");
+    }
+}

@@ -23,6 +23,7 @@ pub(crate) fn prompt() -> Prompt {
         system: "You are a tester.".into(),
         tools: vec![tool("read_file"), tool("list_files")],
         messages: vec![Message::User(vec![Part::Words("Look.".into())])],
+        status: None,
         max_tokens: 512,
     }
 }
