@@ -98,10 +98,11 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
 /// What an agent has left, in one line. It says "left" and not what was spent, so that a model can act on it as it is.
 pub(crate) fn status(status: &Status) -> String {
     let Status { free, turns, hiring, time } = status;
-    let hiring = hiring
-        .map_or_else(String::new, |HiringLeft { heads, depth }| format!("; {heads} hires left, {depth} levels deep"));
-    let time = time.map_or_else(String::new, |time| format!("; {} s left", time.0 / 1000));
-    format!("[status: {} sat free; {turns} turns left, this one included{hiring}{time}]", free.get() / 1000)
+    let purse = format!("{} sat free; {turns} turns left, this one included", free.get() / 1000);
+    let hires = |HiringLeft { heads, depth }: &HiringLeft| format!("; {heads} hires left, {depth} levels deep");
+    let hires = hiring.as_ref().map(hires).unwrap_or_default();
+    let time = time.map(|time| format!("; {} s left", time.0 / 1000)).unwrap_or_default();
+    format!("[status: {purse}{hires}{time}]")
 }
 
 /// What an agent is told when its next reply is the last.

@@ -10,8 +10,8 @@ use guildhall_agent::{
     Status, Stop, Task, Text, Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit, Lineage,
-    Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit,
+    Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -364,13 +364,14 @@ fn each_request_says_what_is_left_and_the_last_one_does_not() {
 #[test]
 fn what_a_request_holds_covers_the_longest_status() {
     let (_, shown, engine) = work(1000, vec![echoes(1, 1), echoes(2, 1), says("done")]);
-    let asked = |fact: &Fact| {
-        if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None }
-    };
+    let asked =
+        |fact: &Fact| if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None };
     let tokens: Vec<u64> = engine.facts.iter().filter_map(asked).collect();
     assert_eq!((tokens[0], shown.len()), (engine.seat.opening_bytes(), tokens.len()));
     assert!(tokens[0] >= engine.seat.system.len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
-    for tokens in &tokens[1..] {
-        assert!(*tokens >= 100 + STATUS_BYTES_MAX, "what was reported and a status as long as there is one: {tokens}");
-    }
+    let said = |fact: &Fact| {
+        if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.input_tokens } else { None }
+    };
+    let counted: Vec<u64> = engine.facts.iter().filter_map(said).collect();
+    assert_eq!(counted, [100 + STATUS_BYTES_MAX; 3], "what was reported, and room for a longer status than that one's");
 }
