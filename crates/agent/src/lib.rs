@@ -2,6 +2,7 @@
 
 mod engine;
 mod model;
+pub mod roster;
 mod run;
 mod seat;
 mod status;

@@ -1,0 +1,191 @@
+//! The roster: who can be hired. Agents are Markdown files, taken from directories in the order that the caller gives; the
+//! first of a name wins. Reading a file never fails the rest: what is wrong is a problem with a file and a line.
+
+mod amount;
+mod delegation;
+mod fields;
+mod file;
+mod keys;
+mod map;
+mod problem;
+mod repair;
+mod split;
+mod tools;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guildhall_kernel::AgentName;
+
+pub use amount::{Amount, MoneyError, Usd};
+pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use file::{AgentFile, Memory, ModelChoice, Taken};
+pub use map::{Level, Map, Spot};
+pub use problem::{Flaw, Place, Problem, Weight};
+
+/// The biggest agent file.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The biggest front matter: beyond that it is no description of an agent.
+pub const FRONT_BYTES_MAX: usize = 64 * 1024;
+
+/// The most files that are read of one directory.
+pub const FILES_MAX: usize = 1000;
+
+/// How deep directories are gone through.
+const DIRECTORIES_MAX: usize = 8;
+
+/// The agents that come with Guildhall.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("general-contractor.md", include_str!("../roster/general-contractor.md")),
+    ("investigator.md", include_str!("../roster/investigator.md")),
+    ("coder.md", include_str!("../roster/coder.md")),
+    ("tester.md", include_str!("../roster/tester.md")),
+    ("reviewer.md", include_str!("../roster/reviewer.md")),
+    ("writer.md", include_str!("../roster/writer.md")),
+];
+
+/// Where agents come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A directory that somebody named: it must be there.
+    Named(PathBuf),
+    /// A directory that may be there.
+    Usual(PathBuf),
+    /// The agents that come with Guildhall.
+    BuiltIn,
+}
+
+/// The agents that can be hired, and what is wrong with those that can't.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Roster {
+    agents: BTreeMap<AgentName, AgentFile>,
+    problems: Vec<Problem>,
+}
+
+impl Roster {
+    /// Reads agents from all sources. Of two with one name the first source's is taken.
+    pub fn load<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Roster {
+        let mut roster = Roster::default();
+        for source in sources {
+            let taken = match source {
+                Source::Named(directory) => roster.read(directory, Missing::Told),
+                Source::Usual(directory) => roster.read(directory, Missing::Fine),
+                Source::BuiltIn => built_in(),
+            };
+            roster.add(taken);
+        }
+        roster
+    }
+
+    /// Returns an agent.
+    pub fn get(&self, name: &AgentName) -> Option<&AgentFile> {
+        self.agents.get(name)
+    }
+
+    /// Returns all agents by name.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentFile> {
+        self.agents.values()
+    }
+
+    /// Returns what is wrong, in the order in which it was found.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Adds the agents of one source.
+    fn add(&mut self, taken: Vec<Taken>) {
+        let mut here: BTreeMap<AgentName, AgentFile> = BTreeMap::new();
+        for Taken { agent, problems } in taken {
+            self.problems.extend(problems);
+            let Some(agent) = agent else { continue };
+            match here.get(&agent.name) {
+                Some(before) => {
+                    let (name, other) = (agent.name.to_string(), before.place.file.as_ref().clone());
+                    self.problems.push(Problem { place: agent.place, flaw: Flaw::DoubledName { name, other } });
+                }
+                None => {
+                    here.insert(agent.name.clone(), agent);
+                }
+            }
+        }
+        for (name, agent) in here {
+            self.agents.entry(name).or_insert(agent);
+        }
+    }
+
+    fn read(&mut self, directory: &Path, missing: Missing) -> Vec<Taken> {
+        let mut found = Vec::new();
+        if let Err(error) = find(directory, DIRECTORIES_MAX, &mut found) {
+            let flaw = match (error.kind(), missing) {
+                (io::ErrorKind::NotFound, Missing::Fine) => return Vec::new(),
+                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => Flaw::NoDirectory,
+                _ => Flaw::Unreadable(error.to_string()),
+            };
+            self.problems.push(problem(directory, flaw));
+        }
+        if found.len() > FILES_MAX {
+            found.truncate(FILES_MAX);
+            self.problems.push(problem(directory, Flaw::TooMany));
+        }
+        found.iter().map(|file| taken(file)).collect()
+    }
+}
+
+/// What a directory that is not there means.
+#[derive(Clone, Copy)]
+enum Missing {
+    Fine,
+    Told,
+}
+
+fn problem(file: &Path, flaw: Flaw) -> Problem {
+    Problem { place: Place { file: Arc::new(file.to_owned()), line: 1 }, flaw }
+}
+
+/// Finds agent files, in the order of their names. Directories behind links are not gone into: they might lead back.
+fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') || name.eq_ignore_ascii_case("README.md") || found.len() > FILES_MAX {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            if depth > 0 {
+                find(&path, depth - 1, found)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn taken(file: &Path) -> Taken {
+    match bytes(file) {
+        Ok(bytes) => AgentFile::read(file, &bytes),
+        Err(error) => Taken { agent: None, problems: vec![problem(file, Flaw::Unreadable(error.to_string()))] },
+    }
+}
+
+/// Reads a file, but no more of it than tells that it is too big; and nothing that is no file, which might never end.
+fn bytes(file: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn built_in() -> Vec<Taken> {
+    let taken = |(name, text): &(&str, &str)| AgentFile::read(&Path::new("built-in").join(name), text.as_bytes());
+    BUILT_IN.iter().map(taken).collect()
+}

@@ -1,0 +1,198 @@
+//! Whom an agent may hire, how, and for how much: the keys `delegation` and `budget`.
+
+use guildhall_kernel::AgentName;
+use serde_json::Value;
+
+use super::amount::Amount;
+use super::fields::{Fields, flag};
+use super::problem::Flaw;
+use super::tools::{items, members};
+use super::yaml::{Entry, Is, Node};
+
+/// How an agent hires.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delegation {
+    /// Whom it may hire.
+    pub team: Team,
+    /// Who decides whether it hires.
+    pub mode: DelegationMode,
+    /// By which tool it hires.
+    pub dialect: Dialect,
+    /// Whether it may hire itself, or somebody above it, for another task.
+    pub recursive: bool,
+    /// Whether it may hire specialists that have no file.
+    pub ad_hoc: bool,
+    /// What it adds to the terms of every brief that it hands down.
+    pub terms: Vec<String>,
+    /// What the reports of its hires must pass.
+    pub accept: Accept,
+}
+
+/// Whom an agent may hire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Team {
+    /// Everybody on the roster.
+    Any,
+    /// These.
+    Named(Vec<Listed>),
+}
+
+/// One name on a hiring list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The name.
+    pub name: AgentName,
+    /// The line on which it is.
+    pub line: u32,
+}
+
+/// Who decides whether an agent hires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DelegationMode {
+    /// The model.
+    #[default]
+    Offered,
+    /// It must hire before it reports.
+    Required,
+    /// Its first reply is handed to its team.
+    Cascade,
+}
+
+/// The tool by which an agent hires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `delegate_task`.
+    #[default]
+    DelegateTask,
+    /// `delegate_to_agent`.
+    DelegateToAgent,
+    /// `Agent`.
+    Agent,
+}
+
+/// What the report of a hire must pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accept {
+    /// A JSON schema for its structured output.
+    pub schema: Option<Value>,
+    /// Whether it must cite the calls that it relies on.
+    pub receipts: bool,
+    /// Files that must be there.
+    pub files: Vec<String>,
+    /// A command that must succeed.
+    pub command: Option<String>,
+}
+
+/// What an agent costs and gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// What it gets if its hirer names no budget.
+    pub default: Option<Amount>,
+    /// The most it may get.
+    pub max: Option<Amount>,
+    /// What of it pays for a last report.
+    pub severance: Option<Amount>,
+    /// What it is paid for an accepted report.
+    pub fee: Option<Amount>,
+}
+
+impl Delegation {
+    /// How an agent hires whose file says no more than whom.
+    pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
+        let (mode, accept) = (DelegationMode::default(), Accept::default());
+        Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
+    }
+}
+
+/// Reads `delegation`. `listed` is whom the agent's tools let it hire.
+pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32, Flaw)>) -> Option<Delegation> {
+    let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
+    let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);
+    let Is::Map(entries) = &node.is else {
+        return match flag(node) {
+            Some(true) => Some(delegation),
+            Some(false) => None,
+            None => {
+                let wanted = "true, false, or a map with a team";
+                flaws.push((node.line, Flaw::BadValue { key: "delegation".to_owned(), wanted }));
+                listed.map(|team| Delegation::of(team, Dialect::Agent))
+            }
+        };
+    };
+    let mut fields = Fields::new("delegation.", entries, flaws);
+    if let Some(node) = fields.take("team") {
+        delegation.team = team(node, fields.flaws);
+    }
+    let modes = [
+        ("offered", DelegationMode::Offered),
+        ("required", DelegationMode::Required),
+        ("cascade", DelegationMode::Cascade),
+    ];
+    delegation.mode = fields.one_of("mode", &modes, "offered, required or cascade").unwrap_or_default();
+    let dialects = [
+        ("delegate_task", Dialect::DelegateTask),
+        ("delegate_to_agent", Dialect::DelegateToAgent),
+        ("Agent", Dialect::Agent),
+    ];
+    let wanted = "delegate_task, delegate_to_agent or Agent";
+    delegation.dialect = fields.one_of("dialect", &dialects, wanted).unwrap_or(dialect);
+    delegation.recursive = fields.flag("recursive").unwrap_or_default();
+    delegation.ad_hoc = fields.flag("ad_hoc").unwrap_or_default();
+    delegation.terms = fields.texts("terms");
+    if let Some(node) = fields.take("accept") {
+        delegation.accept = accept(node, fields.flaws);
+    }
+    fields.finish();
+    Some(delegation)
+}
+
+fn team(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Team {
+    match node.text().map(str::trim) {
+        Some("any" | "all" | "*") => Team::Any,
+        Some(_) | None => Team::Named(members(items(node).into_iter(), flaws)),
+    }
+}
+
+fn accept(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Accept {
+    let Is::Map(entries) = &node.is else {
+        let wanted = "a map of schema, receipts, files or command";
+        flaws.push((node.line, Flaw::BadValue { key: "delegation.accept".to_owned(), wanted }));
+        return Accept::default();
+    };
+    let mut fields = Fields::new("delegation.accept.", entries, flaws);
+    let accept = Accept {
+        schema: fields.take("schema").map(Node::json),
+        receipts: fields.flag("receipts").unwrap_or_default(),
+        files: fields.texts("files"),
+        command: fields.text("command"),
+    };
+    fields.finish();
+    accept
+}
+
+/// Reads `budget`. Money that can't be read is an error: nothing is made of it.
+pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, Flaw)>) -> Budget {
+    let Is::Map(entries) = &entry.value.is else {
+        // One amount alone is what the agent gets.
+        return Budget { default: amount("budget", &entry.value, flaws), ..Budget::default() };
+    };
+    let mut fields = Fields::new("budget.", entries, flaws);
+    let mut read = |key: &str| {
+        let node = fields.take(key)?;
+        amount(&format!("budget.{key}"), node, fields.flaws)
+    };
+    let budget = Budget { default: read("default"), max: read("max"), severance: read("severance"), fee: read("fee") };
+    fields.finish();
+    budget
+}
+
+fn amount(key: &str, node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Option<Amount> {
+    let text = if node.is_nothing() { "" } else { node.text().unwrap_or("a list") };
+    match Amount::parse(text) {
+        Ok(amount) => Some(amount),
+        Err(why) => {
+            flaws.push((node.line, Flaw::BadAmount { key: key.to_owned(), why }));
+            None
+        }
+    }
+}

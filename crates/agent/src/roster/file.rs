@@ -1,0 +1,181 @@
+//! One agent file: Markdown with front matter, as people have them for other programs already. What is not understood is
+//! told and left out; only money and names must be right.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guildhall_kernel::{AgentName, ToolName};
+
+use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
+use super::fields::Fields;
+use super::problem::{Flaw, Place, Problem, Weight};
+use super::repair::read_leniently;
+use super::split::{Parts, split, text};
+use super::tools::{unwanted, wanted};
+use super::yaml::{Front, Is, Why};
+
+/// An agent, as its file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentFile {
+    /// The file, and the line on which its front matter begins.
+    pub place: Place,
+    /// Its name.
+    pub name: AgentName,
+    /// When to hire it.
+    pub description: String,
+    /// The tools it may use; `None` means all there are.
+    pub tools: Option<Vec<ToolName>>,
+    /// Those it may not use all the same.
+    pub disallowed: Vec<ToolName>,
+    /// Its model.
+    pub model: ModelChoice,
+    /// How many replies it may give.
+    pub turns_max: Option<u32>,
+    /// Whether its hirer goes on while it works.
+    pub background: bool,
+    /// What it remembers from one contract to the next.
+    pub memory: Option<Memory>,
+    /// The colour in which it is shown.
+    pub color: Option<String>,
+    /// What it is hired for, apart from its name.
+    pub specialties: Vec<String>,
+    /// How it hires; `None` if it may not.
+    pub delegation: Option<Delegation>,
+    /// What it costs and gets.
+    pub budget: Budget,
+    /// Who it is and how it works: the body of the file.
+    pub instructions: String,
+}
+
+/// Which model an agent has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// That of its hirer, or of the hall.
+    #[default]
+    Inherit,
+    /// An alias or a name.
+    Named(String),
+}
+
+/// How far an agent's memory reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// All projects of the user.
+    User,
+    /// The project, for everybody.
+    Project,
+    /// The project, on this machine.
+    Local,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// The agent, unless there is an error.
+    pub agent: Option<AgentFile>,
+    /// What is wrong, in the order of lines.
+    pub problems: Vec<Problem>,
+}
+
+impl AgentFile {
+    /// Reads a file's bytes. Nothing is opened: `file` is for its name.
+    pub fn read(file: &Path, bytes: &[u8]) -> Taken {
+        let file = Arc::new(file.to_owned());
+        let mut flaws = Vec::new();
+        let agent = match read(&file, bytes, &mut flaws) {
+            Ok(agent) => Some(agent),
+            Err(flaw) => {
+                flaws.push(flaw);
+                None
+            }
+        };
+        flaws.sort_by_key(|(line, _)| *line);
+        let place = |line| Place { file: Arc::clone(&file), line };
+        let problems: Vec<Problem> =
+            flaws.into_iter().map(|(line, flaw)| Problem { place: place(line), flaw }).collect();
+        let usable = problems.iter().all(|problem| problem.weight() == Weight::Warning);
+        Taken { agent: agent.filter(|_| usable), problems }
+    }
+
+    /// Returns whether it may use a tool.
+    pub fn may_use(&self, tool: &ToolName) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && !self.disallowed.contains(tool)
+    }
+}
+
+fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<(u32, Flaw)>) -> Result<AgentFile, (u32, Flaw)> {
+    let Parts { front, line, body } = split(text(bytes)?)?;
+    let (front, repaired) = read_leniently(front, line).map_err(|refused| match refused.why {
+        Why::Anchor => (refused.line, Flaw::Anchor),
+        Why::Syntax(why) => (refused.line, Flaw::NotYaml(why)),
+    })?;
+    flaws.extend(repaired.into_iter().map(|(key, line)| (line, Flaw::Repaired(key))));
+    flaws.extend(cut_short(&front));
+    let mut fields = Fields::new("", &front.entries, flaws);
+    let name = name(&mut fields, file, line)?;
+    let description = description(&mut fields, line);
+    let tools = fields.entry("tools").map(|entry| wanted(&entry.value, fields.flaws));
+    let not = fields.entry("disallowedTools").map(|entry| unwanted(&entry.value, fields.flaws));
+    let may_hire = not.as_ref().is_none_or(|not| not.team.is_none() && not.tools.is_some());
+    let listed = tools.as_ref().and_then(|tools| tools.team.clone()).filter(|_| may_hire);
+    // Every tool disallowed leaves none.
+    let none = not.as_ref().is_some_and(|not| not.tools.is_none());
+    let memories = [("user", Memory::User), ("project", Memory::Project), ("local", Memory::Local)];
+    let agent = AgentFile {
+        place: Place { file: Arc::clone(file), line },
+        name,
+        description,
+        tools: if none { Some(Vec::new()) } else { tools.and_then(|tools| tools.tools) },
+        disallowed: not.and_then(|not| not.tools).unwrap_or_default(),
+        model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
+        turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
+        background: fields.flag("background").unwrap_or_default(),
+        memory: fields.one_of("memory", &memories, "user, project or local"),
+        color: fields.text("color"),
+        specialties: fields.words("specialties"),
+        delegation: match fields.entry("delegation") {
+            Some(entry) => delegation(&entry.value, listed, fields.flaws),
+            None => listed.map(|team| Delegation::of(team, Dialect::Agent)),
+        },
+        budget: fields.entry("budget").map(|entry| budget(entry, fields.flaws)).unwrap_or_default(),
+        instructions: body.to_owned(),
+    };
+    fields.finish();
+    Ok(agent)
+}
+
+/// Texts without quotes that end at something like `#12`.
+fn cut_short(front: &Front) -> Vec<(u32, Flaw)> {
+    let is_cut =
+        |entry: &&super::yaml::Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
+    front.entries.iter().filter(is_cut).map(|entry| (entry.line, Flaw::CutByComment(entry.key.clone()))).collect()
+}
+
+/// The name that the file gives, or has.
+fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, (u32, Flaw)> {
+    let entry = fields.entry("name");
+    let line = entry.map_or(line, |entry| entry.line);
+    let given = entry.and_then(|entry| entry.value.text());
+    let name = given.map_or_else(
+        || file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+        |name| name.trim().to_owned(),
+    );
+    let parsed = AgentName::parse(&name).map_err(|why| (line, Flaw::BadName(why)))?;
+    if given.is_none() {
+        fields.flaws.push((line, Flaw::NoName(name)));
+    }
+    Ok(parsed)
+}
+
+/// The description. Generators write `\n` into it where they mean a new line.
+fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
+    let description = fields.text("description").unwrap_or_default().replace("\\n", "\n");
+    if description.is_empty() {
+        fields.flaws.push((line, Flaw::NoDescription));
+    }
+    description
+}
+
+fn chosen(model: String) -> ModelChoice {
+    if model.eq_ignore_ascii_case("inherit") { ModelChoice::Inherit } else { ModelChoice::Named(model) }
+}

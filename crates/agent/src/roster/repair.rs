@@ -1,0 +1,140 @@
+//! Front matter that strict YAML refuses, read as its author meant it: key by key, and a value that is no YAML is text.
+//! People write `description: Use when: x`, and it works elsewhere.
+
+use super::keys::is_known;
+use super::yaml::{Entry, Front, Is, Node, NotYaml, Why, read};
+
+/// How deep maps within maps are repaired.
+const DEPTH_MAX: u32 = 4;
+
+/// Front matter with the keys whose values had to be taken as text.
+type Repaired = (Front, Vec<(String, u32)>);
+
+/// Reads front matter, strictly if possible.
+pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml> {
+    read_within(text, line, DEPTH_MAX)
+}
+
+fn read_within(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
+    match read(text, line) {
+        Ok(front) => Ok((front, Vec::new())),
+        Err(NotYaml { why: Why::Anchor, line }) => Err(NotYaml { why: Why::Anchor, line }),
+        Err(strictly) => repair(text, line, strictly, depth),
+    }
+}
+
+/// A key with all the lines that belong to it.
+struct Chunk<'a> {
+    key: &'a str,
+    line: u32,
+    /// What follows the colon.
+    first: &'a str,
+    more: Vec<&'a str>,
+}
+
+fn repair(text: &str, line: u32, strictly: NotYaml, depth: u32) -> Result<Repaired, NotYaml> {
+    let mut front = Front::default();
+    let mut repaired = Vec::new();
+    for chunk in chunks(text, line, strictly)? {
+        match read(&chunk.yaml(), chunk.line) {
+            Ok(read) if chunk.is_one(&read) => {
+                front.entries.extend(read.entries);
+                front.cuts.extend(read.cuts);
+            }
+            Err(NotYaml { why: Why::Anchor, line }) => return Err(NotYaml { why: Why::Anchor, line }),
+            Ok(_) | Err(_) => {
+                let (entry, keys) = chunk.as_meant(depth)?;
+                front.entries.push(entry);
+                repaired.extend(keys);
+            }
+        }
+    }
+    Ok((front, repaired))
+}
+
+/// Divides front matter at its keys. A description goes on until a key that is known: examples of conversations look
+/// like keys.
+fn chunks(text: &str, line: u32, strictly: NotYaml) -> Result<Vec<Chunk<'_>>, NotYaml> {
+    let mut chunks: Vec<Chunk<'_>> = Vec::new();
+    for (number, written) in (line..).zip(text.lines()) {
+        let describes = chunks.last().is_some_and(|chunk| chunk.key == "description");
+        match (key_of(written), chunks.last_mut()) {
+            (Some((key, first)), _) if is_known(key) || !describes => {
+                chunks.push(Chunk { key, line: number, first, more: Vec::new() });
+            }
+            (_, Some(chunk)) => chunk.more.push(written),
+            (_, None) if written.trim().is_empty() || written.starts_with('#') => {}
+            (_, None) => return Err(strictly),
+        }
+    }
+    Ok(chunks)
+}
+
+/// The key with which a line begins, and what follows its colon. A key that is known needs no blank after that.
+fn key_of(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let is_key = key.starts_with(|first: char| first.is_ascii_alphabetic())
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let apart = rest.is_empty() || rest.starts_with([' ', '\t']) || is_known(key);
+    (is_key && apart).then(|| (key, rest.trim()))
+}
+
+impl Chunk<'_> {
+    /// The chunk as YAML might have it: without tabs before its lines.
+    fn yaml(&self) -> String {
+        let mut yaml = format!("{}: {}", self.key, self.first);
+        for line in &self.more {
+            let rest = line.trim_start_matches(['\t', ' ']);
+            let blanks = &line[..line.len() - rest.len()];
+            yaml.push('\n');
+            yaml.push_str(&blanks.replace('\t', "  "));
+            yaml.push_str(rest);
+        }
+        yaml
+    }
+
+    /// Whether YAML finds in it what it was divided for: this key and no other.
+    fn is_one(&self, read: &Front) -> bool {
+        matches!(&read.entries[..], [one] if one.key == self.key)
+    }
+
+    /// The value as its author meant it: a map in which only some values are no YAML, or text.
+    fn as_meant(&self, depth: u32) -> Result<(Entry, Vec<(String, u32)>), NotYaml> {
+        if depth > 0 && self.first.is_empty() && self.key != "description" {
+            let line = self.line.saturating_add(1);
+            match read_within(&dedented(&self.yaml()), line, depth - 1) {
+                Ok((Front { entries, .. }, keys)) if !entries.is_empty() => {
+                    let value = Node { line, is: Is::Map(entries) };
+                    let keys = keys.into_iter().map(|(key, line)| (format!("{}.{key}", self.key), line));
+                    return Ok((Entry { key: self.key.to_owned(), line: self.line, value }, keys.collect()));
+                }
+                Err(NotYaml { why: Why::Anchor, line }) => return Err(NotYaml { why: Why::Anchor, line }),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok((self.as_written(), vec![(self.key.to_owned(), self.line)]))
+    }
+
+    /// The value as text: line by line, without quotes around it or the sign of a block before it.
+    fn as_written(&self) -> Entry {
+        let block = self.first.len() <= 3 && self.first.starts_with(['|', '>']);
+        let first = if block { "" } else { self.first };
+        let lines = std::iter::once(first).chain(self.more.iter().map(|line| line.trim()));
+        let says = lines.collect::<Vec<_>>().join("\n");
+        let says = unquoted(says.trim()).to_owned();
+        Entry { key: self.key.to_owned(), line: self.line, value: Node { line: self.line, is: Is::Plain(says) } }
+    }
+}
+
+/// The lines after the first, as far left as the leftmost of them.
+fn dedented(yaml: &str) -> String {
+    let lines = || yaml.lines().skip(1);
+    let blanks = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let least = lines().filter(|line| !line.trim().is_empty()).map(blanks).min().unwrap_or(0);
+    lines().map(|line| line.get(least..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn unquoted(text: &str) -> &str {
+    let within = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    within('"').or_else(|| within('\'')).unwrap_or(text)
+}

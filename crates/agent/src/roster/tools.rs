@@ -1,0 +1,157 @@
+//! Names of tools in agent files: ours, and those of other programs, whose agents are to work unchanged.
+
+use guildhall_kernel::{AgentName, ToolName};
+
+use super::delegation::{Listed, Team};
+use super::problem::Flaw;
+use super::yaml::{Is, Node};
+
+/// Names that other programs use for tools that are here, and our own.
+const HERE: &[(&str, &str)] = &[
+    ("Glob", "list_files"),
+    ("Grep", "search"),
+    ("LS", "list_files"),
+    ("Read", "read_file"),
+    ("list_files", "list_files"),
+    ("read_file", "read_file"),
+    ("search", "search"),
+];
+
+/// Tools that other programs have and that are not here.
+const ELSEWHERE: &[&str] = &[
+    "AskUserQuestion",
+    "Bash",
+    "BashOutput",
+    "Edit",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "KillBash",
+    "KillShell",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
+
+/// What a list of tools asks for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wanted {
+    /// `None`: every tool there is.
+    pub(super) tools: Option<Vec<ToolName>>,
+    /// Whom it lets the agent hire.
+    pub(super) team: Option<Team>,
+}
+
+/// Reads a list of tools that are not to be used. Those that are not here anyway need no mention.
+pub(super) fn unwanted(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Wanted {
+    let mut found = Vec::new();
+    let unwanted = wanted(node, &mut found);
+    flaws.extend(found.into_iter().filter(|(_, flaw)| !matches!(flaw, Flaw::ToolNotHere(_))));
+    unwanted
+}
+
+/// Reads a list of tools, or a text with commas.
+pub(super) fn wanted(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Wanted {
+    let mut tools = Vec::new();
+    let mut every = false;
+    let mut team = None;
+    for (name, line) in items(node) {
+        let (head, within) = name.split_once('(').map_or((name.as_str(), None), |(head, rest)| (head, Some(rest)));
+        match head.trim() {
+            "*" => every = true,
+            "Agent" | "Task" => team = Some(joined(team, within, line, flaws)),
+            head => match named(head) {
+                Ok(tool) if tools.contains(&tool) => {}
+                Ok(tool) => tools.push(tool),
+                Err(flaw) => flaws.push((line, flaw)),
+            },
+        }
+    }
+    Wanted { tools: (!every).then_some(tools), team }
+}
+
+fn named(name: &str) -> Result<ToolName, Flaw> {
+    let here = HERE.iter().find(|(theirs, _)| *theirs == name).and_then(|(_, ours)| ToolName::parse(ours).ok());
+    here.ok_or_else(|| {
+        let elsewhere = ELSEWHERE.contains(&name) || name.starts_with("mcp__");
+        if elsewhere { Flaw::ToolNotHere(name.to_owned()) } else { Flaw::UnknownTool(name.to_owned()) }
+    })
+}
+
+/// Adds `Agent` or `Agent(a, b)` to a hiring list. A list that names somebody is a list, whatever else there is.
+fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<(u32, Flaw)>) -> Team {
+    let names = within.map(|names| names.trim_end().trim_end_matches(')')).unwrap_or_default();
+    let listed = members(names.split(',').map(|name| (name.trim().to_owned(), line)), flaws);
+    match before {
+        _ if listed.is_empty() => before.unwrap_or(Team::Any),
+        Some(Team::Named(mut team)) => {
+            let new = |listed: &Listed| !team.iter().any(|before| before.name == listed.name);
+            let listed: Vec<Listed> = listed.into_iter().filter(new).collect();
+            team.extend(listed);
+            Team::Named(team)
+        }
+        Some(Team::Any) | None => Team::Named(listed),
+    }
+}
+
+/// Takes names of agents; one that is none is left out.
+pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<(u32, Flaw)>) -> Vec<Listed> {
+    let mut listed: Vec<Listed> = Vec::new();
+    for (name, line) in names.filter(|(name, _)| !name.is_empty()) {
+        match AgentName::parse(&name) {
+            Ok(name) if listed.iter().any(|before| before.name == name) => {}
+            Ok(name) => listed.push(Listed { name, line }),
+            Err(_) => flaws.push((line, Flaw::BadValue { key: name, wanted: "the name of an agent" })),
+        }
+    }
+    listed
+}
+
+/// The items of a list, or of a text with commas, each with its line. What is in parentheses is not divided.
+pub(super) fn items(node: &Node) -> Vec<(String, u32)> {
+    match &node.is {
+        Is::Plain(_) if node.is_nothing() => Vec::new(),
+        Is::Plain(says) | Is::Quoted(says) => {
+            let says = says.trim().trim_start_matches('[').trim_end_matches(']');
+            divided(says).into_iter().map(|item| (item, node.line)).collect()
+        }
+        // A list may have been written as `- Read, Grep`, too.
+        Is::List(nodes) => nodes.iter().filter(|node| node.text().is_some()).flat_map(items).collect(),
+        Is::Map(_) => Vec::new(),
+    }
+}
+
+fn divided(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let mut depth = 0_u32;
+    for letter in text.chars() {
+        depth = match letter {
+            '(' => depth.saturating_add(1),
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        match items.last_mut() {
+            Some(item) if !matches!(letter, ',' | '\n') || depth > 0 => item.push(letter),
+            Some(_) | None => items.push(String::new()),
+        }
+    }
+    let bare = |item: String| item.trim().trim_start_matches("- ").trim_matches(['"', '\'']).trim().to_owned();
+    items.into_iter().map(bare).filter(|item| !item.is_empty()).collect()
+}

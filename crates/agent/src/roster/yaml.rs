@@ -1,0 +1,205 @@
+//! Strict YAML, as far as front matter needs it: texts, lists and maps, each with its line. Scalars stay the text that they
+//! were written as, so that `1.10` is no number here. Anchors are refused where they are defined, so nothing can multiply.
+#![expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours, and may become more")]
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
+use serde_json::Value;
+
+/// The deepest nesting of lists and maps.
+const DEPTH_MAX: usize = 16;
+
+/// A value, and the line on which it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) line: u32,
+    pub(super) is: Is,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Is {
+    /// A text without quotes.
+    Plain(String),
+    /// A text in quotes, or a block of text.
+    Quoted(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// The key's line.
+    pub(super) line: u32,
+    pub(super) value: Node,
+}
+
+/// A map as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Front {
+    pub(super) entries: Vec<Entry>,
+    /// The lines on which `#12` or the like ends a value.
+    pub(super) cuts: Vec<u32>,
+}
+
+/// Why something is no YAML of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotYaml {
+    pub(super) line: u32,
+    pub(super) why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Anchor,
+    Syntax(String),
+}
+
+/// Reads a map. `line` is the line of the file on which the text begins.
+pub(super) fn read(text: &str, line: u32) -> Result<Front, NotYaml> {
+    let mut options = Options::default();
+    options.flow_nesting_limit = DEPTH_MAX;
+    options.block_nesting_limit = DEPTH_MAX;
+    options.disallow_directives = true;
+    let mut reader = Reader { parser: Parser::new_from_str_with_options(text, options), line, cuts: Vec::new() };
+    let root = reader.document()?;
+    let cuts = reader.cuts;
+    match root.map(|root| (root.line, root.is)) {
+        None => Ok(Front { entries: Vec::new(), cuts }),
+        Some((_, Is::Map(entries))) => Ok(Front { entries, cuts }),
+        Some((line, Is::Plain(_) | Is::Quoted(_) | Is::List(_))) => {
+            Err(NotYaml { line, why: Why::Syntax("there is no key: value".to_owned()) })
+        }
+    }
+}
+
+struct Reader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    /// The line of the file on which the text begins.
+    line: u32,
+    cuts: Vec<u32>,
+}
+
+impl<'a> Reader<'a> {
+    fn at(&self, line: usize) -> u32 {
+        u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX).saturating_add(self.line)
+    }
+
+    fn refused(&self, error: &ScanError) -> NotYaml {
+        NotYaml { line: self.at(error.marker().line()), why: Why::Syntax(error.info()) }
+    }
+
+    fn odd(&self, span: &Span, why: &str) -> NotYaml {
+        NotYaml { line: self.at(span.start.line()), why: Why::Syntax(why.to_owned()) }
+    }
+
+    /// The next event that says something.
+    fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, NotYaml> {
+        while let Some(next) = self.parser.next() {
+            let (event, span) = next.map_err(|error| self.refused(&error))?;
+            if let Event::Comment(says, _) = event {
+                if says.starts_with(|first: char| !first.is_whitespace() && first != '#') {
+                    self.cuts.push(self.at(span.start.line()));
+                }
+                continue;
+            }
+            return Ok(Some((event, span)));
+        }
+        Ok(None)
+    }
+
+    fn document(&mut self) -> Result<Option<Node>, NotYaml> {
+        let mut root = None;
+        while let Some((event, span)) = self.event()? {
+            match event {
+                Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => {}
+                _ if root.is_some() => return Err(self.odd(&span, "there is more than one document")),
+                event => root = Some(self.node(event, &span)?),
+            }
+        }
+        Ok(root)
+    }
+
+    /// Reads the node that begins with an event. The parser limits the nesting, and with it the recursion.
+    fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, NotYaml> {
+        let line = self.at(span.start.line());
+        let (anchor, tag) = match &event {
+            Event::Scalar(_, _, anchor, tag)
+            | Event::SequenceStart(_, anchor, tag)
+            | Event::MappingStart(_, anchor, tag) => (*anchor, tag.is_some()),
+            _ => (0, false),
+        };
+        if anchor != 0 {
+            return Err(NotYaml { line, why: Why::Anchor });
+        }
+        if tag {
+            return Err(self.odd(span, "tags are not taken here"));
+        }
+        let is = match event {
+            Event::Scalar(says, ScalarStyle::Plain, ..) => Is::Plain(says.into_owned()),
+            Event::Scalar(says, ..) => Is::Quoted(says.into_owned()),
+            Event::SequenceStart(..) => Is::List(self.list()?),
+            Event::MappingStart(..) => Is::Map(self.map()?),
+            _ => return Err(self.odd(span, "no value was expected here")),
+        };
+        Ok(Node { line, is })
+    }
+
+    fn list(&mut self) -> Result<Vec<Node>, NotYaml> {
+        let mut items = Vec::new();
+        while let Some((event, span)) = self.event()? {
+            if matches!(event, Event::SequenceEnd) {
+                break;
+            }
+            items.push(self.node(event, &span)?);
+        }
+        Ok(items)
+    }
+
+    fn map(&mut self) -> Result<Vec<Entry>, NotYaml> {
+        let mut entries = Vec::new();
+        while let Some((event, span)) = self.event()? {
+            if matches!(event, Event::MappingEnd) {
+                break;
+            }
+            let (Is::Plain(key) | Is::Quoted(key)) = self.node(event, &span)?.is else {
+                return Err(self.odd(&span, "a key must be a text"));
+            };
+            let Some((event, value)) = self.event()? else { break };
+            let line = self.at(span.start.line());
+            entries.push(Entry { key, line, value: self.node(event, &value)? });
+        }
+        Ok(entries)
+    }
+}
+
+impl Node {
+    /// Returns the text, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.is {
+            Is::Plain(says) | Is::Quoted(says) => Some(says),
+            Is::List(_) | Is::Map(_) => None,
+        }
+    }
+
+    /// Whether nothing was written.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(&self.is, Is::Plain(says) if matches!(says.as_str(), "" | "~" | "null"))
+    }
+
+    /// Returns the value as JSON: what has no quotes is what it looks like.
+    pub(super) fn json(&self) -> Value {
+        match &self.is {
+            Is::Plain(says) => match says.as_str() {
+                "" | "~" => Value::Null,
+                says => match serde_json::from_str(says) {
+                    Ok(value @ (Value::Null | Value::Bool(_) | Value::Number(_))) => value,
+                    Ok(_) | Err(_) => Value::String(says.to_owned()),
+                },
+            },
+            Is::Quoted(says) => Value::String(says.clone()),
+            Is::List(items) => items.iter().map(Node::json).collect(),
+            Is::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Files that are no agents: one clear error each, with its line, and quickly.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use guildhall_agent::roster::{AgentFile, Amount};
+
+use super::{drawn, read};
+
+#[track_caller]
+fn refused(bytes: &[u8], expect: &str) {
+    let begun = Instant::now();
+    let taken = AgentFile::read(Path::new("x.md"), bytes);
+    assert_eq!((taken.agent.is_none(), drawn(&taken).as_str()), (true, expect));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_is_no_agent_file_is_refused_with_its_line() {
+    let empty = "x.md:1: error: the file is empty: begin it with front matter, as in ---, name: x, ---";
+    refused(b"", empty);
+    refused(b" \n\n", empty);
+    refused("\u{feff}".as_bytes(), empty);
+    refused(b"# Notes\n", "x.md:1: error: there is no front matter: begin the file with a line ---");
+    refused(b"\n\nNotes\n---\n", "x.md:3: error: there is no front matter: begin the file with a line ---");
+    refused(b"---\nname: a\n", "x.md:1: error: the front matter does not end: close it with a line ---");
+    refused(b"---", "x.md:1: error: the front matter does not end: close it with a line ---");
+    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no key: value");
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_its_line() {
+    let binary = "it is no text: an agent file is Markdown in UTF-8";
+    refused(b"\x7fELF\0\0", &format!("x.md:1: error: {binary}"));
+    refused(b"---\nname: \xff\n---\n", &format!("x.md:2: error: {binary}"));
+    refused(b"---\nname: a\n---\n\n\0", &format!("x.md:5: error: {binary}"));
+}
+
+#[test]
+fn what_is_too_big_is_refused_before_it_is_read() {
+    let big = format!("---\nname: a\n---\n{}", "x".repeat(10_000_000));
+    refused(big.as_bytes(), "x.md:1: error: an agent file has at most 1048576 bytes");
+    let front = format!("---\nname: a\ndescription: {}\n---\n", "x".repeat(70_000));
+    refused(front.as_bytes(), "x.md:1: error: front matter has at most 65536 bytes");
+}
+
+#[test]
+fn anchors_and_bombs_are_refused_where_they_begin() {
+    let anchor = "error: anchors are not taken here: write the value out";
+    refused(b"---\nname: a\nmodel: &m opus\ncolor: *m\n---\n", &format!("x.md:3: {anchor}"));
+    let mut bomb = "---\nname: a\nb0: &b0 [x, x]\n".to_owned();
+    for level in 1..60 {
+        writeln!(bomb, "b{level}: &b{level} [*b{0}, *b{0}, *b{0}, *b{0}]", level - 1).unwrap();
+    }
+    refused(format!("{bomb}---\n").as_bytes(), &format!("x.md:3: {anchor}"));
+    // Not even where the lines before it have to be repaired, or within another value.
+    refused(format!("{}---\n", bomb.replace("name: a", "name: a: b")).as_bytes(), &format!("x.md:3: {anchor}"));
+    refused(b"---\ndescription: a: b\nhooks:\n  x: &y 1\n---\n", &format!("x.md:4: {anchor}"));
+}
+
+#[test]
+fn deep_and_wide_front_matter_ends_quickly() {
+    for front in [
+        "[".repeat(60_000),
+        format!("name: {}", "{a: ".repeat(15_000)),
+        (0..200).map(|depth| " ".repeat(depth) + "a:").collect::<Vec<_>>().join("\n"),
+        "a: b: c\n".repeat(8000),
+        "- ".repeat(30_000),
+        "description: x\n<a>:\n".to_owned() + &"user: y\n".repeat(8000),
+        "? ".repeat(30_000),
+        "a: |\n b\n".repeat(8000),
+        "\"".repeat(60_000),
+    ] {
+        let begun = Instant::now();
+        read(&front);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}: {}", begun.elapsed(), &front[..20]);
+    }
+}
+
+#[test]
+fn names_that_are_none_are_refused() {
+    for (name, why) in [
+        ("../etc/passwd", "a name can't contain '.': use letters a-z, digits, '-', '_', '.' and single spaces inside"),
+        ("\"\"", "a name can't be empty: use letters, digits, '-', '_' or '.', such as log-reader"),
+        (&"x".repeat(65), "a name of 65 bytes is too long: use at most 64"),
+    ] {
+        let front = format!("description: d\nname: {name}");
+        assert_eq!(drawn(&read(&front)), format!("x.md:3: error: {why}"));
+    }
+    let taken = AgentFile::read(Path::new("dir/a@b.md"), b"---\ndescription: d\n---\n");
+    assert!(drawn(&taken).starts_with("dir/a@b.md:2: error: a name can't contain '@'"), "{}", drawn(&taken));
+}
+
+#[test]
+fn money_that_can_t_be_read_is_an_error_with_its_line() {
+    let check = |amount: &str, why: &str| {
+        let taken = read(&format!("name: a\ndescription: d\nbudget:\n  fee: 5\n  max: {amount}"));
+        assert_eq!(drawn(&taken), format!("x.md:6: error: budget.max: {why}"), "{amount}");
+    };
+    check("NaN", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
+    check("[5]", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
+    check("-5sat", "an amount can't be negative: give a whole number of sats");
+    check("", "an amount is missing: write 500sat, 2000msat or 0.05usd");
+    check("0", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
+    check("1e400", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
+    check("99999999999999999999sat", "there are only 21 million bitcoin: give fewer than 2100000000000000 sats");
+    let usd = "dollars are written as 0.05usd: above zero, at most six places, no more than a trillion";
+    for amount in
+        ["-1usd", "NaNusd", "usd", "$", "0usd", "0.0000001usd", "1.usd", "1000000000001usd", "1e3usd", ".5usd"]
+    {
+        check(amount, usd);
+    }
+}
+
+#[test]
+fn amounts_are_read_in_each_unit_and_written_as_they_were() {
+    for (written, shown) in [
+        ("500", "500sat"),
+        (" 500 sats ", "500sat"),
+        ("2000msat", "2sat"),
+        ("1500msat", "1.5sat"),
+        ("0.05usd", "0.05usd"),
+        ("5 USD", "5usd"),
+        ("$1.50", "1.5usd"),
+        ("0.000001usd", "0.000001usd"),
+        ("1000000000000usd", "1000000000000usd"),
+    ] {
+        assert_eq!(Amount::parse(written).unwrap().to_string(), shown, "{written}");
+    }
+}

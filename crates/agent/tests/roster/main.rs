@@ -1,0 +1,72 @@
+//! Agent files as people write them, and what becomes of them.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+mod bad;
+mod built_in;
+mod chance;
+mod front;
+mod load;
+mod map;
+
+use std::path::Path;
+
+use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, ModelChoice, Problem, Taken, Team};
+
+/// Reads a file called `x.md` with this front matter.
+fn read(front: &str) -> Taken {
+    AgentFile::read(Path::new("x.md"), format!("---\n{front}\n---\nDo it.\n").as_bytes())
+}
+
+fn told(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+/// Draws what a file came to: what it says, then what is wrong with it.
+fn drawn(Taken { agent, problems }: &Taken) -> String {
+    let mut lines: Vec<String> = agent.iter().flat_map(says).collect();
+    lines.extend(told(problems));
+    lines.join("\n")
+}
+
+fn says(agent: &AgentFile) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", agent.name, agent.description.replace('\n', "⏎"))];
+    if let Some(tools) = &agent.tools {
+        lines.push(format!("tools {tools:?}"));
+    }
+    if !agent.disallowed.is_empty() {
+        lines.push(format!("not {:?}", agent.disallowed));
+    }
+    if let ModelChoice::Named(model) = &agent.model {
+        lines.push(format!("model {model}"));
+    }
+    lines.extend(agent.turns_max.map(|turns| format!("turns {turns}")));
+    lines.extend(agent.background.then(|| "background".to_owned()));
+    lines.extend(agent.memory.map(|memory| format!("memory {memory:?}")));
+    lines.extend(agent.color.iter().map(|color| format!("color {color}")));
+    if !agent.specialties.is_empty() {
+        lines.push(format!("specialties {:?}", agent.specialties));
+    }
+    lines.extend(agent.delegation.as_ref().map(hires));
+    lines.extend(budget(&agent.budget));
+    lines
+}
+
+fn hires(delegation: &Delegation) -> String {
+    let Delegation { team, mode, dialect, recursive, ad_hoc, terms, accept } = delegation;
+    let team = match team {
+        Team::Any => "anybody".to_owned(),
+        Team::Named(names) => {
+            names.iter().map(|listed| format!("{}@{}", listed.name, listed.line)).collect::<Vec<_>>().join(" ")
+        }
+    };
+    let recursive = if *recursive { " recursive" } else { "" };
+    let ad_hoc = if *ad_hoc { " ad hoc" } else { "" };
+    let terms = if terms.is_empty() { String::new() } else { format!(" {terms:?}") };
+    let accept = if *accept == Accept::default() { String::new() } else { format!(" {accept:?}") };
+    format!("hires [{team}] {mode:?} {dialect:?}{recursive}{ad_hoc}{terms}{accept}")
+}
+
+fn budget(Budget { default, max, severance, fee }: &Budget) -> Vec<String> {
+    let parts = [("default", default), ("max", max), ("severance", severance), ("fee", fee)];
+    parts.iter().filter_map(|(name, amount)| amount.map(|amount| format!("{name} {amount}"))).collect()
+}

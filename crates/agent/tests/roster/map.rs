@@ -1,0 +1,115 @@
+//! The map of a roster: levels, who is apart, what is wrong, and how it is drawn.
+
+use guildhall_agent::roster::{Roster, Source};
+use guildhall_kernel::AgentName;
+use insta::assert_snapshot;
+
+use super::load::write;
+
+/// Draws the map of agents given as name, hiring list and more front matter.
+fn drawn(entry: &str, agents: &[(&str, &str, &str)]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    for (name, team, more) in agents {
+        let team = if team.is_empty() { String::new() } else { format!("\ndelegation: {{team: {team}}}") };
+        write(home.path(), &format!("{name}.md"), &format!("name: {name}\ndescription: Does {name}.{team}{more}"));
+    }
+    let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
+    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is there");
+    map.to_string().replace(&home.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn agents_are_at_their_shortest_distance_and_once() {
+    let agents = [
+        ("top", "[left, right]", ""),
+        ("left", "[deep, right]", ""),
+        ("right", "[deep]", ""),
+        ("deep", "[leaf]", ""),
+        ("leaf", "", ""),
+        ("lone", "[leaf]", ""),
+    ];
+    assert_snapshot!(drawn("top", &agents), @r"
+    5 agents across 4 levels
+    top: Does top.
+      left: Does left.
+        deep: Does deep.
+          leaf: Does leaf.
+      right: Does right.
+
+    nobody here can hire:
+      lone: Does lone.
+    ");
+    assert_snapshot!(drawn("leaf", &agents[4..5]), @r"
+    1 agent across 1 level
+    leaf: Does leaf.
+    ");
+}
+
+#[test]
+fn who_may_hire_anybody_has_everybody_below() {
+    assert_snapshot!(drawn("a", &[("a", "any", ""), ("b", "", ""), ("c", "any", "")]), @r"
+    3 agents across 2 levels
+    a: Does a.
+      b: Does b.
+      c: Does c.
+    ");
+}
+
+#[test]
+fn unknown_names_cycles_and_missing_tools_are_told_with_file_and_line() {
+    let agents =
+        [("a", "[b, ghost]", ""), ("b", "[c]", "\ntools: Read, Bash"), ("c", "[a, c]", ""), ("d", "{x: 1}", "")];
+    assert_snapshot!(drawn("a", &agents), @r"
+    3 agents across 3 levels
+    a: Does a.
+      b: Does b.
+        c: Does c.
+
+    nobody here can hire:
+      d: Does d.
+
+    problems:
+      DIR/b.md:5: warning: the tool Bash is not available here
+      DIR/a.md:4: warning: a may hire ghost, but there is no such agent
+      DIR/c.md:4: warning: a hiring cycle, which is refused at work: a -> b -> c -> a
+      DIR/c.md:4: warning: a hiring cycle, which is refused at work: c -> c
+    ");
+}
+
+#[test]
+fn cycles_on_purpose_are_no_problem() {
+    let recursive = |name, team| (name, "", format!("\ndelegation: {{team: [{team}], recursive: true}}"));
+    let agents = [recursive("a", "b"), recursive("b", "a, b")];
+    let agents: Vec<(&str, &str, &str)> =
+        agents.iter().map(|(name, team, more)| (*name, *team, more.as_str())).collect();
+    assert_snapshot!(drawn("a", &agents), @r"
+    2 agents across 2 levels
+    a: Does a.
+      b: Does b.
+    ");
+}
+
+#[test]
+fn a_long_chain_is_drawn_without_end_of_stack() {
+    let names: Vec<String> = (0..900).map(|number| format!("n{number:03}")).collect();
+    let teams: Vec<String> = (1..=900).map(|number| format!("[n{:03}]", number % 900)).collect();
+    let agents: Vec<(&str, &str, &str)> =
+        names.iter().zip(&teams).map(|(name, team)| (name.as_str(), team.as_str(), "")).collect();
+    let drawn = drawn("n000", &agents);
+    assert!(drawn.starts_with("900 agents across 900 levels\n"));
+    assert!(drawn.contains("n898 -> n899 -> n000"), "the cycle is told");
+}
+
+#[test]
+fn a_description_is_one_line_without_controls() {
+    let long = format!("\ncolor: red\ndescription: {}", "long ".repeat(40));
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "a.md", &format!("name: a{long}"));
+    write(home.path(), "b.md", "name: b\ndescription: \"\\n\\e[31mred\\n\\nmore\"");
+    let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
+    let map = |name| roster.map(&AgentName::parse(name).unwrap()).unwrap().to_string();
+    let line = map("a").lines().nth(1).unwrap().to_owned();
+    assert!(line.starts_with("a: long long") && line.ends_with('…') && line.chars().count() <= 80, "{line}");
+    assert_eq!(map("b").lines().nth(1), Some("b: [31mred"));
+    assert_eq!(roster.map(&AgentName::parse("nobody").unwrap()), None);
+}
