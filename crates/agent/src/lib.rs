@@ -1,6 +1,7 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
 
 mod engine;
+mod history;
 mod model;
 pub mod roster;
 mod run;
@@ -12,6 +13,7 @@ mod transcript;
 mod wording;
 
 pub use engine::Engine;
+pub use history::History;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,
 };

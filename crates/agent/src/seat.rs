@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskKey, Call, Compaction, Cost, Fact, Input, Msat, Request, TextKind, Tokens, ToolCall, ToolName, Turn,
+    Answer, AskKey, Call, Compaction, Cost, Input, Msat, Request, TextKind, Tokens, ToolCall, ToolName, Turn,
     Unreadable, Verdict,
 };
 use serde_json::Value;
 
+use crate::history::History;
 use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
 use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome};
-use crate::transcript::{Texts, cut, size, transcript};
+use crate::transcript::{Texts, size};
 use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
@@ -60,29 +61,27 @@ impl Seat {
         (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX
     }
 
-    /// Asks the model. `facts` are the contract's, all that there were when it was asked; `status` is what it has left. A
-    /// prompt that is too long can't have cost anything, so it is shown once more within the same ask, without older
-    /// results.
-    pub async fn ask(
+    /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left. A prompt that
+    /// is too long can't have cost anything, so it is shown once more within the same ask, without older results.
+    pub async fn ask<T: Texts>(
         &self,
         key: AskKey,
         request: &Request,
-        facts: &[Fact],
-        texts: &impl Texts,
+        history: History<'_, T>,
         status: &Status,
         watch: Watch<'_>,
     ) -> Arrival {
-        let facts = &facts[..(request.upto as usize).min(facts.len())];
-        let mut prompt = self.prompt(key.clone(), request, facts, texts, status);
+        let history = history.upto(request.upto);
+        let mut prompt = self.prompt(key.clone(), request, history, status);
         let mut attempt = self.model.ask(&prompt, watch).await;
         let mut left_out = None;
         if is_too_long(&attempt)
             && request.turn == Turn::Next
-            && let Some(upto) = shorter(facts, texts)
+            && let Some(upto) = history.shorter()
         {
-            prompt.messages = transcript(&compacted(facts, upto), texts);
+            prompt.messages = history.compacted(upto);
             attempt = self.model.ask(&prompt, watch).await;
-            left_out = Some(self.compaction(facts, texts, upto));
+            left_out = Some(self.compaction(history, upto));
         }
         let Attempt { outcome, usage } = attempt;
         let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
@@ -91,7 +90,7 @@ impl Seat {
                 let mut read = self.read(&reply, usage, cost, &key);
                 if let Input::Reply { reply, .. } = &mut read.input {
                     let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
-                    reply.verdict.compact = full.then(|| self.compaction(facts, texts, request.upto)).or(left_out);
+                    reply.verdict.compact = full.then(|| self.compaction(history, request.upto)).or(left_out);
                 }
                 read
             }
@@ -99,17 +98,17 @@ impl Seat {
         }
     }
 
-    fn prompt(&self, key: AskKey, request: &Request, facts: &[Fact], texts: &impl Texts, status: &Status) -> Prompt {
+    fn prompt<T: Texts>(&self, key: AskKey, request: &Request, history: History<'_, T>, status: &Status) -> Prompt {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
         match request.turn {
             Turn::Next => {
-                let (messages, status) = (transcript(facts, texts), Some(wording::status(status)));
+                let (messages, status) = (history.messages(), Some(wording::status(status)));
                 Prompt { key, system, tools: self.specs(), messages, status, max_tokens }
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
-                let messages = cut(facts, texts, request.tokens.saturating_sub(system.len() as u64));
+                let messages = history.cut(request.tokens.saturating_sub(system.len() as u64));
                 Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens }
             }
         }
@@ -120,8 +119,8 @@ impl Seat {
         tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
     }
 
-    fn compaction(&self, facts: &[Fact], texts: &impl Texts, upto: u32) -> Compaction {
-        Compaction { upto, bytes: size(&transcript(&compacted(facts, upto), texts)) + self.opening_bytes() }
+    fn compaction<T: Texts>(&self, history: History<'_, T>, upto: u32) -> Compaction {
+        Compaction { upto, bytes: size(&history.compacted(upto)) + self.opening_bytes() }
     }
 
     fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost) -> Arrival {
@@ -199,24 +198,6 @@ impl Seat {
 
 fn is_too_long(attempt: &Attempt) -> bool {
     attempt.usage.is_none() && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
-}
-
-/// The facts of a contract whose results before `upto` are left out.
-fn compacted(facts: &[Fact], upto: u32) -> Vec<Fact> {
-    let mut facts = facts.to_vec();
-    facts.push(Fact::Compacted { upto, bytes: 0 });
-    facts
-}
-
-/// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
-/// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
-fn shorter(facts: &[Fact], texts: &impl Texts) -> Option<u32> {
-    let bytes = |upto| size(&transcript(&compacted(facts, upto), texts));
-    let full = size(&transcript(facts, texts));
-    let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-    let newest = facts.iter().rposition(is_reply).and_then(|at| u32::try_from(at).ok());
-    let all = u32::try_from(facts.len()).ok()?;
-    newest.filter(|upto| bytes(*upto) <= full / 2).or_else(|| (bytes(all) < full).then_some(all))
 }
 
 fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {

@@ -105,6 +105,9 @@ pub(crate) fn status(status: &Status) -> String {
     format!("[status: {purse}{hires}{time}]")
 }
 
+/// What a call is told that its contract never carried out.
+pub(crate) const UNANSWERED: &str = "This was not carried out: the work had ended.";
+
 /// What an agent is told when its next reply is the last.
 pub(crate) const LAST: &str =
     "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";

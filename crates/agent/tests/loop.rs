@@ -6,8 +6,9 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Message, Model, ModelError, Part, Prompt, RawCall, Reply, STATUS_BYTES_MAX, Scribe, Seat,
-    Status, Stop, Task, Text, Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
+    Arrival, Attempt, Engine, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply, STATUS_BYTES_MAX,
+    Scribe, Seat, Status, Stop, Task, Text, Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run,
+    task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit,
@@ -124,7 +125,10 @@ impl Engine for Memory {
         let (ask, what, status) = self.to_do.pop_front().expect("the contract is owed something");
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match &what {
-            Ask::Model(request) => self.seat.ask(key, request, &self.facts, &self.texts, &status, &|_| {}).await,
+            Ask::Model(request) => {
+                let history = History { before: &[], facts: &self.facts, texts: &self.texts };
+                self.seat.ask(key, request, history, &status, &|_| {}).await
+            }
             Ask::Tool(call) => self.seat.call(&key, call, &self.texts.text(&call.arguments)).await,
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };

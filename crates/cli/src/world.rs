@@ -2,15 +2,19 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use guildhall::agent::Wire;
+use guildhall::agent::{Delta, Wire};
+use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
 use guildhall::providers::{BaseUrl, Key, Rate};
 use guildhall::{ANTHROPIC, DatedRate, Hall, Models, OPENAI, Source};
 
 use crate::config::{Config, ProviderConfig, WireConfig};
 use crate::exit::Failure;
+use crate::live::note;
 use crate::paths::Paths;
+use crate::print::tame;
 
 /// What a bitcoin cost in dollars when this version was made. The config has a newer rate, if its owner wants one.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
@@ -50,7 +54,7 @@ impl World {
     /// Opens the hall that works on a project.
     pub(crate) fn hall(&self, project: PathBuf) -> Result<Hall, Failure> {
         let builder = Hall::builder(&self.paths.data, project, self.models.clone());
-        Ok(builder.secrets(self.secrets.iter().cloned()).build()?)
+        Ok(builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting)).build()?)
     }
 
     /// Adds the providers that variables tell of, under the names people know.
@@ -123,6 +127,13 @@ impl World {
             models = models.with_default(default);
         }
         self.models = models;
+    }
+}
+
+/// Says that a provider makes us wait: without a word it would look as if nothing happened.
+fn tell_waiting(_: &AskKey, delta: Delta<'_>) {
+    if let Delta::Waiting { seconds, why } = delta {
+        note(&format!("waiting {seconds} s before asking again: {}", tame(why, 200)));
     }
 }
 

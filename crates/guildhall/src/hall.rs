@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use guildhall_agent::{Redact, RunError, Scribe, Seat, Tool};
 use guildhall_kernel::{Refusal, SessionError, Stimulus, Tariff};
-use guildhall_local::{Holder, Journal, JournalError, Office, OfficeError, Order, Place, Places, SessionId, UnixMs};
+use guildhall_local::{
+    Holder, Journal, JournalError, Office, OfficeError, Order, Place, Places, SessionId, UnixMs, Watcher,
+};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
@@ -102,6 +104,7 @@ pub struct HallBuilder {
     models: Models,
     tools: Vec<Arc<dyn Tool>>,
     secrets: Vec<String>,
+    watch: Watcher,
 }
 
 impl HallBuilder {
@@ -119,13 +122,20 @@ impl HallBuilder {
         self
     }
 
+    /// Tells this what arrives of replies before they are whole, for people who watch.
+    #[must_use]
+    pub fn watch(mut self, watch: Watcher) -> HallBuilder {
+        self.watch = watch;
+        self
+    }
+
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, secrets } = self;
+        let HallBuilder { data, project, models, tools, secrets, watch } = self;
         let redactor = Redactor::new(secrets);
         let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
         let journal = Journal::open(&data)?;
-        Ok(Hall { inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact) }) })
+        Ok(Hall { inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch }) })
     }
 }
 
@@ -141,13 +151,14 @@ struct Inner {
     models: Models,
     tools: Vec<Arc<dyn Tool>>,
     scribe: Scribe,
+    watch: Watcher,
 }
 
 impl Hall {
     /// Begins a hall that keeps its journal in one directory and works on the project in another, with these models.
     pub fn builder(data: impl Into<PathBuf>, project: impl Into<PathBuf>, models: Models) -> HallBuilder {
         let (data, project) = (data.into(), project.into());
-        HallBuilder { data, project, models, tools: Vec::new(), secrets: Vec::new() }
+        HallBuilder { data, project, models, tools: Vec::new(), secrets: Vec::new(), watch: Arc::new(|_, _| {}) }
     }
 
     /// Returns the journal.
@@ -232,7 +243,15 @@ impl Hall {
             tools: self.tools_of(&seated.agent)?,
             scribe: self.inner.scribe.clone(),
         };
-        Ok((Place { seat: Arc::new(seat), lane: chair.lane, replays: chair.replays }, chair.tariff))
+        Ok((
+            Place {
+                seat: Arc::new(seat),
+                lane: chair.lane,
+                replays: chair.replays,
+                watch: Arc::clone(&self.inner.watch),
+            },
+            chair.tariff,
+        ))
     }
 
     /// The tools that an agent may use.

@@ -30,7 +30,6 @@ pub use self::writer::Counts;
 
 use self::chain::Chain;
 use self::readers::Readers;
-pub(crate) use self::rows::texts_in;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
 use self::subscription::Heads;

@@ -9,8 +9,8 @@ mod time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guildhall_agent::{Arrival, RunError, Seat, Text, run};
-use guildhall_kernel::{Brief, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
+use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, run};
+use guildhall_kernel::{AskKey, Brief, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -54,7 +54,12 @@ pub struct Place {
     pub lane: Arc<Semaphore>,
     /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
     pub replays: Replays,
+    /// Is told what arrives of its replies before they are whole.
+    pub watch: Watcher,
 }
+
+/// Is told what arrives of a reply, and of which ask. It is for people who watch; nothing depends on it.
+pub type Watcher = Arc<dyn Fn(&AskKey, Delta<'_>) + Send + Sync>;
 
 /// Whether a provider can be attached to by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +171,7 @@ impl Office {
         let (post, mail) = mpsc::unbounded_channel();
         self.desks().insert(brief.path.clone(), post.clone());
         let place = (self.inner.places)(brief);
-        Desk::new(self.clone(), brief.path.clone(), place, post, mail, texts)
+        Desk::new(self.clone(), (brief.path.clone(), brief.context.clone()), place, post, mail, texts)
     }
 
     fn send(&self, to: &Path, letter: Letter) -> bool {

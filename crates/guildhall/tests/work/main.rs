@@ -176,3 +176,26 @@ async fn the_key_is_in_no_fact_and_no_text() {
         assert!(!serde_json::to_string(answer).unwrap().contains(KEY));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_on_with_what_was_said_and_what_is_left() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([
+            {"when": {"nth": 1}, "then": reads(&["notes.txt"])},
+            {"when": {"nth": 2}, "then": {"reply": {"text": "On Tuesday."}}},
+            {"then": {"reply": {"text": "Nobody is named."}}},
+        ])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, KEY, data.path(), project.path());
+        let first = run(&hall, 1000).await.unwrap();
+        let next = hall.run("And who was invited?").after("s1".parse().unwrap()).start().await;
+        let second = next.unwrap().wait().await.unwrap();
+        assert_eq!((second.report.outcome, second.text.as_str()), (Outcome::Done, "Nobody is named."), "{wire:?}");
+        assert_eq!(second.granted, first.report.change, "it had what was left");
+        let asked = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Request { .. })).nth(2).unwrap();
+        let shown = serde_json::to_string(&asked).unwrap();
+        let before = shown.contains("When is the meeting?") && shown.contains("the meeting is on Tuesday");
+        assert!(before && shown.contains("On Tuesday.") && shown.contains("And who was invited?"), "{wire:?}: {shown}");
+        assert_lawful(&hall).await;
+    }
+}

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use guildhall_agent::{Arrival, Engine, Reply, Status, Text, Texts};
+use guildhall_agent::{Arrival, Engine, History, Message, Reply, Status, Text, Texts};
 use guildhall_kernel::{
-    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, Effect, Fact, Hash, Input, Matter, Millis,
-    Path, Sender, Stimulus, Stored, TextRef,
+    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Hash, Input, Matter,
+    Millis, Path, Sender, Stimulus, Stored, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -15,7 +15,7 @@ use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, send, send_answer};
 use super::time::{SessionTime, Why};
 use super::{Office, OfficeError, Place, Replays};
-use crate::journal::{Batch, texts_in};
+use crate::journal::{Batch, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct Desk {
@@ -24,6 +24,9 @@ pub(super) struct Desk {
     pub(super) place: Place,
     pub(super) post: mpsc::UnboundedSender<Mail>,
     mail: mpsc::UnboundedReceiver<Mail>,
+    context: Context,
+    /// What was said before the contract's brief.
+    pub(super) before: Arc<[Message]>,
     pub(super) facts: Vec<Fact>,
     pub(super) texts: Shelf,
     /// Texts that no stored fact names yet.
@@ -72,6 +75,36 @@ impl Owed {
 #[derive(Clone, Default)]
 pub(super) struct Shelf(BTreeMap<Hash, Arc<str>>);
 
+impl Shelf {
+    /// Takes down what these facts name.
+    async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
+        for of in facts.iter().flat_map(texts_named) {
+            let says = office.inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
+            self.0.insert(of.hash, String::from_utf8_lossy(&says).into());
+        }
+        Ok(())
+    }
+}
+
+/// What was said before a contract's brief: a fork goes on from its hirer's request, a later root from an earlier one's end.
+async fn before(office: &Office, path: &Path, context: &Context) -> Result<Vec<Message>, OfficeError> {
+    let (whose, upto) = match (context, path.hirer()) {
+        (Context::Fresh, _) | (Context::Fork { .. }, None) => return Ok(Vec::new()),
+        (Context::Fork { upto, .. }, Some(hirer)) => (hirer, *upto as usize),
+        (Context::After { root, .. }, _) => (root.clone(), usize::MAX),
+    };
+    let inner = &office.inner;
+    let stored = inner.journal.contract_facts(inner.lease.session(), &whose).await?;
+    let facts: Vec<Fact> = stored.into_iter().take(upto).map(|stored| stored.fact).collect();
+    let mut texts = Shelf::default();
+    texts.take_down(office, &facts).await?;
+    let above = match facts.first() {
+        Some(Fact::Opened(brief)) => Box::pin(before(office, &whose, &brief.context)).await?,
+        _ => Vec::new(),
+    };
+    Ok(History { before: &above, facts: &facts, texts: &texts }.messages())
+}
+
 impl Texts for Shelf {
     fn text(&self, of: &TextRef) -> String {
         self.0.get(&of.hash).map_or_else(String::new, |text| text.as_ref().to_owned())
@@ -86,7 +119,7 @@ impl Texts for Shelf {
 impl Desk {
     pub(super) fn new(
         office: Office,
-        path: Path,
+        (path, context): (Path, Context),
         place: Place,
         post: mpsc::UnboundedSender<Mail>,
         mail: mpsc::UnboundedReceiver<Mail>,
@@ -98,6 +131,8 @@ impl Desk {
             place,
             post,
             mail,
+            context,
+            before: Arc::from([]),
             facts: Vec::new(),
             texts: Shelf::default(),
             fresh: Vec::new(),
@@ -274,12 +309,9 @@ impl Engine for Desk {
             facts.push(fact);
         }
         self.left = self.asked_at.keys().max().copied();
-        let named = |fact: &Fact| texts_in(&serde_json::to_value(fact).expect("a fact is JSON"));
-        for of in facts.iter().flat_map(named) {
-            let says = inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
-            self.texts.0.insert(of.hash, String::from_utf8_lossy(&says).into());
-        }
+        self.texts.take_down(&self.office, &facts).await?;
         self.facts.clone_from(&facts);
+        self.before = before(&self.office, &self.path, &self.context).await?.into();
         if facts.is_empty() {
             self.step = Some(self.turn().await);
         }

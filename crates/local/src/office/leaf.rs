@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Texts};
+use guildhall_agent::{Arrival, Delta, History, Texts};
 use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Msat, Request, ToolCall};
 use tokio::task::AbortHandle;
 
@@ -38,13 +38,15 @@ impl Desk {
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let status = self.status(contract, id);
-        let (facts, texts) = (self.facts.clone(), self.texts.clone());
+        let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
         let departure = Departure::default();
         let leaving = departure.clone();
         self.start(contract, id, departure, async move {
             let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
             leaving.note();
-            let arrival = place.seat.ask(key, &request, &facts, &texts, &status, &|_| {}).await;
+            let history = History { before: &before, facts: &facts, texts: &texts };
+            let watch = |delta: Delta<'_>| (place.watch)(&key, delta);
+            let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch).await;
             drop(permit);
             arrival
         });

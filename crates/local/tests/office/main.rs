@@ -151,7 +151,7 @@ async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting
         scribe: scribe(),
     });
     let lane = Arc::new(Semaphore::new(LANE));
-    let place = Place { seat, lane: Arc::clone(&lane), replays };
+    let place = Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}) };
     let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
     Hall { model: Arc::clone(model), office, journal, lane }
 }

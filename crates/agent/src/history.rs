@@ -1,0 +1,127 @@
+//! What a contract has to show its agent: what precedes its brief, and its own facts.
+
+use std::collections::BTreeSet;
+
+use guildhall_kernel::{Answer, Fact};
+
+use crate::model::{Message, Part};
+use crate::transcript::{Texts, cut, size, transcript};
+use crate::wording;
+
+/// A contract's history, up to some moment.
+#[derive(Debug)]
+pub struct History<'a, T> {
+    /// What was said before its brief: to a hirer that it is a fork of, or in an earlier root that it goes on after.
+    pub before: &'a [Message],
+    /// Its own facts.
+    pub facts: &'a [Fact],
+    /// Where texts are found.
+    pub texts: &'a T,
+}
+
+// Derived ones would ask for a clone of the texts.
+impl<T> Clone for History<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for History<'_, T> {}
+
+impl<T: Texts> History<'_, T> {
+    /// Returns all of it as a conversation.
+    pub fn messages(&self) -> Vec<Message> {
+        join(self.before, transcript(self.facts, self.texts))
+    }
+
+    /// Leaves out what came after this many facts.
+    pub(crate) fn upto(mut self, facts: u32) -> Self {
+        self.facts = &self.facts[..(facts as usize).min(self.facts.len())];
+        self
+    }
+
+    /// Returns it with the results before `upto` left out.
+    pub(crate) fn compacted(&self, upto: u32) -> Vec<Message> {
+        let mut facts = self.facts.to_vec();
+        facts.push(Fact::Compacted { upto, bytes: 0 });
+        join(self.before, transcript(&facts, self.texts))
+    }
+
+    /// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
+    /// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
+    pub(crate) fn shorter(&self) -> Option<u32> {
+        let bytes = |upto| size(&self.compacted(upto));
+        let full = size(&self.messages());
+        let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
+        let newest = self.facts.iter().rposition(is_reply).and_then(|at| u32::try_from(at).ok());
+        let all = u32::try_from(self.facts.len()).ok()?;
+        newest.filter(|upto| bytes(*upto) <= full / 2).or_else(|| (bytes(all) < full).then_some(all))
+    }
+
+    /// Returns what is shown for a last reply: what precedes the brief is left out, and more if it does not fit.
+    pub(crate) fn cut(&self, bytes: u64) -> Vec<Message> {
+        cut(self.facts, self.texts, bytes)
+    }
+}
+
+/// Lets a conversation follow another. Calls that were never answered are, and one side never speaks twice in a row.
+fn join(before: &[Message], own: Vec<Message>) -> Vec<Message> {
+    let mut all = before.to_vec();
+    let unanswered: Vec<Part> = match all.last() {
+        Some(Message::Assistant(reply)) => {
+            let mut seen = BTreeSet::new();
+            let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
+            ids.map(|call| Part::Result { call, text: wording::UNANSWERED.to_owned(), failed: true }).collect()
+        }
+        Some(Message::User(_)) | None => Vec::new(),
+    };
+    if !unanswered.is_empty() {
+        all.push(Message::User(unanswered));
+    }
+    for message in own {
+        match (all.last_mut(), message) {
+            (Some(Message::User(said)), Message::User(more)) => said.extend(more),
+            (_, message) => all.push(message),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::join;
+    use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
+
+    fn user(words: &str) -> Message {
+        Message::User(vec![Part::Words(words.to_owned())])
+    }
+
+    fn reply(calls: &[&str]) -> Message {
+        let call = |id: &&str| RawCall { id: (*id).to_owned(), name: "read_file".to_owned(), arguments: Ok(json!({})) };
+        let (raw, words, calls) = (json!([]), Some("well".to_owned()), calls.iter().map(call).collect());
+        Message::Assistant(Arc::new(Reply { wire: Wire::Inside, raw, words, calls, stop: Stop::End }))
+    }
+
+    #[test]
+    fn a_conversation_follows_another_without_one_side_speaking_twice() {
+        assert_eq!(join(&[user("a"), reply(&[])], vec![user("b")]), [user("a"), reply(&[]), user("b")]);
+        let both = Message::User(vec![Part::Words("a".to_owned()), Part::Words("b".to_owned())]);
+        assert_eq!(join(&[user("a")], vec![user("b"), reply(&[])]), [both, reply(&[])]);
+        assert_eq!(join(&[], vec![user("b")]), [user("b")]);
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_is_answered_before_anything_else_is_said() {
+        let joined = join(&[user("a"), reply(&["x", "y", "x"])], vec![user("b")]);
+        let Some(Message::User(parts)) = joined.last() else { panic!("{joined:?}") };
+        let ids: Vec<_> = parts
+            .iter()
+            .map(|part| if let Part::Result { call, .. } = part { call.as_str() } else { "words" })
+            .collect();
+        assert_eq!(ids, ["x", "y", "words"]);
+    }
+}
