@@ -10,6 +10,7 @@ mod status;
 mod text;
 mod tool;
 mod transcript;
+mod usd;
 mod wording;
 
 pub use engine::Engine;
@@ -23,3 +24,4 @@ pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{Redact, Scribe, Text, hash, task_key};
 pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::{Texts, transcript};
+pub use usd::{Usd, UsdError};

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
-pub use amount::{Amount, MoneyError, Usd};
+pub use amount::{Amount, MoneyError};
 pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, Memory, ModelChoice, Taken};
 pub use map::{Level, Map, Spot};

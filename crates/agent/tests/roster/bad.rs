@@ -105,11 +105,10 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
     check("0", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
     check("1e400", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
     check("99999999999999999999sat", "there are only 21 million bitcoin: give fewer than 2100000000000000 sats");
-    let usd = "dollars are written as 0.05usd: above zero, at most six places, no more than a trillion";
-    for amount in
-        ["-1usd", "NaNusd", "usd", "$", "0usd", "0.0000001usd", "1.usd", "1000000000001usd", "1e3usd", ".5usd"]
-    {
-        check(amount, usd);
+    check("0usd", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
+    for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
+        let why = "is no amount of dollars: write it like 0.25, with at most nine digits after the point";
+        check(&format!("{amount}usd"), &format!("{amount:?} {why}"));
     }
 }
 
@@ -120,11 +119,10 @@ fn amounts_are_read_in_each_unit_and_written_as_they_were() {
         (" 500 sats ", "500sat"),
         ("2000msat", "2sat"),
         ("1500msat", "1.5sat"),
-        ("0.05usd", "0.05usd"),
-        ("5 USD", "5usd"),
-        ("$1.50", "1.5usd"),
-        ("0.000001usd", "0.000001usd"),
-        ("1000000000000usd", "1000000000000usd"),
+        ("0.05usd", "$0.05"),
+        ("5 USD", "$5.00"),
+        ("$1.50", "$1.50"),
+        ("0.000001usd", "$0.000001"),
     ] {
         assert_eq!(Amount::parse(written).unwrap().to_string(), shown, "{written}");
     }

@@ -319,7 +319,7 @@ fn all_of_ours() {
             "default 500sat",
             "max 2sat",
             "severance 20sat",
-            "fee 0.05usd",
+            "fee $0.05",
         ],
     );
 }
@@ -353,7 +353,7 @@ fn a_team_with_commas_and_with_odd_names() {
 
 #[test]
 fn a_budget_in_one_amount() {
-    check("name: a\ndescription: d\nbudget: $1.50", &["a: d", "default 1.5usd"]);
+    check("name: a\ndescription: d\nbudget: $1.50", &["a: d", "default $1.50"]);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn sloppy_lines_beside_nested_ones() {
         &[
             "a: Use when: x",
             "hires [b@5] Offered DelegateTask",
-            "max 5usd",
+            "max $5.00",
             "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
         ],
     );
@@ -395,7 +395,7 @@ fn sloppy_lines_within_nested_ones() {
         &[
             "a: d",
             "hires [b@5] Offered DelegateTask [\"Flights: under 900\"]",
-            "max 5usd",
+            "max $5.00",
             "x.md:6: warning: delegation.terms is no strict YAML and was read as text: put it in quotes",
         ],
     );

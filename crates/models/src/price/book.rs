@@ -8,7 +8,7 @@ use genai_prices::{Calculator, PriceRequest, UsageKey};
 use guildhall_agent::{Usage, Wire};
 use guildhall_kernel::{Msat, Tariff};
 
-use super::{LOCAL_PRICE, Price, Rate, Usd};
+use super::{LOCAL_PRICE, Price, Rate, Usd, from_float};
 use crate::endpoint::Endpoint;
 
 /// The most output tokens to ask for in one reply, unless a model can't give so many.
@@ -202,7 +202,7 @@ impl PriceBook {
         ]);
         let request = PriceRequest::new(model, &tokens).with_provider_id(provider).with_timestamp(self.at);
         let found = Calculator::bundled().calculate(&request).map_err(|_| no_price(seller, model))?;
-        let usd = |dollars| Usd::from_float(dollars).ok_or_else(|| no_price(seller, model));
+        let usd = |dollars| from_float(dollars).ok_or_else(|| no_price(seller, model));
         Ok(Calculated {
             input: usd(found.input_price)?,
             output: usd(found.output_price)?,
