@@ -4,12 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, Delta, History, Texts};
-use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Msat, Request, ToolCall};
+use guildhall_kernel::{
+    Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn, WRAP_UP_MARGIN,
+};
 use tokio::task::AbortHandle;
 
 use super::desk::Desk;
 use super::mail::send;
 use super::time::Why;
+
+/// How long before a contract's deadline its calls are cut off, so that there is time for a last report: half of the time
+/// that wrapping up takes. The last request itself may take until the deadline.
+const REPORTING: Millis = Millis(WRAP_UP_MARGIN.0 / 2);
 
 /// A leaf call under way.
 pub(super) struct Leaf {
@@ -41,7 +47,9 @@ impl Desk {
         let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
         let departure = Departure::default();
         let leaving = departure.clone();
-        self.start(contract, id, departure, async move {
+        let last = request.turn == Turn::Last;
+        let due = contract.brief().grant.deadline.map(|due| if last { due } else { due.before(REPORTING) });
+        self.start(due, id, departure, async move {
             let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
@@ -57,22 +65,23 @@ impl Desk {
         let arguments = self.texts.text(&call.arguments);
         let departure = Departure::default();
         let leaving = departure.clone();
-        self.start(contract, id, departure, async move {
+        let due = contract.brief().grant.deadline.map(|due| due.before(REPORTING));
+        self.start(due, id, departure, async move {
             leaving.note();
             place.seat.call(&key, &call, &arguments).await
         });
     }
 
-    /// Starts a call, unless the contract's report is due already. One that is still under way then is cut off.
+    /// Starts a call, unless it is due already. One that is still under way then is cut off.
     fn start(
         &mut self,
-        contract: &Contract,
+        due: Option<Millis>,
         id: AskId,
         departure: Departure,
         work: impl Future<Output = Arrival> + Send + 'static,
     ) {
-        let (post, time, deadline) = (self.post.clone(), self.time(), contract.brief().grant.deadline);
-        if deadline.is_some_and(|deadline| deadline <= time.now()) {
+        let (post, time) = (self.post.clone(), self.time());
+        if due.is_some_and(|due| due <= time.now()) {
             return send(&post, stopped(id, Answer::Lost, &departure));
         }
         let under_way = time.count(Why::LeafUnderWay);
@@ -81,7 +90,7 @@ impl Desk {
             let arrival = tokio::select! {
                 biased;
                 arrival = work => arrival,
-                () = time.reach(deadline) => stopped(id, Answer::Lost, &leaving),
+                () = time.reach(due) => stopped(id, Answer::Lost, &leaving),
             };
             send(&post, arrival);
             drop(under_way);

@@ -37,12 +37,12 @@ async fn a_call_that_still_runs_at_the_deadline_is_cut_off_at_its_hold_and_the_c
     let facts = hall.facts().await;
     assert_eq!(
         stopped(&facts),
-        [(Answer::Lost, sat(10)), (Answer::Lost, Msat::ZERO)],
-        "the call costs its hold; the last request came too late to leave, and costs nothing"
+        [(Answer::Lost, sat(10)), (Answer::Lost, sat(10))],
+        "the call was cut off in time for a last request, which ran into the deadline: both cost their holds"
     );
     let at = |kind: &str| facts.iter().find(|stored| stored.fact.kind() == kind).unwrap().at;
-    assert_eq!((at("closing"), at("closed")), (Millis(60_000), Millis(90_000)));
-    assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
+    assert_eq!((at("closing"), at("answered"), at("closed")), (Millis(60_000), Millis(75_000), Millis(90_000)));
+    assert_eq!(hall.model.asked.lock().unwrap().len(), 2);
     assert_lawful(&facts);
 }
 
@@ -53,8 +53,8 @@ async fn a_tool_that_still_runs_at_the_deadline_is_cut_off() {
     let hall = Hall::open(dir.path(), vec![calls("count")], stuck, Replays::No).await;
     let (brief, texts) = due(Millis(90_000));
     let report = hall.office.run(brief, texts).await.unwrap();
-    assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), sat(10)));
-    assert_eq!(stopped(&hall.facts().await), [(Answer::Lost, Msat::ZERO), (Answer::Lost, Msat::ZERO)]);
+    assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), sat(20)));
+    assert_eq!(stopped(&hall.facts().await), [(Answer::Lost, Msat::ZERO), (Answer::Lost, sat(10))]);
     assert_lawful(&hall.facts().await);
 }
 
