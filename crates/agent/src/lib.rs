@@ -13,7 +13,7 @@ mod transcript;
 mod usd;
 mod wording;
 
-pub use engine::Engine;
+pub use engine::{Engine, due};
 pub use history::History;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,

@@ -30,8 +30,8 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-laws", &["guildhall-kernel"]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-model-server", &[]),
-    ("guildhall-local", &["guildhall-agent", "guildhall-kernel", "guildhall-laws"]),
-    ("guildhall-sim", &["guildhall-kernel", "guildhall-laws"]),
+    ("guildhall-local", &["guildhall-agent", "guildhall-kernel", "guildhall-laws", "guildhall-sim"]),
+    ("guildhall-sim", &["guildhall-agent", "guildhall-kernel", "guildhall-laws"]),
     ("guildhall-tools", &["guildhall-agent", "guildhall-kernel"]),
     ("xtask", &[]),
 ];

@@ -216,6 +216,12 @@ impl Desk {
         self.office.send(to, Letter { arrival: Arrival { input, texts }, receipt })
     }
 
+    /// Whether this is told again, after a crash that lost the receipt.
+    fn has_heard(&self, input: &Input) -> bool {
+        let Input::Told { from: again, .. } = input else { return false };
+        self.facts.iter().any(|fact| matches!(fact, Fact::Heard { from, .. } if from == again))
+    }
+
     pub(super) fn time(&self) -> Arc<SessionTime> {
         Arc::clone(&self.office.inner.time)
     }
@@ -261,8 +267,9 @@ impl Desk {
     pub(super) async fn turn_away(&mut self) -> Result<(), OfficeError> {
         while let Ok(mail) = self.mail.try_recv() {
             match mail {
-                Mail::Letter(Letter { receipt: Receipt::Teller { post, ask }, .. }) => {
-                    send_answer(&post, ask, Answer::Gone);
+                Mail::Letter(Letter { receipt: Receipt::Teller { post, ask }, arrival }) => {
+                    let answer = if self.has_heard(&arrival.input) { Answer::Delivered } else { Answer::Gone };
+                    send_answer(&post, ask, answer);
                 }
                 Mail::Letter(Letter { receipt, .. }) => {
                     self.receipt = receipt;
@@ -276,13 +283,17 @@ impl Desk {
 
     /// What may have happened before a crash and can't be attached to or done again is lost, at its hold.
     fn is_lost(&self, id: AskId, ask: &Ask) -> bool {
-        let may_have_left = self.left.is_some_and(|left| id <= left);
-        may_have_left
+        self.may_have_left(id)
             && match ask {
                 Ask::Model(_) => self.place.replays == Replays::No,
                 Ask::Tool(call) => call.effect == Effect::Once,
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => false,
             }
+    }
+
+    /// Whether an earlier process may have made this call.
+    pub(super) fn may_have_left(&self, id: AskId) -> bool {
+        self.left.is_some_and(|left| id <= left)
     }
 }
 

@@ -3,19 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Delta, History, Texts};
-use guildhall_kernel::{
-    Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn, WRAP_UP_MARGIN,
-};
+use guildhall_agent::{Arrival, Delta, History, Texts, due};
+use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall};
 use tokio::task::AbortHandle;
 
 use super::desk::Desk;
 use super::mail::send;
 use super::time::Why;
-
-/// How long before a contract's deadline its calls are cut off, so that there is time for a last report: half of the time
-/// that wrapping up takes. The last request itself may take until the deadline.
-const REPORTING: Millis = Millis(WRAP_UP_MARGIN.0 / 2);
 
 /// A leaf call under way.
 pub(super) struct Leaf {
@@ -24,7 +18,7 @@ pub(super) struct Leaf {
 }
 
 /// Whether a call has left for the world.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Departure(Arc<AtomicBool>);
 
 impl Departure {
@@ -45,11 +39,9 @@ impl Desk {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let status = self.status(contract, id);
         let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
-        let departure = Departure::default();
+        let departure = self.departure(id);
         let leaving = departure.clone();
-        let last = request.turn == Turn::Last;
-        let due = contract.brief().grant.deadline.map(|due| if last { due } else { due.before(REPORTING) });
-        self.start(due, id, departure, async move {
+        self.start(due(contract, id), id, departure, async move {
             let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
@@ -63,13 +55,17 @@ impl Desk {
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
         let arguments = self.texts.text(&call.arguments);
-        let departure = Departure::default();
+        let departure = self.departure(id);
         let leaving = departure.clone();
-        let due = contract.brief().grant.deadline.map(|due| due.before(REPORTING));
-        self.start(due, id, departure, async move {
+        self.start(due(contract, id), id, departure, async move {
             leaving.note();
             place.seat.call(&key, &call, &arguments).await
         });
+    }
+
+    /// A call that an earlier process may have made counts as one that has left.
+    fn departure(&self, id: AskId) -> Departure {
+        Departure(Arc::new(AtomicBool::new(self.may_have_left(id))))
     }
 
     /// Starts a call, unless it is due already. One that is still under way then is cut off.
@@ -106,7 +102,7 @@ impl Desk {
                 running.abort();
                 departure
             }
-            None if leaf && !self.begun.contains(&id) => Departure::default(),
+            None if leaf && !self.begun.contains(&id) => self.departure(id),
             None => return,
         };
         self.begun.insert(id);

@@ -1,0 +1,311 @@
+//! The reference engine: the real loop over the real seats, in memory and in virtual time, one thing after the other. It is
+//! what other engines are held against, so it is as plain as it can be: no permits, no crashes, nothing at once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use guildhall_agent::{Arrival, Engine, History, Reply, Seat, Status, Text, Texts, due, run};
+use guildhall_kernel::{
+    Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input, Millis, Msat, Path, Report,
+    Sender, Stimulus, Stored, TextRef,
+};
+
+use super::script::Script;
+use super::stage::Stage;
+
+type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Plays a script to its end. Returns what was stored.
+pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
+    let hall = Hall { seat: Arc::new(stage.seat()), stage: Arc::clone(stage), state: Arc::default() };
+    let inbox = Arc::clone(&hall.state);
+    stage.connect(Arc::new(move |to, command, what, texts| {
+        let input = Input::Told { from: Sender::Owner { command }, what };
+        lock(&inbox).post(to, Letter { arrival: Arrival { input, texts }, teller: None });
+    }));
+    hall.state().keep(&script.texts);
+    hall.state().hired.push((Arc::clone(&script.brief), None));
+    hall.play(script.name);
+    std::mem::take(&mut hall.state().facts)
+}
+
+#[derive(Clone)]
+struct Hall {
+    seat: Arc<Seat>,
+    stage: Arc<Stage>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    now: Millis,
+    facts: Vec<Stored>,
+    texts: Shelf,
+    mail: BTreeMap<Path, VecDeque<Letter>>,
+    /// When each contract that waits is to be woken.
+    wakes: BTreeMap<Path, Millis>,
+    /// Who was hired and has not begun, by whose ask.
+    hired: Vec<(Arc<Brief>, Option<AskKey>)>,
+    leaves: Vec<Leaf>,
+    /// Grows with everything that happens.
+    events: u64,
+}
+
+struct Letter {
+    arrival: Arrival,
+    /// The ask that is answered once this has been dealt with.
+    teller: Option<AskKey>,
+}
+
+struct Leaf {
+    key: AskKey,
+    deadline: Option<Millis>,
+    work: Running<Arrival>,
+}
+
+#[derive(Clone, Default)]
+struct Shelf(BTreeMap<Hash, String>);
+
+impl Texts for Shelf {
+    fn text(&self, of: &TextRef) -> String {
+        self.0[&of.hash].clone()
+    }
+
+    fn reply(&self, of: &TextRef) -> Arc<Reply> {
+        Arc::new(serde_json::from_str(&self.0[&of.hash]).expect("a stored reply"))
+    }
+}
+
+impl State {
+    fn keep(&mut self, texts: &[Text]) {
+        self.texts.0.extend(texts.iter().map(|text| (text.of.hash, text.says.clone())));
+    }
+
+    fn post(&mut self, to: &Path, letter: Letter) {
+        self.events += 1;
+        self.mail.entry(to.clone()).or_default().push_back(letter);
+    }
+
+    fn answer(&mut self, key: &AskKey, answer: Answer, cost: Cost) {
+        let input = Input::Answer { id: key.ask, answer, cost };
+        self.post(&key.contract, Letter { arrival: Arrival { input, texts: Vec::new() }, teller: None });
+    }
+
+    /// When something will next happen by the passing of time alone.
+    fn next_moment(&self) -> Option<Millis> {
+        self.wakes.values().copied().chain(self.leaves.iter().filter_map(|leaf| leaf.deadline)).min()
+    }
+}
+
+impl Hall {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Lets everybody work until nobody is left.
+    fn play(&self, name: &str) {
+        let mut desks: Vec<Running<()>> = Vec::new();
+        loop {
+            let before = self.state().events;
+            let hired = std::mem::take(&mut self.state().hired);
+            desks.extend(hired.into_iter().map(|(brief, hirer)| self.clone().work(brief, hirer)));
+            desks.retain_mut(|desk| poll(desk).is_none());
+            self.poll_leaves();
+            if desks.is_empty() {
+                return;
+            }
+            if self.state().events == before {
+                self.pass_time(name);
+            }
+        }
+    }
+
+    fn pass_time(&self, name: &str) {
+        let mut state = self.state();
+        let moment = state.next_moment().filter(|moment| *moment > state.now);
+        state.now = moment.unwrap_or_else(|| panic!("{name}: nothing will ever happen"));
+    }
+
+    /// Runs one contract, and hands its report to its hirer.
+    fn work(self, brief: Arc<Brief>, hirer: Option<AskKey>) -> Running<()> {
+        Box::pin(async move {
+            let mut desk = Desk::new(self.clone(), brief.path.clone());
+            let Ok(report) = run(&mut desk, brief).await else { panic!("an admitted brief can be worked on") };
+            let mut state = self.state();
+            for letter in state.mail.remove(&desk.path).unwrap_or_default() {
+                if let Some(teller) = letter.teller {
+                    state.answer(&teller, Answer::Gone, Cost::Known(Msat::ZERO));
+                }
+            }
+            if let Some(hirer) = hirer {
+                let Report { spent, .. } = report;
+                state.answer(&hirer, Answer::Report(Box::new(report)), Cost::Known(spent));
+            }
+            state.events += 1;
+        })
+    }
+
+    /// Lets leaf calls go on, without the state: they may speak to the owner.
+    fn poll_leaves(&self) {
+        let leaves = std::mem::take(&mut self.state().leaves);
+        for mut leaf in leaves {
+            let arrival = poll(&mut leaf.work);
+            let mut state = self.state();
+            match arrival {
+                Some(arrival) => state.post(&leaf.key.contract, Letter { arrival, teller: None }),
+                None if leaf.deadline.is_some_and(|deadline| deadline <= state.now) => {
+                    state.answer(&leaf.key, Answer::Lost, Cost::Unknown);
+                }
+                None => state.leaves.push(leaf),
+            }
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // A panic ends the script, whatever it left.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn poll<T>(future: &mut Running<T>) -> Option<T> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// The reference engine, as one contract sees it.
+struct Desk {
+    hall: Hall,
+    path: Path,
+    facts: Vec<Fact>,
+    begun: BTreeSet<AskId>,
+    teller: Option<AskKey>,
+}
+
+impl Desk {
+    fn new(hall: Hall, path: Path) -> Desk {
+        Desk { hall, path, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
+    }
+
+    /// Says that the newest letter has been dealt with.
+    fn receipt(&mut self) {
+        if let Some(teller) = self.teller.take() {
+            self.hall.state().answer(&teller, Answer::Delivered, Cost::Known(Msat::ZERO));
+        }
+    }
+
+    fn call(&self, contract: &Contract, key: AskKey, ask: Ask) {
+        let (seat, facts) = (Arc::clone(&self.hall.seat), self.facts.clone());
+        let mut state = self.hall.state();
+        let (texts, deadline) = (state.texts.clone(), due(contract, key.ask));
+        if deadline.is_some_and(|deadline| deadline <= state.now) {
+            return state.answer(&key, Answer::Lost, Cost::Known(Msat::ZERO));
+        }
+        let (asked, status) = (key.clone(), Status::of(contract, state.now));
+        let work = Box::pin(async move {
+            match ask {
+                Ask::Model(request) => {
+                    let history = History { before: &[], facts: &facts, texts: &texts };
+                    seat.ask(asked, &request, history, &status, &|_| {}).await
+                }
+                Ask::Tool(call) => seat.call(&asked, &call, &texts.text(&call.arguments)).await,
+                Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
+                    unreachable!("only leaf calls are made")
+                }
+            }
+        });
+        state.leaves.push(Leaf { key, deadline, work });
+        state.events += 1;
+    }
+
+    /// Stops the leaf call of a contract that was cancelled.
+    fn abort(&mut self, key: &AskKey, ask: &Ask) {
+        let mut state = self.hall.state();
+        let count = state.leaves.len();
+        state.leaves.retain(|leaf| leaf.key != *key);
+        if state.leaves.len() < count {
+            state.answer(key, Answer::Aborted, Cost::Unknown);
+        } else if matches!(ask, Ask::Model(_) | Ask::Tool(_)) && self.begun.insert(key.ask) {
+            state.answer(key, Answer::Aborted, Cost::Known(Msat::ZERO));
+        }
+    }
+
+    fn tell(&self, key: AskKey, to: &Path, what: &Stimulus) {
+        let input = Input::Told { from: Sender::Contract(key.clone()), what: what.clone() };
+        let mut state = self.hall.state();
+        let closed = state.facts.iter().any(|stored| stored.contract == *to && matches!(stored.fact, Fact::Closed(_)));
+        if closed {
+            return state.answer(&key, Answer::Gone, Cost::Known(Msat::ZERO));
+        }
+        state.post(to, Letter { arrival: Arrival { input, texts: Vec::new() }, teller: Some(key) });
+    }
+}
+
+impl Engine for Desk {
+    type Error = Infallible;
+
+    fn now(&self) -> Millis {
+        self.hall.state().now
+    }
+
+    async fn stored(&mut self) -> Result<Vec<Fact>, Infallible> {
+        Ok(Vec::new())
+    }
+
+    async fn record(&mut self, cause: Cause, at: Millis, facts: Vec<Fact>) -> Result<(), Infallible> {
+        for fact in &facts {
+            let mut state = self.hall.state();
+            let (seq, contract) = (state.facts.len() as u64 + 1, self.path.clone());
+            let stored = Stored { v: FORMAT, seq, contract, at, cause: cause.clone(), fact: fact.clone() };
+            state.facts.push(stored.clone());
+            state.events += 1;
+            drop(state);
+            self.hall.stage.observe(&stored);
+        }
+        self.facts.extend(facts);
+        self.receipt();
+        Ok(())
+    }
+
+    fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
+        let key = AskKey { contract: self.path.clone(), ask: id };
+        if contract.is_cancelled() {
+            self.abort(&key, ask);
+        }
+        if !self.begun.insert(id) {
+            return;
+        }
+        match ask {
+            Ask::Model(_) | Ask::Tool(_) => self.call(contract, key, ask.clone()),
+            Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
+            Ask::Tell { to, what } => self.tell(key, to, what),
+            Ask::Check(_) | Ask::Question { .. } => unreachable!("no script has checks or questions"),
+        }
+    }
+
+    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, Infallible> {
+        self.receipt();
+        let letter = poll_fn(|_| {
+            let mut state = self.hall.state();
+            state.wakes.remove(&self.path);
+            if let Some(letter) = state.mail.get_mut(&self.path).and_then(VecDeque::pop_front) {
+                return Poll::Ready(Some(letter));
+            }
+            match wake {
+                Some(wake) if wake <= state.now => return Poll::Ready(None),
+                Some(wake) => state.wakes.insert(self.path.clone(), wake),
+                None => None,
+            };
+            Poll::Pending
+        });
+        let Some(Letter { arrival, teller }) = letter.await else { return Ok(Input::Tick) };
+        self.teller = teller;
+        self.hall.state().keep(&arrival.texts);
+        Ok(arrival.input)
+    }
+}
