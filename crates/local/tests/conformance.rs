@@ -31,7 +31,12 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
-    let place = Place { seat: Arc::new(stage.seat()), lane: Arc::new(Semaphore::new(8)), replays: Replays::Yes };
+    let place = Place {
+        seat: Arc::new(stage.seat()),
+        lane: Arc::new(Semaphore::new(8)),
+        replays: Replays::Yes,
+        watch: Arc::new(|_, _| {}),
+    };
     let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
     let owner = office.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use guildhall_agent::{Arrival, Engine, History, Message, Reply, Status, Text, Texts};
+use guildhall_agent::{Arrival, Engine, History, Message, Reply, RunError, Status, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Hash, Input, Matter,
     Millis, Path, Sender, Stimulus, Stored, TextRef,
@@ -191,9 +191,8 @@ impl Desk {
                     send(&post, Arrival { input, texts });
                 }
                 Err(why) => {
-                    let why = OfficeError::Below { contract: brief.path.clone(), why: why.to_string() };
                     // A hirer that is gone has failed itself, and says so.
-                    post.send(Mail::Failed(why)).ok();
+                    post.send(Mail::Failed(failure(&brief.path, why))).ok();
                 }
             }
         });
@@ -294,6 +293,16 @@ impl Desk {
     /// Whether an earlier process may have made this call.
     pub(super) fn may_have_left(&self, id: AskId) -> bool {
         self.left.is_some_and(|left| id <= left)
+    }
+}
+
+/// What a hirer is told of a hire that could not be run: an error of the engine as it is, anything else with whose it was.
+fn failure(contract: &Path, why: RunError<OfficeError>) -> OfficeError {
+    let (contract, said) = (contract.clone(), why.to_string());
+    match why {
+        RunError::Engine(why) => why,
+        RunError::Corrupt { source, .. } => OfficeError::Below { contract, why: format!("{said}: {source}") },
+        RunError::Refused(_) => OfficeError::Below { contract, why: said },
     }
 }
 

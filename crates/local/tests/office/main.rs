@@ -1,6 +1,7 @@
 //! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod errors;
 mod limits;
 mod tree;
 mod waiting;
@@ -135,7 +136,11 @@ struct Hall<M> {
 
 /// Opens the session in this directory, new or as it was left.
 async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
-    let journal = Journal::open(dir).unwrap();
+    open_on(Journal::open(dir).unwrap(), model, tool, replays).await
+}
+
+/// Opens the session on this journal.
+async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
     let (id, now) = ("session".parse().unwrap(), UnixMs::now());
     if journal.sessions().await.unwrap().is_empty() {
         let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
