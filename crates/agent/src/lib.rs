@@ -1,6 +1,7 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
 
 mod engine;
+mod hiring;
 mod history;
 mod model;
 pub mod roster;
@@ -14,6 +15,7 @@ mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
+pub use hiring::{Hand, Team};
 pub use history::History;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,

@@ -10,6 +10,7 @@ use guildhall_kernel::{
 };
 use serde_json::Value;
 
+use crate::hiring::Team;
 use crate::history::History;
 use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
 use crate::status::{STATUS_BYTES_MAX, Status};
@@ -33,6 +34,8 @@ pub struct Seat {
     pub price: Price,
     /// Its tools, by name.
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Whom it may hire, if it may.
+    pub team: Option<Arc<Team>>,
     /// Makes texts of what is said.
     pub scribe: Scribe,
 }

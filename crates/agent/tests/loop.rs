@@ -143,6 +143,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let scribe = Scribe::new(Arc::new(|text: &str| text.into()));
     let task = scribe.text(TextKind::Task, "Say hello.");
     let seat = Seat {
+        team: None,
         system: "You are an echo.".to_owned(),
         model: Arc::clone(&model) as Arc<dyn Model>,
         window: 1000,

@@ -236,6 +236,7 @@ impl Hall {
         let name = self.models().find(Some(&seated.model))?;
         let chair = self.models().chair(&name, id, &seated.locked)?;
         let seat = Seat {
+            team: None,
             system: seated.agent.instructions.clone(),
             model: chair.model,
             window: chair.window,

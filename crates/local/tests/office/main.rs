@@ -148,6 +148,7 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
     }
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
     let seat = Arc::new(Seat {
+        team: None,
         system: "You count.".to_owned(),
         model: Arc::clone(model) as Arc<dyn Model>,
         window: 100_000,

@@ -44,6 +44,7 @@ impl Stage {
     pub fn seat(self: &Arc<Stage>) -> Seat {
         let actor = Arc::new(Actor(Arc::clone(self)));
         Seat {
+            team: None,
             system: "You look at the sky and say what you see.".to_owned(),
             model: Arc::clone(&actor) as Arc<dyn Model>,
             window: self.script.window,

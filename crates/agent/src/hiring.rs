@@ -1,0 +1,59 @@
+//! Hiring, as an agent layer knows it: who can be hired and on which conditions. The kernel decides what is admitted.
+
+use std::sync::Arc;
+
+use guildhall_kernel::{AgentName, Hiring, Msat, Powers, Tariff};
+
+use crate::roster::{DelegationMode, Dialect};
+use crate::text::Text;
+
+/// Somebody who can be hired: everything of an offer that does not depend on the call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hand {
+    /// Who.
+    pub name: AgentName,
+    /// When to hire it, in a line.
+    pub description: String,
+    /// What it is hired for, apart from its name.
+    pub specialties: Vec<String>,
+    /// What it gets if its hirer names no budget; otherwise a share.
+    pub budget_default: Option<Msat>,
+    /// The most it may get.
+    pub budget_max: Option<Msat>,
+    /// What it is paid for an accepted report.
+    pub fee: Msat,
+    /// What of its grant pays for a last report.
+    pub severance: Msat,
+    /// What its model calls cost.
+    pub tariff: Tariff,
+    /// How many replies it may give.
+    pub turns_max: u32,
+    /// The size of its opening, without its brief.
+    pub opening_bytes: u64,
+    /// What it may do, and let its hires do.
+    pub powers: Powers,
+    /// Whom it may hire itself.
+    pub hiring: Option<Hiring>,
+    /// What it adds to the terms of the briefs that it hands down.
+    pub adds: Vec<Text>,
+    /// Whether its hirer goes on while it works, unless the call says otherwise.
+    pub background: bool,
+}
+
+/// Those whom an agent may hire, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Team {
+    /// By which tool.
+    pub dialect: Dialect,
+    /// Who decides whether it hires.
+    pub mode: DelegationMode,
+    /// Whom, in the order in which they are named.
+    pub hands: Vec<Arc<Hand>>,
+    /// What a specialist without a file is like, if it may make one up: the name, the description and the specialties are
+    /// the call's.
+    pub ad_hoc: Option<Arc<Hand>>,
+    /// The agent itself, for forks.
+    pub own: Arc<Hand>,
+    /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.
+    pub checks: Vec<(Text, Msat)>,
+}
