@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub struct Peer {
 impl Peer {
     /// Runs the program that Cargo built for this workspace, building it first if need be.
     pub fn start(script: &Script) -> Self {
-        Self::start_program(&built(), script)
+        Self::start_program(&BUILT, script)
     }
 
     /// Runs this program: in the tests of this crate, the one that Cargo names.
@@ -129,7 +129,10 @@ fn read_log(lines: impl BufRead, log: &(Mutex<Vec<Entry>>, Condvar)) {
     }
 }
 
-/// The program beside the test that runs, brought up to date.
+/// The program beside the test that runs. Once in a process is enough: asking Cargo takes longer than most tests.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(built);
+
+/// Brings the program up to date.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
