@@ -96,6 +96,15 @@ pub enum Ending {
     Cancel,
 }
 
+impl Ending {
+    pub(crate) fn stimulus(self) -> Stimulus {
+        match self {
+            Ending::WrapUp => Stimulus::WrapUp,
+            Ending::Cancel => Stimulus::Cancel,
+        }
+    }
+}
+
 /// Puts a hall together.
 #[derive(Clone)]
 pub struct HallBuilder {
@@ -192,18 +201,18 @@ impl Hall {
 
     /// Tells whoever runs a session to end it, now or when it is next taken up. Returns who runs it now.
     pub async fn end(&self, id: &SessionId, how: Ending) -> Result<Option<Holder>, HallError> {
+        Ok(self.leave(id, how).await?.1)
+    }
+
+    /// Leaves the order to end a session in its inbox. Returns its number there, and who runs the session now.
+    pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<(u64, Option<Holder>), HallError> {
         let root = newest_root(self.journal(), id).await?;
-        let what = match how {
-            Ending::WrapUp => Stimulus::WrapUp,
-            Ending::Cancel => Stimulus::Cancel,
-        };
         let view = self.session(id).await?;
         if view.ended() {
             return Err(HallError::HasEnded(id.clone()));
         }
-        let order = Order { to: root.path, what, words: None };
-        self.journal().put(id, &order, UnixMs::now()).await?;
-        Ok(view.holder)
+        let order = Order { to: root.path, what: how.stimulus(), words: None };
+        Ok((self.journal().put(id, &order, UnixMs::now()).await?, view.holder))
     }
 
     /// Returns all sessions, the newest first.

@@ -2,7 +2,7 @@
 //! overdrawn; this is a second limit for those who think in tokens.
 
 use guildhall_kernel::{Answer, Fact, Path};
-use guildhall_local::{SessionId, Subscription};
+use guildhall_local::{Office, SessionId, Subscription};
 
 use crate::hall::{Ending, Hall, HallError};
 
@@ -10,15 +10,16 @@ use crate::hall::{Ending, Hall, HallError};
 pub(crate) struct Meter {
     hall: Hall,
     id: SessionId,
+    office: Office,
     root: Path,
     limit: Option<u64>,
     facts: Subscription,
 }
 
 impl Meter {
-    pub(crate) fn new(hall: &Hall, id: &SessionId, root: &Path, limit: Option<u64>) -> Meter {
+    pub(crate) fn new(hall: &Hall, id: &SessionId, office: &Office, root: &Path, limit: Option<u64>) -> Meter {
         let facts = hall.journal().subscribe(id, 1);
-        Meter { hall: hall.clone(), id: id.clone(), root: root.clone(), limit, facts }
+        Meter { hall: hall.clone(), id: id.clone(), office: office.clone(), root: root.clone(), limit, facts }
     }
 
     /// Watches until the limit is near, asks for the last report, and leaves the rest to the contract. Ends only if the
@@ -36,12 +37,20 @@ impl Meter {
             largest = largest.max(tokens);
             // Room for one more request like the largest is kept for the last report.
             if used.saturating_add(largest) > limit {
-                match self.hall.end(&self.id, Ending::WrapUp).await {
-                    Ok(_) | Err(HallError::HasEnded(_)) => return std::future::pending().await,
+                match self.wrap_up().await {
+                    Ok(()) | Err(HallError::HasEnded(_)) => return std::future::pending().await,
                     Err(why) => return why,
                 }
             }
         }
+    }
+
+    /// Leaves the order and hands it over at once: a quick model takes many turns before the inbox is looked into again.
+    /// Whoever finds it there later finds it carried out.
+    async fn wrap_up(&self) -> Result<(), HallError> {
+        let (number, _) = self.hall.leave(&self.id, Ending::WrapUp).await?;
+        self.office.tell(&self.root, number, Ending::WrapUp.stimulus(), Vec::new());
+        Ok(())
     }
 }
 

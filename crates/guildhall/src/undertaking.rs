@@ -313,7 +313,7 @@ impl Drop for Running {
 async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
-    let meter = Meter::new(&hall, &id, &root, setup.tokens_max);
+    let meter = Meter::new(&hall, &id, &office, &root, setup.tokens_max);
     let report = tokio::select! {
         report = office.run(brief, texts) => report?,
         why = office.obey() => return Err(why.into()),
