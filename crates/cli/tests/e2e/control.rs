@@ -1,0 +1,160 @@
+//! Work that is ended before it is done, from this terminal or another, and gone on with.
+
+use serde_json::{Value, json};
+
+use crate::house::{House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
+
+/// A first turn that reads a file, a second that never comes, and a last reply for those who ask.
+fn stalls_in_the_middle() -> Value {
+    let stalled = json!({"reply": {"text": "On Tuesday.", "pace": {"chunk_chars": 2}, "damage": {"stall": {"after": {"events": 3}}}}});
+    json!([
+        {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+        {"when": {"last_user": "who said so"}, "then": says("The notes did.")},
+        {"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])},
+        {"when": {"tool_result": "Tuesday"}, "repeat": 1, "then": stalled},
+        {"then": says("On Tuesday.")},
+    ])
+}
+
+/// The same, but the second turn takes its time and wants a third.
+fn is_slow_in_the_middle() -> Value {
+    let slow = json!({"reply": {"text": "It is on Tuesday, I think, but let me look.", "calls":
+        [{"name": "list_files", "arguments": {}}], "pace": {"first_ms": 400}}});
+    json!([
+        {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+        {"when": {"last_user": "who said so"}, "then": says("The notes did.")},
+        {"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])},
+        {"then": slow},
+    ])
+}
+
+/// Waits until the second request is under way.
+fn until_it_stalls(house: &House) {
+    wait_for("the second request", || (house.peer.executions() >= 2).then_some(()));
+}
+
+#[test]
+fn ctrl_c_once_gives_a_last_report_and_a_command_that_goes_on() {
+    for wire in WIRES {
+        let house = House::new(wire, &is_slow_in_the_middle());
+        let running = Running::start(house.command(&["run", "When is the meeting?", "--yes"]), "");
+        let id = running.session();
+        until_it_stalls(&house);
+        running.interrupt();
+        let ended = running.end().expect(130).says(&format!("guildhall run --continue {id}"));
+        assert_eq!(ended.stdout, "This far: Tuesday.\n", "{wire:?}");
+        let before = house.show(&id);
+        assert_eq!(before["state"], "asked to wrap up");
+
+        let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
+        let result = house.guildhall(&args).expect(0).json();
+        assert_eq!((&result["answer"], &result["session"]), (&json!("The notes did."), &json!(id)), "{wire:?}");
+        assert_eq!(msat(&result["bill"]["granted"]), before["free"].as_u64().unwrap(), "what was left, and no more");
+    }
+}
+
+#[test]
+fn a_session_that_is_continued_is_shown_what_was_said_before() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                {"when": {"last_user": "who said so"}, "then": says("The notes did.")},
+                {"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])},
+                {"then": says("On Tuesday.")},
+            ]),
+        );
+        let id = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
+        house.guildhall(&["run", "--continue", &id, "And who said so?"]).expect(0);
+        let request = house.requests().pop().unwrap()["messages"].to_string();
+        for said in ["When is the meeting?", "the meeting is on Tuesday", "On Tuesday.", "And who said so?"] {
+            assert!(request.contains(said), "{wire:?}: {said:?} is not in {request}");
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_twice_stops_at_once_and_resume_finishes() {
+    for wire in WIRES {
+        for known in [Known::ByVariables, Known::AsReplaying] {
+            let house = House::known(wire, known, &stalls_in_the_middle());
+            let running = house.start(&[]);
+            let id = running.session();
+            until_it_stalls(&house);
+            running.interrupt();
+            running.told("Ctrl-C again");
+            running.interrupt();
+            let ended = running.end().expect(130).says(&format!("guildhall resume {id}"));
+            assert_eq!(ended.stdout, "", "{wire:?}: there is no result yet");
+            assert_eq!(house.show(&id)["state"], "interrupted: resume", "{wire:?}: nothing closed");
+            let result = house.guildhall(&["resume", &id, "--output", "json"]).json();
+            let answer = result["answer"].as_str().unwrap();
+            assert!(["This far: Tuesday.", "On Tuesday."].contains(&answer), "{wire:?} {known:?}: {result}");
+        }
+    }
+}
+
+#[test]
+fn a_terminated_process_is_taken_up_by_resume_with_the_answer() {
+    for wire in WIRES {
+        let house = House::new(wire, &stalls_in_the_middle());
+        let running = house.start(&[]);
+        let id = running.session();
+        until_it_stalls(&house);
+        running.terminate();
+        running.end().expect(130).says(&format!("guildhall resume {id}"));
+        let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
+        assert_eq!((&result["answer"], &result["outcome"]), (&json!("On Tuesday."), &json!("done")), "{wire:?}");
+        assert!(msat(&result["bill"]["lost"]) > 0, "{wire:?}: the call that was open is charged");
+    }
+}
+
+#[test]
+fn an_order_from_another_terminal_is_carried_out() {
+    for (wire, order, code, outcome) in [
+        (Wire::Anthropic, vec!["stop"], 1, json!("cancelled")),
+        (Wire::OpenAi, vec!["stop"], 1, json!("cancelled")),
+        (Wire::OpenAi, vec!["stop", "--wrap-up"], 130, json!({"exhausted": "asked"})),
+        (Wire::Anthropic, vec!["stop", "--wrap-up"], 130, json!({"exhausted": "asked"})),
+    ] {
+        let rules = if order.len() == 1 { stalls_in_the_middle() } else { is_slow_in_the_middle() };
+        let house = House::new(wire, &rules);
+        let running = house.start(&[]);
+        let (id, pid) = (running.session(), running.pid());
+        until_it_stalls(&house);
+        let order = [order.as_slice(), &[id.as_str()]].concat();
+        house.guildhall(&order).expect(0).says(&format!("process {pid} carries it out"));
+        let ended = running.end().expect(code).says(&format!("guildhall run --continue {id}"));
+        assert_eq!(ended.json()["outcome"], outcome, "{wire:?} {order:?}");
+        house.guildhall(&order).expect(4).says("has ended");
+    }
+}
+
+#[test]
+fn an_order_that_nobody_hears_waits_for_the_resume() {
+    let house = House::new(Wire::OpenAi, &stalls_in_the_middle());
+    let running = house.start(&[]);
+    let id = running.session();
+    until_it_stalls(&house);
+    running.kill();
+    house.guildhall(&["stop", &id]).expect(0).says(&format!("guildhall resume {id}"));
+    let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(1).json();
+    assert_eq!(result["outcome"], "cancelled");
+    assert_eq!(house.peer.executions(), 2, "a cancelled task asks nothing more");
+}
+
+#[test]
+fn two_processes_do_not_run_the_same_session() {
+    let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
+    let running = house.start(&[]);
+    let (id, pid) = (running.session(), running.pid());
+    until_it_stalls(&house);
+    house.guildhall(&["resume", &id]).expect(75).says(&format!("process {pid}"));
+    house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says("has not ended");
+    assert_eq!(house.show(&id)["state"], format!("at work in process {pid}"));
+    assert_eq!(house.requests().len(), 2, "the second process asked nobody");
+    running.kill();
+    let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
+    assert_eq!(result["answer"], "On Tuesday.");
+    house.guildhall(&["resume", &id]).expect(4).says("has ended");
+}

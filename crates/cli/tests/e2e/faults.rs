@@ -1,0 +1,141 @@
+//! What a provider does wrong, over both protocols: what cost nothing is asked again for nothing, what may have cost is
+//! charged as lost and asked anew, and what can't be mended ends the contract with the reason.
+
+use guildhall_model_server::Entry;
+use serde_json::{Value, json};
+
+use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, says};
+
+/// Runs a task whose first request meets this fault, and the second an answer.
+fn once(wire: Wire, fault: &Value) -> (House, Ended) {
+    let house = House::new(wire, &json!([{"repeat": 1, "then": fault}, {"then": says("On Tuesday.")}]));
+    let ended = house.run(&[]);
+    (house, ended)
+}
+
+/// The money that an answer costs which nothing went wrong with.
+fn price_of_an_answer(wire: Wire) -> u64 {
+    let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
+    msat(&house.run(&[]).expect(0).json()["bill"]["spent"])
+}
+
+/// The times at which requests came, in microseconds.
+fn times(house: &House) -> Vec<u64> {
+    let time = |entry: &Entry| if let Entry::Request { at_us, .. } = entry { Some(*at_us) } else { None };
+    house.peer.log().iter().filter_map(time).collect()
+}
+
+#[test]
+fn what_cost_nothing_is_asked_again_at_no_cost() {
+    for wire in WIRES {
+        let price = price_of_an_answer(wire);
+        for fault in [json!({"wrong": {"rate_limit": {"retry_after": 1}}}), json!({"wrong": {"overloaded": {}}})] {
+            let (house, ended) = once(wire, &fault);
+            let result = ended.expect(0).json();
+            assert_eq!(result["answer"], "On Tuesday.", "{wire:?} {fault}");
+            let bill = &result["bill"];
+            assert_eq!((msat(&bill["spent"]), msat(&bill["lost"])), (price, 0), "{wire:?} {fault}");
+            let times = times(&house);
+            assert_eq!(times.len(), 2, "{wire:?} {fault}");
+            let asked_to_wait = fault["wrong"]["rate_limit"].is_object();
+            assert!(!asked_to_wait || times[1] - times[0] >= 1_000_000, "{wire:?}: it came back early, {times:?}");
+        }
+    }
+}
+
+#[test]
+fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
+    let cut = |place: Value, how: &str| json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": place, "how": how}}}});
+    let error = json!({"error": {"events": 4, "kind": "overloaded_error", "message": "Overloaded"}});
+    let html = json!({"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>Hello</html>"});
+    let faults = [
+        json!({"wrong": "server"}),
+        json!("reset"),
+        json!("close"),
+        cut(json!({"events": 3}), "reset"),
+        cut(json!("inside_delta"), "close"),
+        cut(json!({"events": 3}), "end"),
+        json!({"reply": {"text": "a part of it, and then", "pace": {"chunk_chars": 4}, "damage": error}}),
+        json!({"raw": html}),
+        json!({"raw": {"status": 502, "body": "<html>Bad gateway</html>"}}),
+        json!({"gzip_bomb": {"mib": 256}}),
+    ];
+    for wire in WIRES {
+        let price = price_of_an_answer(wire);
+        for fault in &faults {
+            let (house, ended) = once(wire, fault);
+            let result = ended.expect(0).json();
+            assert_eq!(result["answer"], "On Tuesday.", "{wire:?} {fault}");
+            let (spent, lost) = (msat(&result["bill"]["spent"]), msat(&result["bill"]["lost"]));
+            assert_eq!(spent - lost, price, "{wire:?} {fault}: the rest is what an answer costs");
+            assert!(lost > 0, "{wire:?} {fault}: whoever broke off may send a bill");
+            assert_eq!(house.requests().len(), 2, "{wire:?} {fault}");
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_only_breaks_off_ends_the_contract_within_the_budget() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": "reset"}]));
+        let ended = house.run(&["--budget", "100sat"]);
+        let result = ended.json();
+        assert!([3, 5].contains(&ended.code()), "{wire:?}: {ended:?}");
+        assert!(msat(&result["bill"]["spent"]) <= 100_000, "{wire:?}");
+        assert!(house.requests().len() < 20, "{wire:?}: it gives up");
+    }
+}
+
+#[test]
+fn what_nobody_can_mend_by_asking_again_is_told_and_costs_nothing() {
+    let cases = [
+        (json!({"wrong": "spend_limit"}), "limit"),
+        (json!({"wrong": "credit"}), "no money left"),
+        (json!({"wrong": "key"}), "check the key"),
+        (json!({"wrong": "model"}), "check the name of the model"),
+        (json!({"redirect": {"to": "http://127.0.0.1:9/"}}), "redirects are not followed"),
+    ];
+    for wire in WIRES {
+        for (fault, reason) in &cases {
+            let (house, ended) = once(wire, fault);
+            let ended = ended.expect(5).says(reason);
+            let result = ended.json();
+            assert_eq!((&result["outcome"], msat(&result["bill"]["spent"])), (&json!("failed"), 0), "{wire:?} {fault}");
+            assert!(result["failure"].as_str().unwrap().contains(reason), "{result}");
+            assert_eq!(house.requests().len(), 1, "{wire:?} {fault}: it is not asked again");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_key_is_exit_5_with_the_reason_and_costs_nothing() {
+    for wire in WIRES {
+        let script = json!({"key": "another", "rules": [{"then": says("never")}]});
+        let house = House::scripted(wire, Known::ByVariables, script);
+        let ended = house.guildhall(&["run", "When?", "--yes"]).expect(5).says("check the key");
+        assert_eq!(ended.stdout, "", "no answer is no answer");
+        assert!(ended.stderr.contains("0 sat"), "{}", ended.stderr);
+        assert_eq!(house.peer.executions(), 0);
+    }
+}
+
+#[test]
+fn a_model_that_the_provider_does_not_have_is_exit_5() {
+    for wire in WIRES {
+        let script = json!({"key": KEY, "models": ["another"], "rules": [{"then": says("never")}]});
+        let house = House::scripted(wire, Known::ByVariables, script);
+        let result = house.run(&[]).expect(5).says("check the name of the model").json();
+        assert_eq!(msat(&result["bill"]["spent"]), 0);
+        assert!(result["failure"].as_str().unwrap().contains(MODEL), "{result}");
+    }
+}
+
+#[test]
+fn a_provider_that_falls_silent_does_not_keep_a_task_beyond_its_time() {
+    let half = json!({"reply": {"text": "It is on Tuesday.", "pace": {"chunk_chars": 4}, "damage": {"stall": {"after": {"events": 3}}}}});
+    for (wire, fault) in [(Wire::Anthropic, json!("stall")), (Wire::OpenAi, half)] {
+        let house = House::new(wire, &json!([{"repeat": 1, "then": fault}, {"then": says("Nothing was found.")}]));
+        let result = house.run(&["--timeout", "1s"]).expect(3).json();
+        assert_eq!(result["outcome"], json!({"exhausted": "deadline"}), "{wire:?}");
+    }
+}

@@ -1,0 +1,418 @@
+//! What a test needs to run the program as a person does: a home, a project, a provider, and eyes on all that comes out.
+//! It knows arguments, variables, streams, exit codes and files, and none of our types.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use guildhall_model_server::{Entry, Peer, Script};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long to wait for what must come.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How often to look for what comes in a file.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The provider's key. Nothing that the program writes may have it.
+pub(crate) const KEY: &str = "sk-e2e-5f1c9a7be02d4488";
+
+/// The model that the provider has and the config prices: a millisatoshi per token in, five per token out.
+pub(crate) const MODEL: &str = "test-model";
+
+/// The protocol that the provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+/// How the program comes to know the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// By the variables that people know.
+    ByVariables,
+    /// By the config, as one that answers the same key with the same reply.
+    AsReplaying,
+}
+
+/// A home, a project and a provider.
+pub(crate) struct House {
+    home: TempDir,
+    project: TempDir,
+    pub(crate) peer: Peer,
+    wire: Wire,
+    known: Known,
+}
+
+impl House {
+    /// A house whose provider follows these rules.
+    pub(crate) fn new(wire: Wire, rules: &Value) -> House {
+        House::known(wire, Known::ByVariables, rules)
+    }
+
+    pub(crate) fn known(wire: Wire, known: Known, rules: &Value) -> House {
+        let replay = known == Known::AsReplaying;
+        House::scripted(wire, known, json!({"key": KEY, "models": [MODEL], "replay": replay, "rules": rules}))
+    }
+
+    /// A house whose provider follows this script.
+    pub(crate) fn scripted(wire: Wire, known: Known, script: Value) -> House {
+        let script: Script = serde_json::from_value(script).unwrap();
+        let (home, project, peer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Peer::start(&script));
+        fs::write(project.path().join("notes.txt"), "the meeting is on Tuesday\n").unwrap();
+        fs::write(project.path().join("agenda.txt"), "1. the roof\n").unwrap();
+        let house = House { home, project, peer, wire, known };
+        let mut config = format!("model = \"{MODEL}\"\n[prices.\"{MODEL}\"]\ninput = 1\noutput = 5\n");
+        if known == Known::AsReplaying {
+            let wire = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
+            config = format!(
+                "{config}[providers.test]\nwire = \"{wire}\"\nbase_url = \"{}\"\nkey_env = \"TEST_KEY\"\nreplays = true\n",
+                house.url()
+            );
+        }
+        house.write_config(&config);
+        house
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn project(&self) -> &Path {
+        self.project.path()
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.home().join("journal.db")
+    }
+
+    pub(crate) fn write_config(&self, config: &str) {
+        fs::write(self.home().join("config.toml"), config).unwrap();
+    }
+
+    pub(crate) fn read_config(&self) -> String {
+        fs::read_to_string(self.home().join("config.toml")).unwrap()
+    }
+
+    /// The provider's base URL, as its users write it.
+    fn url(&self) -> String {
+        match self.wire {
+            Wire::Anthropic => self.peer.url(),
+            Wire::OpenAi => format!("{}/v1", self.peer.url()),
+        }
+    }
+
+    /// The program with these arguments, in the project, with no variables but those that it needs.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        self.dress(Command::new(env!("CARGO_BIN_EXE_guildhall")), args)
+    }
+
+    /// The same, started by another program, whose own arguments come first.
+    pub(crate) fn command_under(&self, program: &str, own: &[&str], args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(own).arg(env!("CARGO_BIN_EXE_guildhall"));
+        let mut command = self.dress(command, args);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
+    fn dress(&self, mut command: Command, args: &[&str]) -> Command {
+        let (url, key) = match (self.known, self.wire) {
+            (Known::AsReplaying, _) => (None, "TEST_KEY"),
+            (Known::ByVariables, Wire::Anthropic) => (Some("ANTHROPIC_BASE_URL"), "ANTHROPIC_API_KEY"),
+            (Known::ByVariables, Wire::OpenAi) => (Some("OPENAI_BASE_URL"), "OPENAI_API_KEY"),
+        };
+        command.args(args).current_dir(self.project()).env_clear();
+        command.env("GUILDHALL_HOME", self.home()).env("HOME", self.home()).env(key, KEY);
+        command.envs(url.map(|url| (url, self.url())));
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn guildhall(&self, args: &[&str]) -> Ended {
+        Running::start(self.command(args), "").end()
+    }
+
+    /// Runs a task, agreed to, and reads the result as programs do.
+    pub(crate) fn run(&self, more: &[&str]) -> Ended {
+        self.guildhall(&task(more))
+    }
+
+    /// Starts a task.
+    pub(crate) fn start(&self, more: &[&str]) -> Running {
+        Running::start(self.command(&task(more)), "")
+    }
+
+    /// What `show` says of a session.
+    pub(crate) fn show(&self, id: &str) -> Value {
+        self.guildhall(&["show", id, "--facts", "--output", "json"]).json()
+    }
+
+    /// The bodies of the requests that the provider got until now.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        let body = |entry| if let Entry::Request { body, .. } = entry { Some(body) } else { None };
+        self.peer.log().into_iter().filter_map(body).collect()
+    }
+
+    /// The lines of a contract's transcript until now. One that is being written may lack its end.
+    pub(crate) fn transcript(&self, id: &str) -> Vec<String> {
+        let file = self.home().join("sessions").join(id).join("transcripts").join("1.jsonl");
+        let text = fs::read(file).unwrap_or_default();
+        String::from_utf8_lossy(&text)
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            assert_keyless(self.home());
+        }
+    }
+}
+
+/// Whatever a test did, the key is in no file.
+fn assert_keyless(dir: &Path) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_keyless(&path);
+        } else {
+            let has_key = fs::read(&path).unwrap().windows(KEY.len()).any(|bytes| bytes == KEY.as_bytes());
+            assert!(!has_key, "{} has the key", path.display());
+        }
+    }
+}
+
+/// The arguments of a task that was agreed to.
+fn task<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "When is the meeting?", "--yes", "--output", "json"], more].concat()
+}
+
+/// Calls of `read_file`, all in one reply.
+pub(crate) fn reads(files: &[&str]) -> Value {
+    let call = |file: &&str| json!({"name": "read_file", "arguments": {"path": file}});
+    json!({"reply": {"calls": files.iter().map(call).collect::<Vec<_>>()}})
+}
+
+/// A reply that only says something.
+pub(crate) fn says(text: &str) -> Value {
+    json!({"reply": {"text": text}})
+}
+
+/// Waits until something is there.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "{what} did not come");
+        thread::sleep(LOOK);
+    }
+}
+
+/// The program at work.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+impl Running {
+    /// Starts a command, with this on its stdin.
+    pub(crate) fn start(mut command: Command, stdin: &str) -> Running {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
+        // One that does not read its stdin may have closed it.
+        child.stdin.take().expect("stdin is a pipe").write_all(stdin.as_bytes()).ok();
+        let stdout = Stream::of(child.stdout.take().expect("stdout is a pipe"));
+        let stderr = Stream::of(child.stderr.take().expect("stderr is a pipe"));
+        Running { child, stdout, stderr }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until stderr says this, and returns what follows on that line.
+    pub(crate) fn told(&self, words: &str) -> String {
+        let rest = |text: &str| {
+            let (_, rest) = text.split_once(words)?;
+            rest.split_once('\n').map(|(line, _)| line.trim().to_owned())
+        };
+        self.stderr.wait(words, rest)
+    }
+
+    /// Waits for the session's id.
+    pub(crate) fn session(&self) -> String {
+        let id = self.told("session ");
+        id.split(' ').next().unwrap_or_default().to_owned()
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// What a system sends that shuts down.
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) -> Ended {
+        self.child.kill().unwrap();
+        self.end()
+    }
+
+    /// Waits until it ends.
+    pub(crate) fn end(mut self) -> Ended {
+        let status = wait_for("the end of the program", || self.child.try_wait().unwrap());
+        let ended = Ended { status, stdout: self.stdout.all(), stderr: self.stderr.all() };
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+        assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY), "the key: {ended:?}");
+        ended
+    }
+
+    /// Waits until it ends, and says how much memory it had at most, in KiB.
+    pub(crate) fn end_with_memory(mut self) -> (Ended, u64) {
+        let mut most = 0;
+        let file = format!("/proc/{}/status", self.child.id());
+        wait_for("the end of the program", || {
+            let status = fs::read_to_string(&file).unwrap_or_default();
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+            most = most.max(peak.unwrap_or(0));
+            self.child.try_wait().unwrap()
+        });
+        (self.end(), most)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed leaves nobody behind; one that has ended can't be killed, and needs not.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// What comes out of the program, as it comes.
+struct Stream {
+    bytes: Arc<(Mutex<Vec<u8>>, Condvar)>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Stream {
+    fn of(mut from: impl Read + Send + 'static) -> Stream {
+        let bytes: Arc<(Mutex<Vec<u8>>, Condvar)> = Arc::default();
+        let shared = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut chunk = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = from.read(&mut chunk) {
+                shared.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..count]);
+                shared.1.notify_all();
+            }
+        });
+        Stream { bytes, reader: Some(reader) }
+    }
+
+    fn wait<T>(&self, what: &str, holds: impl Fn(&str) -> Option<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        let mut bytes = self.bytes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let text = String::from_utf8_lossy(&bytes);
+            if let Some(found) = holds(&text) {
+                return found;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "nobody said {what:?}: {text}");
+            bytes = self.bytes.1.wait_timeout(bytes, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn all(&mut self) -> String {
+        self.reader.take().map(JoinHandle::join).transpose().unwrap();
+        String::from_utf8_lossy(&self.bytes.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// The program after its end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// The exit code, or the signal as a shell shows it.
+    pub(crate) fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().expect("it ended by itself or by a signal"))
+    }
+
+    /// Checks the exit code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code(), code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks what a person was told.
+    #[track_caller]
+    pub(crate) fn says(self, words: &str) -> Ended {
+        assert!(self.stderr.contains(words), "{words:?} is not in: {}", self.stderr);
+        self
+    }
+
+    /// The result as programs read it, whose numbers add up.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let result: Value = serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|why| panic!("{why} in {}\nstderr: {}", self.stdout, self.stderr));
+        if !result["bill"].is_null() {
+            assert_adds_up(&result["bill"]);
+        }
+        result
+    }
+}
+
+/// The amount of millisatoshis in a part of a bill.
+#[track_caller]
+pub(crate) fn msat(amount: &Value) -> u64 {
+    amount["msat"].as_u64().unwrap_or_else(|| panic!("no amount: {amount}"))
+}
+
+#[track_caller]
+fn assert_adds_up(bill: &Value) {
+    let contracts = bill["contracts"].as_array().unwrap();
+    let own: u64 = contracts.iter().map(|line| msat(&line["own"])).sum();
+    assert_eq!(own, msat(&bill["spent"]), "{bill:#}");
+    assert!(msat(&bill["spent"]) <= msat(&bill["granted"]), "{bill:#}");
+    assert!(msat(&bill["lost"]) <= msat(&bill["spent"]), "{bill:#}");
+    assert_eq!(bill["violations"], json!([]), "{bill:#}");
+}

@@ -1,0 +1,107 @@
+//! Looking: what the program says about itself, its sessions and its models, and how it reads what people type.
+
+use serde_json::{Value, json};
+
+use crate::house::{House, MODEL, Running, WIRES, Wire, says};
+
+fn answering() -> Value {
+    json!([{"then": says("On Tuesday.")}])
+}
+
+#[test]
+fn a_task_comes_from_stdin() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"when": {"last_user": "out of a pipe"}, "then": says("It came.")}]));
+        for args in [&["run", "--yes"][..], &["run", "-", "--yes"]] {
+            let ended = Running::start(house.command(args), "  a task\nout of a pipe \n").end().expect(0);
+            assert_eq!(ended.stdout, "It came.\n", "{wire:?} {args:?}");
+        }
+    }
+}
+
+#[test]
+fn the_answer_is_all_that_is_on_stdout() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": says("On\nTuesday.")}]));
+    let ended = house.guildhall(&["run", "When?", "--yes"]).expect(0);
+    assert_eq!(ended.stdout, "On\nTuesday.\n");
+    for told in ["session ", "bill, at ", "laws: kept", "journal head "] {
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains('\u{1b}'), "a pipe gets no colours: {}", ended.stderr);
+}
+
+#[test]
+fn sessions_are_listed_and_shown_for_people_and_for_programs() {
+    let house = House::new(Wire::OpenAi, &answering());
+    house.guildhall(&["ls"]).expect(0).says("no sessions yet");
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json(), json!([]));
+    let id = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
+    let listed = house.guildhall(&["ls", "--output", "json"]).expect(0).json();
+    assert_eq!((&listed[0]["session"], &listed[0]["state"]), (&json!(id), &json!("done")));
+    assert_eq!(listed[0]["task"], "When is the meeting?");
+    let text = house.guildhall(&["ls"]).expect(0).stdout;
+    assert!(text.contains(&id) && text.contains("done") && text.contains("When is the meeting?"), "{text}");
+
+    let text = house.guildhall(&["show", &id]).expect(0).stdout;
+    for part in [&id, "When is the meeting?", "On Tuesday.", "bill, at", "laws: kept"] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let facts = house.show(&id)["facts"].as_array().unwrap().len();
+    assert!(facts >= 4 && house.transcript(&id).len() == facts, "a line for each of {facts} facts");
+    house.guildhall(&["show", &id, "--facts"]).expect(0).says("asks the model");
+    house.guildhall(&["show", "nobody-knows-1"]).expect(2).says("there is no session nobody-knows-1");
+    house.guildhall(&["resume", "nobody-knows-1"]).expect(2).says("guildhall ls");
+    house.guildhall(&["stop", "nobody-knows-1"]).expect(2).says("guildhall ls");
+}
+
+#[test]
+fn models_and_paths_are_told_for_people_and_for_programs() {
+    let house = House::new(Wire::OpenAi, &answering());
+    let text = house.guildhall(&["models", MODEL]).expect(0).says("per million tokens").stdout;
+    assert!(text.contains(MODEL) && text.contains("$1"), "{text}");
+    let listed = house.guildhall(&["models", MODEL, "--output", "json"]).expect(0).json();
+    assert_eq!(listed[0]["msat_per_million"], json!({"input": 1_000_000, "output": 5_000_000}));
+    let home = house.home().display().to_string();
+    let text = house.guildhall(&["paths"]).expect(0).stdout;
+    assert!(text.lines().count() == 4 && text.lines().all(|line| line.contains(&home)), "{text}");
+    let paths = house.guildhall(&["paths", "--output", "json"]).expect(0).json();
+    assert_eq!(paths["journal"], format!("{home}/journal.db"));
+    assert_eq!(house.requests().len(), 0, "looking asks nobody");
+}
+
+#[test]
+fn what_can_not_be_meant_is_exit_2() {
+    let house = House::new(Wire::Anthropic, &answering());
+    for args in [
+        &["run", "--budget", "lots", "x"][..],
+        &["run", "--budget", "-1", "x"],
+        &["run", "--budget", "0", "x"],
+        &["run", "--max-turns", "0", "x"],
+        &["run", "--max-tokens-total", "0", "x"],
+        &["run", "--timeout", "soon", "x"],
+        &["run", "--output", "xml", "x"],
+        &["run", "--agent", "no-such-file.md", "--yes", "x"],
+        &["run", "one", "two"],
+        &["run", "--no-such-flag"],
+        &["resume"],
+        &["resume", "../../etc/passwd"],
+        &["dance"],
+        &[],
+    ] {
+        let ended = house.guildhall(args).expect(2);
+        assert!(!ended.stderr.is_empty() && ended.stdout.is_empty(), "{args:?}: {ended:?}");
+    }
+    assert_eq!(house.requests().len(), 0);
+    assert!(!house.journal().exists(), "what is not understood leaves nothing behind");
+    house.guildhall(&["--help"]).expect(0);
+    house.guildhall(&["--version"]).expect(0);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_nothing() {
+    let house = House::new(Wire::OpenAi, &answering());
+    let mut command = house.command_under("sh", &["-c", "\"$0\" \"$@\" | true"], &["run", "When?", "--yes"]);
+    command.env("TMPDIR", house.home());
+    Running::start(command, "").end().expect(0);
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).json()[0]["state"], "done");
+}

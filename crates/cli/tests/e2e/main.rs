@@ -1,0 +1,9 @@
+//! The program as people run it, against a provider in a process of its own.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+mod control;
+mod faults;
+mod house;
+mod looking;
+mod money;
+mod work;

@@ -1,0 +1,170 @@
+//! What work may cost: caps, limits, consent, prices, and a result whose numbers a program can rely on.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says};
+
+/// A model that never stops by itself, but says something when it is told that a reply is its last.
+fn never_stops() -> Value {
+    json!([
+        {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+        {"then": {"reply": {"text": "Reading again.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}}},
+    ])
+}
+
+#[test]
+fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
+    for wire in WIRES {
+        let house = House::new(wire, &never_stops());
+        let args = ["run", "When is the meeting?", "--yes", "--budget", "60sat"];
+        let ended = house.guildhall(&args).expect(3).says("guildhall run --continue ");
+        assert_eq!(ended.stdout, "This far: Tuesday.\n", "{wire:?}");
+        let result = house.run(&["--budget", "60sat"]).expect(3).json();
+        assert_eq!((&result["outcome"], &result["exit_code"]), (&json!({"exhausted": "purse"}), &json!(3)));
+        assert_eq!(msat(&result["bill"]["granted"]), 60_000);
+    }
+}
+
+#[test]
+fn a_budget_below_the_least_is_refused_with_the_figure_and_no_request() {
+    let house = House::new(Wire::OpenAi, &never_stops());
+    let ended = house.run(&["--budget", "1sat"]).expect(4).says("too small").says("Nothing was spent");
+    assert!(ended.stderr.contains("at least"), "{}", ended.stderr);
+    assert_eq!(house.requests().len(), 0);
+    let listed = house.guildhall(&["ls", "--output", "json"]).json();
+    assert_eq!(listed, json!([]), "what was refused leaves nothing behind");
+}
+
+#[test]
+fn turns_time_and_tokens_run_out_with_a_report_and_exit_code_3() {
+    for wire in WIRES {
+        let house = House::new(wire, &never_stops());
+        for (limit, how) in [
+            (["--max-turns", "2"], json!({"exhausted": "turns"})),
+            (["--max-tokens-total", "9000"], json!({"exhausted": "asked"})),
+        ] {
+            let result = house.run(&limit).expect(3).json();
+            assert_eq!((&result["outcome"], &result["answer"]), (&how, &json!("This far: Tuesday.")), "{limit:?}");
+        }
+    }
+    let slow = json!({"reply": {"text": "Reading.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}],
+        "pace": {"headers_ms": 300}}});
+    let house = House::new(
+        Wire::Anthropic,
+        &json!([{"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")}, {"then": slow}]),
+    );
+    let result = house.run(&["--timeout", "1s"]).expect(3).json();
+    let far = json!("This far: Tuesday.");
+    assert_eq!((&result["outcome"], &result["answer"]), (&json!({"exhausted": "deadline"}), &far));
+}
+
+#[test]
+fn tokens_in_all_stay_about_within_what_was_said() {
+    for wire in WIRES {
+        let house = House::new(wire, &never_stops());
+        let result = house.run(&["--max-tokens-total", "9000"]).expect(3).json();
+        let line = &result["bill"]["contracts"][0];
+        let tokens = line["input_tokens"].as_u64().unwrap() + line["output_tokens"].as_u64().unwrap();
+        // Whoever answers within a millisecond may be a turn or two ahead of the meter.
+        assert!((6000..=12_000).contains(&tokens), "{wire:?}: {tokens}");
+    }
+}
+
+#[test]
+fn the_first_paid_run_is_agreed_to_once() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
+        let run = ["run", "When?"];
+        house.guildhall(&run).expect(4).says("--yes").says("Nothing was spent");
+        assert_eq!(house.requests().len(), 0, "{wire:?}: nobody was asked");
+        assert_eq!(house.guildhall(&["ls", "--output", "json"]).json(), json!([]));
+        house.guildhall(&["run", "When?", "--yes"]).expect(0);
+        assert_eq!(house.guildhall(&run).expect(0).stdout, "On Tuesday.\n", "{wire:?}: it is remembered");
+    }
+}
+
+#[test]
+fn a_server_on_this_machine_without_a_key_needs_no_consent() {
+    let house = House::scripted(Wire::OpenAi, Known::ByVariables, json!({"rules": [{"then": says("On Tuesday.")}]}));
+    let mut command = house.command(&["run", "When?"]);
+    command.env_remove("OPENAI_API_KEY");
+    let ended = Running::start(command, "").end().expect(0);
+    assert_eq!(ended.stdout, "On Tuesday.\n");
+}
+
+#[test]
+fn the_default_cap_is_printed_before_the_first_call() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": "stall"}]));
+    let running = house.start(&[]);
+    running.told("at most 250 sat ($0.25)");
+    let before = running.told("session ");
+    assert!(!before.is_empty());
+    running.kill();
+}
+
+#[test]
+fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": says("never")}]));
+        let ended = house.run(&["--model", "house-blend-7b"]).expect(2).says("house-blend-7b").says("config");
+        assert!(ended.stderr.contains("[prices.\"house-blend-7b\"]"), "{}", ended.stderr);
+        assert_eq!(house.requests().len(), 0);
+    }
+}
+
+#[test]
+fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set() {
+    let house = House::new(Wire::Anthropic, &json!([]));
+    house.write_config("");
+    let mut command = house.command(&["run", "When?", "--yes", "--model", "sonnet"]);
+    command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
+    Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");
+    let mut command = house.command(&["run", "When?", "--yes"]);
+    command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
+    Running::start(command, "").end().expect(2).says("--model");
+}
+
+#[test]
+fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([{"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])}, {"then": says("On Tuesday.")}]),
+        );
+        let result = house.run(&[]).expect(0).json();
+        let id = result["session"].as_str().unwrap();
+        let shown = house.show(id);
+        assert_eq!(shown["bill"], result["bill"], "{wire:?}");
+        assert_eq!((&shown["answer"], &shown["state"]), (&result["answer"], &json!("done")));
+        let bill = &result["bill"];
+        assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 250_000));
+        let line = &bill["contracts"][0];
+        let (input, output) = (line["input_tokens"].as_u64().unwrap(), line["output_tokens"].as_u64().unwrap());
+        assert_eq!(input + 5 * output, msat(&bill["spent"]), "{wire:?}: the price list says so");
+        let left = msat(&bill["granted"]) - msat(&bill["spent"]);
+        assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change is the session's");
+    }
+}
+
+#[test]
+fn the_key_is_in_no_file_and_no_stream_even_if_the_provider_repeats_it() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                {"when": {"has_tool_result": false}, "then": reads(&["leak.txt"])},
+                {"then": says(&format!("Your key is {KEY}, isn't it?"))},
+            ]),
+        );
+        fs::write(house.project().join("leak.txt"), format!("key={KEY}\n")).unwrap();
+        // Files and streams are searched whenever a program or a house comes to its end.
+        let result = house.run(&[]).expect(0).json();
+        assert!(result["answer"].as_str().unwrap().contains("redacted"), "{result}");
+        house.guildhall(&["show", result["session"].as_str().unwrap(), "--facts"]).expect(0);
+    }
+    let refused = json!({"raw": {"status": 401, "body": format!("{{\"error\": {{\"message\": \"bad key {KEY}\"}}}}")}});
+    let house = House::new(Wire::OpenAi, &json!([{"then": refused}]));
+    house.run(&["--model", MODEL]).expect(5).says("bad key [key]");
+}
