@@ -1,9 +1,11 @@
 //! The program as people run it, against a provider in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod alone;
 mod control;
 mod faults;
 mod house;
+mod killed;
 mod looking;
 mod money;
 mod work;

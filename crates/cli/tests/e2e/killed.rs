@@ -1,0 +1,234 @@
+//! `kill -9` at every point of a task, then `resume`: the same answer, and the same bill wherever the provider replays. Where
+//! it does not, the bill is higher by what is marked as lost, and never above the budget.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::house::{Ended, House, Known, Running, Wire, msat, wait_for};
+
+/// How many kills the tests below share among them, unless `GUILDHALL_ROUNDS` says otherwise.
+const ROUNDS: usize = 40;
+
+/// How many tests share them.
+const SHARES: usize = 4;
+
+/// How many files a search goes through, so that a kill can land while it does.
+const FILES: usize = 1200;
+
+fn rounds() -> usize {
+    let wanted = std::env::var("GUILDHALL_ROUNDS").ok().map(|text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
+    wanted.unwrap_or(ROUNDS).div_ceil(SHARES)
+}
+
+/// A task of several turns with calls side by side, one that is refused, and an empty reply. Every reply takes a while, so
+/// that a kill can land before it comes.
+fn rules() -> Value {
+    let pace = json!({"headers_ms": 20, "first_ms": 20});
+    // Ids that the provider makes up grow with its number of requests, and with them what the next request costs.
+    let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "name": name, "arguments": arguments});
+    let search = |id, pattern: &str| call(id, "search", json!({"pattern": pattern}));
+    let read = call("call-1", "read_file", json!({"path": "agenda.txt"}));
+    let unknown = call("call-3", "launch_rocket", json!({}));
+    json!([
+        {"when": {"last_user": "last reply"}, "then": {"reply": {"text": "This far: Tuesday.", "pace": pace}}},
+        {"when": {"last_user": "was empty"}, "then": {"reply": {"text": "On Tuesday.", "pace": pace}}},
+        {"when": {"tool_result": "meeting is"}, "then": {"reply": {"pace": pace}}},
+        {"when": {"tool_result": "the roof"}, "then": {"reply": {"calls": [unknown, search("call-4", "meeting is")], "pace": pace}}},
+        {"then": {"reply": {"text": "I look.", "calls": [read, search("call-2", "roof")], "pace": pace}}},
+    ])
+}
+
+fn house(wire: Wire, known: Known) -> House {
+    let house = House::known(wire, known, &rules());
+    let many = house.project().join("many");
+    fs::create_dir(&many).unwrap();
+    for number in 0..FILES {
+        fs::write(many.join(format!("{number}.txt")), "nothing of interest\n").unwrap();
+    }
+    house
+}
+
+/// What a task comes to that nobody disturbs.
+struct Undisturbed {
+    kinds: Vec<String>,
+    /// After how many facts what was stored together ends: a kill finds nothing else.
+    ends: Vec<usize>,
+    spent: u64,
+    executions: usize,
+}
+
+const BUDGET: [&str; 2] = ["--budget", "900sat"];
+
+fn undisturbed(house: &House) -> Undisturbed {
+    let result = house.run(&BUDGET).expect(0).json();
+    assert_eq!(result["answer"], "On Tuesday.");
+    let shown = house.show(result["session"].as_str().unwrap());
+    let facts = shown["facts"].as_array().unwrap();
+    let is_last = |at: &usize| facts.get(*at).is_none_or(|next| next["cause"] != facts[at - 1]["cause"]);
+    Undisturbed {
+        kinds: kinds(facts),
+        ends: (1..=facts.len()).filter(is_last).collect(),
+        spent: msat(&result["bill"]["spent"]),
+        executions: house.peer.executions(),
+    }
+}
+
+fn kinds(facts: &[Value]) -> Vec<String> {
+    let kind = |stored: &Value| stored["fact"].as_object().and_then(|fact| fact.keys().next().cloned());
+    facts.iter().map(|stored| kind(stored).expect("a fact has a kind")).collect()
+}
+
+/// The facts that a killed process left.
+fn left(house: &House, id: &str) -> Vec<Value> {
+    let facts = house.show(id)["facts"].take();
+    facts.as_array().cloned().unwrap_or_default()
+}
+
+/// Kills a process when its contract has so many facts, or lets it end before.
+fn kill_at(house: &House, mut running: Running, id: &str, facts: usize) -> Ended {
+    wait_for("as many facts", || (house.transcript(id).len() >= facts || running.has_ended()).then_some(()));
+    running.kill()
+}
+
+/// Goes on until the end, and checks what came of it.
+fn finish(house: &House, id: &str, known: Known, expect: &Undisturbed) {
+    let resumed = house.guildhall(&["resume", id, "--output", "json"]);
+    let result = match resumed.code() {
+        0 => resumed.json(),
+        // The kill came after the end.
+        4 => house.show(id),
+        _ => panic!("{resumed:?}"),
+    };
+    assert_eq!(result["answer"], "On Tuesday.", "{result:#}");
+    let (spent, lost) = (msat(&result["bill"]["spent"]), msat(&result["bill"]["lost"]));
+    assert_eq!(spent - lost, expect.spent, "{known:?}: the bill differs only by what is marked as lost, {result:#}");
+    if known == Known::AsReplaying {
+        assert_eq!(lost, 0, "a provider that replays loses nothing");
+    }
+    assert!(spent <= 900_000, "{result:#}");
+}
+
+/// Kills at each end in turn, every third time once more during the resume.
+fn kill_everywhere(wire: Wire, known: Known) {
+    let house = house(wire, known);
+    let expect = undisturbed(&house);
+    let mut executions = expect.executions;
+    let mut reached = BTreeSet::new();
+    let rounds = rounds();
+    let (last, targets) = expect.ends.split_last().expect("a task has facts");
+    let missing = |reached: &BTreeSet<usize>| targets.iter().find(|end| !reached.contains(*end)).copied();
+    for round in 0.. {
+        let next = if round < rounds { Some(expect.ends[round % expect.ends.len()]) } else { missing(&reached) };
+        let Some(target) = next else { break };
+        assert!(round < 3 * rounds + 20, "no kill landed after {target} facts of {:?}: {reached:?}", expect.kinds);
+        let running = house.start(&BUDGET);
+        let id = running.session();
+        kill_at(&house, running, &id, target);
+        let facts = kinds(&left(&house, &id));
+        assert!(expect.kinds.starts_with(&facts), "{facts:?} is not how {:?} begins", expect.kinds);
+        assert!(expect.ends.contains(&facts.len()), "what belongs together is stored together: {facts:?}");
+        reached.insert(facts.len());
+        if round % 3 == 2 && facts.len() < *last {
+            let resumed = Running::start(house.command(&["resume", &id]), "");
+            kill_at(&house, resumed, &id, facts.len() + 1);
+        }
+        finish(&house, &id, known, &expect);
+        let executed = house.peer.executions();
+        if known == Known::AsReplaying {
+            assert_eq!(executed - executions, expect.executions, "round {round}: nothing was executed twice");
+        }
+        executions = executed;
+    }
+}
+
+#[test]
+fn anthropic_replaying() {
+    kill_everywhere(Wire::Anthropic, Known::AsReplaying);
+}
+
+#[test]
+fn anthropic_not_replaying() {
+    kill_everywhere(Wire::Anthropic, Known::ByVariables);
+}
+
+#[test]
+fn openai_replaying() {
+    kill_everywhere(Wire::OpenAi, Known::AsReplaying);
+}
+
+#[test]
+fn openai_not_replaying() {
+    kill_everywhere(Wire::OpenAi, Known::ByVariables);
+}
+
+/// Kills at each write to disk that is made durable, whatever it is for: the session, the request, each fact, the end.
+fn kill_at_each_sync(wire: Wire, known: Known) {
+    let house = house(wire, known);
+    let expect = undisturbed(&house);
+    for sync in 1.. {
+        let before = sessions(&house);
+        let inject = format!("inject=fsync,fdatasync:signal=SIGKILL:when={sync}");
+        let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", &inject];
+        let args = [&["run", "When is the meeting?", "--yes", "--output", "json"], &BUDGET[..]].concat();
+        let ended = Running::start(house.command_under("strace", &strace, &args), "").end();
+        if ended.code() == 0 {
+            assert!(sync > expect.ends.len(), "every step is made durable, and there were only {sync}");
+            return;
+        }
+        assert_eq!(ended.code(), 137, "{ended:?}");
+        let mut new: Vec<String> = sessions(&house).into_iter().filter(|id| !before.contains(id)).collect();
+        // A session that was not stored was never told of.
+        let Some(id) = new.pop() else { continue };
+        let state = house.show(&id)["state"].take();
+        if state == "never begun" {
+            house.guildhall(&["resume", &id]).expect(4).says("Ask again");
+        } else {
+            finish(&house, &id, known, &expect);
+        }
+    }
+}
+
+fn sessions(house: &House) -> Vec<String> {
+    let listed = house.guildhall(&["ls", "--output", "json"]).expect(0).json();
+    let ids = listed.as_array().unwrap().iter();
+    ids.map(|session| session["session"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn at_each_sync_replaying() {
+    if crate::alone::can_trace() {
+        kill_at_each_sync(Wire::Anthropic, Known::AsReplaying);
+    }
+}
+
+#[test]
+fn at_each_sync_not_replaying() {
+    if crate::alone::can_trace() {
+        kill_at_each_sync(Wire::OpenAi, Known::ByVariables);
+    }
+}
+
+#[test]
+fn while_it_wraps_up() {
+    for (wire, known) in [(Wire::OpenAi, Known::AsReplaying), (Wire::Anthropic, Known::ByVariables)] {
+        let house = house(wire, known);
+        for kind in ["heard", "closing", "asked"] {
+            let mut running = house.start(&BUDGET);
+            let id = running.session();
+            wait_for("the first facts", || (house.transcript(&id).len() >= 2).then_some(()));
+            running.interrupt();
+            wait_for(kind, || {
+                let lines = house.transcript(&id);
+                let heard = lines.iter().position(|line| line.contains("\"heard\""));
+                let then = heard.map(|heard| lines[heard..].iter().any(|line| line.contains(&format!("\"{kind}\""))));
+                (then == Some(true) || running.has_ended()).then_some(())
+            });
+            running.kill();
+            let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
+            let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(130).json() };
+            assert_eq!(result["answer"], "This far: Tuesday.", "{wire:?} after {kind}: {result:#}");
+        }
+    }
+}
