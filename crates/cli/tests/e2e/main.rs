@@ -4,8 +4,10 @@
 mod alone;
 mod control;
 mod faults;
+mod hostile;
 mod house;
 mod killed;
 mod looking;
 mod money;
+mod people;
 mod work;
