@@ -15,10 +15,14 @@ type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
+/// How often the program is killed in a soak.
+const SOAK_KILLS: &str = "200";
+
 const HELP: &str = "\
 cargo xtask test               everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
-cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise
+cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise, and then
+                               kills the program itself 200 times
 cargo xtask bench [ARGS...]    measures the kernel; ARGS go to `cargo bench`
 
 Examples:
@@ -64,7 +68,8 @@ fn is_count(text: &str) -> bool {
 }
 
 fn soak(schedules: &str) -> Outcome {
-    run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))
+    run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
+    run(cargo(&["test", "-p", "guildhall-cli", "--test", "e2e", "killed::"]).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }
 
 /// The `cargo` that started us, with these arguments.

@@ -17,6 +17,12 @@ const SHARES: usize = 4;
 /// How many files a search goes through, so that a kill can land while it does.
 const FILES: usize = 1200;
 
+/// How many tokens a model with a small window can be shown: about as many as the first request has.
+const WINDOW: u64 = 1200;
+
+/// The kinds of facts that a task has.
+const KINDS: [&str; 6] = ["opened", "asked", "answered", "refused", "nudged", "closed"];
+
 fn rounds() -> usize {
     let wanted = std::env::var("GUILDHALL_ROUNDS").ok().map(|text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
     wanted.unwrap_or(ROUNDS).div_ceil(SHARES)
@@ -40,11 +46,15 @@ fn rules() -> Value {
     ])
 }
 
-fn house(wire: Wire, known: Known) -> House {
+fn house(wire: Wire, known: Known, files: usize) -> House {
     let house = House::known(wire, known, &rules());
+    if known == Known::AsReplaying {
+        // A window so small that older results are left out.
+        house.write_config(&format!("{}window = {WINDOW}\n", house.read_config()));
+    }
     let many = house.project().join("many");
     fs::create_dir(&many).unwrap();
-    for number in 0..FILES {
+    for number in 0..files {
         fs::write(many.join(format!("{number}.txt")), "nothing of interest\n").unwrap();
     }
     house
@@ -67,8 +77,10 @@ fn undisturbed(house: &House) -> Undisturbed {
     let shown = house.show(result["session"].as_str().unwrap());
     let facts = shown["facts"].as_array().unwrap();
     let is_last = |at: &usize| facts.get(*at).is_none_or(|next| next["cause"] != facts[at - 1]["cause"]);
+    let kinds = kinds(facts);
+    assert!(KINDS.iter().all(|kind| kinds.iter().any(|found| found == kind)), "{kinds:?}");
     Undisturbed {
-        kinds: kinds(facts),
+        kinds,
         ends: (1..=facts.len()).filter(is_last).collect(),
         spent: msat(&result["bill"]["spent"]),
         executions: house.peer.executions(),
@@ -112,8 +124,10 @@ fn finish(house: &House, id: &str, known: Known, expect: &Undisturbed) {
 
 /// Kills at each end in turn, every third time once more during the resume.
 fn kill_everywhere(wire: Wire, known: Known) {
-    let house = house(wire, known);
+    let house = house(wire, known, FILES);
     let expect = undisturbed(&house);
+    let compacted = expect.kinds.iter().any(|kind| kind == "compacted");
+    assert_eq!(compacted, known == Known::AsReplaying, "{:?}", expect.kinds);
     let mut executions = expect.executions;
     let mut reached = BTreeSet::new();
     let rounds = rounds();
@@ -165,10 +179,10 @@ fn openai_not_replaying() {
 
 /// Kills at each write to disk that is made durable, whatever it is for: the session, the request, each fact, the end.
 fn kill_at_each_sync(wire: Wire, known: Known) {
-    let house = house(wire, known);
+    let house = house(wire, known, 0);
     let expect = undisturbed(&house);
+    let mut before = sessions(&house);
     for sync in 1.. {
-        let before = sessions(&house);
         let inject = format!("inject=fsync,fdatasync:signal=SIGKILL:when={sync}");
         let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", &inject];
         let args = [&["run", "When is the meeting?", "--yes", "--output", "json"], &BUDGET[..]].concat();
@@ -178,9 +192,11 @@ fn kill_at_each_sync(wire: Wire, known: Known) {
             return;
         }
         assert_eq!(ended.code(), 137, "{ended:?}");
-        let mut new: Vec<String> = sessions(&house).into_iter().filter(|id| !before.contains(id)).collect();
+        let now = sessions(&house);
+        let new = now.iter().find(|id| !before.contains(*id)).cloned();
+        before = now;
         // A session that was not stored was never told of.
-        let Some(id) = new.pop() else { continue };
+        let Some(id) = new else { continue };
         let state = house.show(&id)["state"].take();
         if state == "never begun" {
             house.guildhall(&["resume", &id]).expect(4).says("Ask again");
@@ -213,7 +229,7 @@ fn at_each_sync_not_replaying() {
 #[test]
 fn while_it_wraps_up() {
     for (wire, known) in [(Wire::OpenAi, Known::AsReplaying), (Wire::Anthropic, Known::ByVariables)] {
-        let house = house(wire, known);
+        let house = house(wire, known, 0);
         for kind in ["heard", "closing", "asked"] {
             let mut running = house.start(&BUDGET);
             let id = running.session();
@@ -228,7 +244,14 @@ fn while_it_wraps_up() {
             running.kill();
             let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
             let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(130).json() };
-            assert_eq!(result["answer"], "This far: Tuesday.", "{wire:?} after {kind}: {result:#}");
+            // A last request that is lost is not made again: the report is then put together from what there is.
+            let lost = msat(&result["bill"]["lost"]) > 0;
+            assert!(known == Known::ByVariables || !lost, "{wire:?} after {kind}: {result:#}");
+            let answer = result["answer"].as_str().unwrap();
+            assert!(
+                answer == "This far: Tuesday." || (lost && !answer.is_empty()),
+                "{wire:?} after {kind}: {result:#}"
+            );
         }
     }
 }

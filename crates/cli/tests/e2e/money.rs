@@ -95,13 +95,15 @@ fn a_server_on_this_machine_without_a_key_needs_no_consent() {
 }
 
 #[test]
-fn the_default_cap_is_printed_before_the_first_call() {
-    let house = House::new(Wire::Anthropic, &json!([{"then": "stall"}]));
-    let running = house.start(&[]);
-    running.told("at most 250 sat ($0.25)");
-    let before = running.told("session ");
-    assert!(!before.is_empty());
-    running.kill();
+fn the_cap_is_printed_before_the_first_call() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
+        // Whoever does not agree has seen what there was to agree to.
+        house.guildhall(&["run", "When?"]).expect(4).says("at most 250 sat ($0.25), at $100000.00 per bitcoin");
+        house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
+        house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
+        assert_eq!(house.requests().len(), 0, "{wire:?}");
+    }
 }
 
 #[test]
