@@ -132,15 +132,20 @@ fn an_order_from_another_terminal_is_carried_out() {
 
 #[test]
 fn an_order_that_nobody_hears_waits_for_the_resume() {
-    let house = House::new(Wire::OpenAi, &stalls_in_the_middle());
-    let running = house.start(&[]);
-    let id = running.session();
-    until_it_stalls(&house);
-    running.kill();
-    house.guildhall(&["stop", &id]).expect(0).says(&format!("guildhall resume {id}"));
-    let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(1).json();
-    assert_eq!(result["outcome"], "cancelled");
-    assert_eq!(house.peer.executions(), 2, "a cancelled task asks nothing more");
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([{"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])}, {"then": "stall"}]),
+        );
+        let running = house.start(&[]);
+        let id = running.session();
+        wait_for("the second request", || (house.requests().len() == 2).then_some(()));
+        running.kill();
+        house.guildhall(&["stop", &id]).expect(0).says(&format!("guildhall resume {id}"));
+        let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(1).json();
+        assert_eq!(result["outcome"], "cancelled", "{wire:?}");
+        assert_eq!(house.peer.executions(), 1, "{wire:?}");
+    }
 }
 
 #[test]

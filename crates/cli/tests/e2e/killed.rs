@@ -69,6 +69,7 @@ struct Undisturbed {
     executions: usize,
 }
 
+/// So much that two lost calls leave three digits of sats: the model is told what is left, and pays for reading it.
 const BUDGET: [&str; 2] = ["--budget", "900sat"];
 
 fn undisturbed(house: &House) -> Undisturbed {

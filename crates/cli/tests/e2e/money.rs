@@ -60,13 +60,19 @@ fn turns_time_and_tokens_run_out_with_a_report_and_exit_code_3() {
     assert_eq!((&result["outcome"], &result["answer"]), (&json!({"exhausted": "deadline"}), &far));
 }
 
+/// The tokens of a bill's only contract, in and out.
+fn tokens(bill: &Value) -> (u64, u64) {
+    let tokens = &bill["contracts"][0]["tokens"];
+    (tokens["input"].as_u64().unwrap(), tokens["output"].as_u64().unwrap())
+}
+
 #[test]
 fn tokens_in_all_stay_about_within_what_was_said() {
     for wire in WIRES {
         let house = House::new(wire, &never_stops());
         let result = house.run(&["--max-tokens-total", "9000"]).expect(3).json();
-        let line = &result["bill"]["contracts"][0];
-        let tokens = line["input_tokens"].as_u64().unwrap() + line["output_tokens"].as_u64().unwrap();
+        let (input, output) = tokens(&result["bill"]);
+        let tokens = input + output;
         // Whoever answers within a millisecond may be a turn or two ahead of the meter.
         assert!((6000..=12_000).contains(&tokens), "{wire:?}: {tokens}");
     }
@@ -142,8 +148,7 @@ fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
         assert_eq!((&shown["answer"], &shown["state"]), (&result["answer"], &json!("done")));
         let bill = &result["bill"];
         assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 250_000));
-        let line = &bill["contracts"][0];
-        let (input, output) = (line["input_tokens"].as_u64().unwrap(), line["output_tokens"].as_u64().unwrap());
+        let (input, output) = tokens(bill);
         assert_eq!(input + 5 * output, msat(&bill["spent"]), "{wire:?}: the price list says so");
         let left = msat(&bill["granted"]) - msat(&bill["spent"]);
         assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change is the session's");

@@ -91,19 +91,17 @@ fn nothing_outside_the_project_and_no_secret_file_is_read() {
     }
 }
 
-/// The results of tools in the last part of a request.
+/// The results of tools that a request shows for the first time: those after the model's last reply.
 pub(crate) fn results(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap();
+    let last = messages.iter().rposition(|message| message["role"] == "assistant").expect("the model has replied");
     let text = |content: &Value| content.as_str().map_or_else(|| content.to_string(), str::to_owned);
-    let from_tools: Vec<String> = messages
-        .iter()
-        .rev()
-        .take_while(|message| message["role"] == "tool")
-        .map(|message| text(&message["content"]))
-        .collect();
-    if !from_tools.is_empty() {
-        return from_tools.into_iter().rev().collect();
-    }
-    let blocks = messages.last().and_then(|message| message["content"].as_array()).into_iter().flatten();
-    blocks.filter(|block| block["type"] == "tool_result").map(|block| text(&block["content"])).collect()
+    let in_message = |message: &Value| -> Vec<String> {
+        if message["role"] == "tool" {
+            return vec![text(&message["content"])];
+        }
+        let blocks = message["content"].as_array().into_iter().flatten();
+        blocks.filter(|block| block["type"] == "tool_result").map(|block| text(&block["content"])).collect()
+    };
+    messages[last..].iter().flat_map(in_message).collect()
 }
