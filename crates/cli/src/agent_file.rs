@@ -5,21 +5,15 @@ use std::io::Read;
 use std::path::Path;
 
 use guildhall::Agent;
-use guildhall::agent::roster::{self, AgentFile, ModelChoice, Taken, Weight};
+use guildhall::agent::roster::{self, AgentFile, Taken, Weight};
+use guildhall::providers::Rate;
 
 use crate::exit::Failure;
 use crate::live::note;
 use crate::print::tame;
 
-/// An agent as its file describes it.
-pub(crate) struct Described {
-    pub(crate) agent: Agent,
-    pub(crate) model: Option<String>,
-    pub(crate) turns_max: Option<u32>,
-}
-
 /// Reads an agent's file. What is wrong with it is said with its line; only what makes it useless is a failure.
-pub(crate) fn read(file: &Path) -> Result<Described, Failure> {
+pub(crate) fn read(file: &Path, rate: Rate) -> Result<Agent, Failure> {
     let unreadable = |why: std::io::Error| Failure::usage(format!("the agent file {}: {why}", file.display()));
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(unreadable)?;
@@ -30,14 +24,5 @@ pub(crate) fn read(file: &Path) -> Result<Described, Failure> {
     }
     let errors = || problems.iter().filter(|problem| problem.weight() == Weight::Error).map(ToString::to_string);
     let Some(agent) = agent else { return Err(Failure::usage(errors().collect::<Vec<_>>().join("\n"))) };
-    let tools = agent.tools.as_ref().map(|tools| {
-        let usable = tools.iter().filter(|tool| agent.may_use(tool));
-        usable.map(|tool| tool.as_str().to_owned()).collect()
-    });
-    let model = match &agent.model {
-        ModelChoice::Inherit => None,
-        ModelChoice::Named(model) => Some(model.clone()),
-    };
-    let described = Agent { name: agent.name.clone(), instructions: agent.instructions.clone(), tools };
-    Ok(Described { agent: described, model, turns_max: agent.turns_max })
+    Ok(Agent::of_file(&agent, rate))
 }

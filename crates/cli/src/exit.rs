@@ -88,7 +88,9 @@ impl From<HallError> for Failure {
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
             | HallError::NotEnded(_) => Exit::Refused,
-            HallError::Models(_) | HallError::Project(_) | HallError::NoTool { .. } => Exit::Usage,
+            HallError::Models(_) | HallError::Project(_) | HallError::NoAgent { .. } | HallError::NoTool { .. } => {
+                Exit::Usage
+            }
         };
         let says = match &why {
             HallError::Models(no_model) => format!("{why}{}", hint(no_model)),
@@ -107,6 +109,7 @@ impl From<HallError> for Failure {
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
             | HallError::NotEnded(_)
+            | HallError::NoAgent { .. }
             | HallError::NoTool { .. } => why.to_string(),
         };
         Failure { exit, says }

@@ -2,7 +2,7 @@
 
 use guildhall_kernel::AgentName;
 
-use crate::setup::Agent;
+use crate::agents::Agent;
 
 const INSTRUCTIONS: &str = "You are a careful assistant who works on the files of one project. Look before you answer: list, search and read \
 what bears on the task, several files at once where you can. Then answer in plain words, naming the file and line of what you rely on. If \

@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use guildhall_agent::{Redact, RunError, Scribe, Seat, Tool};
-use guildhall_kernel::{Refusal, SessionError, Stimulus, Tariff};
-use guildhall_local::{
-    Holder, Journal, JournalError, Office, OfficeError, Order, Place, Places, SessionId, UnixMs, Watcher,
-};
+use guildhall_agent::roster::Roster;
+use guildhall_agent::{Redact, RunError, Scribe, Tool};
+use guildhall_kernel::{Refusal, SessionError, Stimulus};
+use guildhall_local::{Holder, Journal, JournalError, Office, OfficeError, Order, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
+use crate::agents::Agent;
+use crate::crew::{Crew, Staff};
+use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::session::View;
-use crate::setup::{Agent, Seated, newest_root};
+use crate::setup::{Staffing, newest_root};
 use crate::undertaking::{Running, Undertaking};
 
 /// Why work could not be done. What was done until then is kept.
@@ -50,6 +53,14 @@ pub enum HallError {
     /// The session's last work has not ended.
     #[error("{0} has not ended: go on with `guildhall resume {0}`")]
     NotEnded(SessionId),
+    /// There is no such agent.
+    #[error("there is no agent {name}: there are {known}")]
+    NoAgent {
+        /// Who was asked for.
+        name: String,
+        /// Who there is.
+        known: String,
+    },
     /// An agent names a tool that there is not.
     #[error("the agent {agent} wants the tool {tool:?}, which this hall does not have: it has {known}")]
     NoTool {
@@ -114,9 +125,17 @@ pub struct HallBuilder {
     tools: Vec<Arc<dyn Tool>>,
     secrets: Vec<String>,
     watch: Watcher,
+    roster: Roster,
 }
 
 impl HallBuilder {
+    /// Sets who can be hired.
+    #[must_use]
+    pub fn roster(mut self, roster: Roster) -> HallBuilder {
+        self.roster = roster;
+        self
+    }
+
     /// Adds a tool to those that read the project's files.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> HallBuilder {
@@ -140,11 +159,13 @@ impl HallBuilder {
 
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, secrets, watch } = self;
+        let HallBuilder { data, project, models, tools, secrets, watch, roster } = self;
         let redactor = Redactor::new(secrets);
         let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
         let journal = Journal::open(&data)?;
-        Ok(Hall { inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch }) })
+        Ok(Hall {
+            inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }),
+        })
     }
 }
 
@@ -161,13 +182,22 @@ struct Inner {
     tools: Vec<Arc<dyn Tool>>,
     scribe: Scribe,
     watch: Watcher,
+    roster: Roster,
 }
 
 impl Hall {
     /// Begins a hall that keeps its journal in one directory and works on the project in another, with these models.
     pub fn builder(data: impl Into<PathBuf>, project: impl Into<PathBuf>, models: Models) -> HallBuilder {
         let (data, project) = (data.into(), project.into());
-        HallBuilder { data, project, models, tools: Vec::new(), secrets: Vec::new(), watch: Arc::new(|_, _| {}) }
+        HallBuilder {
+            data,
+            project,
+            models,
+            tools: Vec::new(),
+            secrets: Vec::new(),
+            watch: Arc::new(|_, _| {}),
+            roster: Roster::default(),
+        }
     }
 
     /// Returns the journal.
@@ -183,6 +213,11 @@ impl Hall {
     /// Returns the project's directory.
     pub fn project(&self) -> &FilePath {
         &self.inner.project
+    }
+
+    /// Returns who can be hired.
+    pub fn roster(&self) -> &Roster {
+        &self.inner.roster
     }
 
     pub(crate) fn scribe(&self) -> &Scribe {
@@ -232,49 +267,46 @@ impl Hall {
         View::read(self.journal(), row).await
     }
 
-    /// Opens the office of a session, with a place for its agent.
-    pub(crate) async fn office(&self, id: &SessionId, seated: &Seated) -> Result<Office, HallError> {
-        let (place, _) = self.place(id, seated)?;
+    /// Opens the office of a session, with a place for everybody who can come to work in it.
+    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
+        let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let places: Places = Arc::new(move |_| place.clone());
+        let first = crew.first().clone();
+        // The kernel admits only those whom the crew knows, so the first agent's place is nobody else's in truth.
+        let places: Places = Arc::new(move |brief| crew.place(brief).unwrap_or_else(|| first.clone()));
         Ok(Office::open(self.journal().clone(), lease, places).await?)
     }
 
-    /// Sets up an agent's place, and says by which prices it holds.
-    pub(crate) fn place(&self, id: &SessionId, seated: &Seated) -> Result<(Place, Tariff), HallError> {
-        let name = self.models().find(Some(&seated.model))?;
-        let chair = self.models().chair(&name, id, &seated.locked)?;
-        let seat = Seat {
-            team: None,
-            system: seated.agent.instructions.clone(),
-            model: chair.model,
-            window: chair.window,
-            price: chair.price,
-            tools: self.tools_of(&seated.agent)?,
-            scribe: self.inner.scribe.clone(),
-        };
-        Ok((
-            Place {
-                seat: Arc::new(seat),
-                lane: chair.lane,
-                replays: chair.replays,
-                watch: Arc::clone(&self.inner.watch),
-            },
-            chair.tariff,
-        ))
+    /// Puts everybody at a seat.
+    pub(crate) fn crew(&self, id: &SessionId, staffing: &Staffing) -> Result<Crew, HallError> {
+        let project = Project::open(&self.inner.project)?;
+        let tools = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
+        let tools = tools.map(|tool| (tool.spec().name, tool)).collect();
+        Crew::build(&Staff {
+            models: self.models(),
+            session: id,
+            staffing,
+            tools: &tools,
+            scribe: self.scribe(),
+            watch: &self.inner.watch,
+        })
     }
 
-    /// The tools that an agent may use.
-    fn tools_of(&self, agent: &Agent) -> Result<BTreeMap<String, Arc<dyn Tool>>, HallError> {
-        let project = Project::open(&self.inner.project)?;
-        let there = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
-        let mut there: BTreeMap<String, Arc<dyn Tool>> = there.map(|tool| (tool.spec().name, tool)).collect();
-        let Some(wanted) = &agent.tools else { return Ok(there) };
-        if let Some(missing) = wanted.iter().find(|wanted| !there.contains_key(*wanted)) {
-            let known = there.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(HallError::NoTool { agent: agent.name.to_string(), tool: missing.clone(), known });
+    /// Fixes who works with which model at which prices. A model that was asked for by whoever began the work counts for
+    /// everybody; otherwise each agent's own does, where it can be had.
+    pub(crate) fn staff(&self, agents: Vec<Agent>, wanted: Option<&str>) -> Result<Staffing, HallError> {
+        let first = agents.first().and_then(|agent| agent.model.as_deref());
+        let main = self.models().find(wanted.or(first))?;
+        let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
+        for agent in &agents {
+            let own = agent.model.as_deref().filter(|_| wanted.is_none());
+            let own = own.and_then(|model| self.models().find(Some(model)).ok());
+            let name = own.unwrap_or_else(|| main.clone());
+            let price = self.models().lock(&name, now)?;
+            locked.entry(name.to_string()).or_insert(price);
+            seated.insert(agent.name.clone(), name.to_string());
         }
-        there.retain(|name, _| wanted.contains(name));
-        Ok(there)
+        let rate = self.models().rate().clone();
+        Ok(Staffing { agents, seated, rate, locked, guide: guide::find(self.project()) })
     }
 }

@@ -1,7 +1,10 @@
 //! Guildhall as a library: a hall with its models, tools and journal, and agents at work in it. The command line and the
 //! server use only this. So far one agent works at a time; hiring comes next.
 
+mod agents;
 mod built_in;
+mod crew;
+mod guide;
 mod hall;
 mod meter;
 mod models;
@@ -10,11 +13,12 @@ mod session;
 mod setup;
 mod undertaking;
 
+pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use hall::{Ending, Hall, HallBuilder, HallError};
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
 pub use session::{Bill, Ended, Line, View};
-pub use setup::{Agent, Root, Seated, Setup};
-pub use undertaking::{Running, TURNS_MAX, Undertaking};
+pub use setup::{Root, Setup, Staffing};
+pub use undertaking::{DEPTH_MAX, HEADS_MAX, Running, TURNS_MAX, Undertaking};
 
 pub use guildhall_agent as agent;
 pub use guildhall_kernel as kernel;

@@ -1,6 +1,7 @@
 //! What a root was asked for with, stored with the request: a resume goes on with the same agent, model and prices,
 //! whatever has changed outside since.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{Scribe, Text};
@@ -8,43 +9,42 @@ use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, TextKind, Text
 use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
 
+use crate::agents::Agent;
 use crate::hall::HallError;
-use crate::models::Locked;
+use crate::models::{DatedRate, Locked};
 
-/// Who does the work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
-    /// Its name.
-    pub name: AgentName,
-    /// Who it is and by which rules it works.
-    pub instructions: String,
-    /// The tools that it may use, by name; all if it does not say.
-    pub tools: Option<Vec<String>>,
+/// Who can come to work, with what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Staffing {
+    /// The agents; the first takes the work on.
+    pub agents: Vec<Agent>,
+    /// The model of each, as `PROVIDER/NAME`.
+    pub seated: BTreeMap<AgentName, String>,
+    /// The rate at which all is shown.
+    pub rate: DatedRate,
+    /// The prices of those models.
+    pub locked: BTreeMap<String, Locked>,
+    /// What the project says to everybody.
+    pub guide: Option<String>,
 }
 
-impl Agent {
-    /// An agent that may use every tool of the hall.
-    pub fn new(name: AgentName, instructions: impl Into<String>) -> Agent {
-        Agent { name, instructions: instructions.into(), tools: None }
+impl Staffing {
+    /// Returns the first agent's name.
+    pub fn entry(&self) -> Option<&AgentName> {
+        self.agents.first().map(|agent| &agent.name)
+    }
+
+    /// Returns the first agent's model.
+    pub fn model(&self) -> &str {
+        self.entry().and_then(|entry| self.seated.get(entry)).map_or("", String::as_str)
     }
 }
 
-/// Who works, with what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seated {
-    /// The agent.
-    pub agent: Agent,
-    /// Its model, as `PROVIDER/NAME`.
-    pub model: String,
-    /// The prices.
-    pub locked: Locked,
-}
-
 /// Everything that is fixed when a root is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Who works, with what.
-    pub seated: Seated,
+    /// Who can come to work, with what.
+    pub staffing: Staffing,
     /// After how many tokens in all it is to wrap up.
     pub tokens_max: Option<u64>,
     /// The brief: a process that ends before the contract is opened loses nothing.
@@ -64,7 +64,7 @@ impl Setup {
 }
 
 /// A root of a session: what it was granted, and by whom it is worked on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Root {
     /// Its path.
     pub path: Path,

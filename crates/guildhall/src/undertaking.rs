@@ -2,24 +2,32 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use guildhall_agent::{Text, task_key};
 use guildhall_kernel::{
-    Answer, Ask, Brief, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage, Millis, Msat, Path, PowerSet, Powers,
-    Request, Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
+    AgentName, Answer, Ask, Brief, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage, Millis, Msat, Path, Request,
+    Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
 };
 use guildhall_local::{Journal, NewSession, Office, SessionId, Subscription, UnixMs, texts_named};
 use tokio::task::JoinHandle;
 
+use crate::agents::{Agent, under, with};
+use crate::built_in::assistant;
 use crate::hall::{Ending, Hall, HallError};
 use crate::meter::Meter;
 use crate::name::fresh_id;
 use crate::session::Ended;
-use crate::setup::{Agent, Seated, Setup, newest_root};
+use crate::setup::{Setup, Staffing, newest_root};
 
 /// How many replies an agent may take, unless it is told otherwise.
 pub const TURNS_MAX: u32 = 50;
+
+/// How many may be hired in all, unless it is told otherwise.
+pub const HEADS_MAX: u32 = 100;
+
+/// How many levels of hires there may be, unless it is told otherwise.
+pub const DEPTH_MAX: u8 = 8;
 
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;
@@ -28,10 +36,12 @@ const LABEL_CHARS_MAX: usize = 60;
 pub struct Undertaking {
     hall: Hall,
     task: String,
-    agent: Agent,
+    entry: Entry,
+    heads_max: u32,
+    depth_max: u8,
     budget: Option<Msat>,
     model: Option<String>,
-    turns_max: u32,
+    turns_max: Option<u32>,
     time_max: Option<Duration>,
     tokens_max: Option<u64>,
     id: Option<SessionId>,
@@ -43,10 +53,12 @@ impl Undertaking {
         Undertaking {
             hall,
             task,
-            agent: crate::built_in::assistant(),
+            entry: Entry::Default,
+            heads_max: HEADS_MAX,
+            depth_max: DEPTH_MAX,
             budget: None,
             model: None,
-            turns_max: TURNS_MAX,
+            turns_max: None,
             time_max: None,
             tokens_max: None,
             id: None,
@@ -54,10 +66,31 @@ impl Undertaking {
         }
     }
 
-    /// Sets who works. Without it, an assistant does that reads files.
+    /// Sets who takes the work on. It need not be on the roster.
     #[must_use]
     pub fn agent(mut self, agent: Agent) -> Undertaking {
-        self.agent = agent;
+        self.entry = Entry::Given(Box::new(agent));
+        self
+    }
+
+    /// Sets who of the roster takes the work on. Without either, an assistant does that reads files.
+    #[must_use]
+    pub fn entry(mut self, name: AgentName) -> Undertaking {
+        self.entry = Entry::Named(name);
+        self
+    }
+
+    /// Sets how many may be hired in all.
+    #[must_use]
+    pub fn heads_max(mut self, heads: u32) -> Undertaking {
+        self.heads_max = heads;
+        self
+    }
+
+    /// Sets how many levels of hires there may be.
+    #[must_use]
+    pub fn depth_max(mut self, depth: u8) -> Undertaking {
+        self.depth_max = depth;
         self
     }
 
@@ -78,7 +111,7 @@ impl Undertaking {
     /// Sets how many replies it may take.
     #[must_use]
     pub fn turns_max(mut self, turns: u32) -> Undertaking {
-        self.turns_max = turns;
+        self.turns_max = Some(turns);
         self
     }
 
@@ -112,33 +145,31 @@ impl Undertaking {
 
     /// Takes the work on, or says why not; begins it in the background.
     pub async fn start(self) -> Result<Running, HallError> {
-        let name = self.hall.models().find(self.model.as_deref())?;
-        let locked = self.hall.models().lock(&name, SystemTime::now())?;
-        let seated = Seated { agent: self.agent.clone(), model: name.to_string(), locked };
+        let staffing = self.hall.staff(self.agents()?, self.model.as_deref())?;
         match self.after.clone() {
-            None => self.begin(seated).await,
-            Some(id) => self.go_on(id, seated).await,
+            None => self.begin(staffing).await,
+            Some(id) => self.go_on(id, staffing).await,
         }
     }
 
     /// Begins a session.
-    async fn begin(self, seated: Seated) -> Result<Running, HallError> {
+    async fn begin(self, staffing: Staffing) -> Result<Running, HallError> {
         let id = self.id.clone().unwrap_or_else(fresh_id);
         let granted = self.budget.unwrap_or(Msat::ZERO);
         let funded = Some(granted);
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Everything that can be refused is refused before anything is stored.
-        let (setup, task) = self.setup(&id, seated, &asked)?;
+        let (setup, texts) = self.setup(&id, staffing, &asked)?;
         let project = self.hall.project().display().to_string();
         let words = self.task.split_whitespace().collect::<Vec<_>>().join(" ");
         let label = self.hall.scribe().text(TextKind::Task, &words).says.chars().take(LABEL_CHARS_MAX).collect();
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
-        self.request(id, setup, task, asked).await
+        self.request(id, setup, texts, asked).await
     }
 
     /// Goes on in a session.
-    async fn go_on(self, id: SessionId, seated: Seated) -> Result<Running, HallError> {
+    async fn go_on(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
@@ -153,56 +184,83 @@ impl Undertaking {
             context: Context::After { root: before, tokens: tokens_shown(&facts) },
             since: *at,
         };
-        let (setup, task) = self.setup(&id, seated, &asked)?;
-        self.request(id, setup, task, asked).await
+        let (setup, texts) = self.setup(&id, staffing, &asked)?;
+        self.request(id, setup, texts, asked).await
     }
 
     /// Stores the request and begins.
-    async fn request(self, id: SessionId, setup: Setup, task: Text, asked: Asked) -> Result<Running, HallError> {
-        let office = self.hall.office(&id, &setup.seated).await?;
+    async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
+        let office = self.hall.office(&id, &setup.staffing).await?;
         let stored = setup.text(self.hall.scribe());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
-        office.account(funded.into_iter().chain([requested]).collect(), vec![stored, task.clone()]).await?;
-        Running::spawn(self.hall, id, setup, office, vec![task]).await
+        office
+            .account(
+                funded.into_iter().chain([requested]).collect(),
+                std::iter::once(stored).chain(texts.iter().cloned()).collect(),
+            )
+            .await?;
+        Running::spawn(self.hall, id, setup, office, texts).await
     }
 
     /// Fixes what the work is done with.
-    fn setup(&self, id: &SessionId, seated: Seated, asked: &Asked) -> Result<(Setup, Text), HallError> {
-        let (place, tariff) = self.hall.place(id, &seated)?;
+    fn setup(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<(Setup, Vec<Text>), HallError> {
+        let crew = self.hall.crew(id, &staffing)?;
+        let hand = crew.first_hand();
         let task = self.hall.scribe().text(TextKind::Task, &self.task);
-        let needs = place.seat.tools.values().map(|tool| Vec::from(tool.terms().needs));
-        let powers = PowerSet::from(needs.flatten().collect::<Vec<_>>());
         let time = self.time_max.map(|time| Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        let (heads, depth) = if hand.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
         let brief = Brief {
             path: asked.root.clone(),
-            agent: self.agent.name.clone(),
+            agent: hand.name.clone(),
             standing: Standing::Listed,
             task: task.of,
             task_key: task_key(&task.says),
             terms: Arc::from([]),
-            adds: Arc::from([]),
+            adds: hand.adds.iter().map(|term| term.of).collect(),
             grant: Grant {
                 money: asked.granted,
-                heads: Heads(0),
-                depth: 0,
+                heads: Heads(heads),
+                depth,
                 deadline: time.map(|time| asked.since.after(time)),
             },
             fee: Msat::ZERO,
-            severance: tariff.last_min(),
-            tariff,
-            turns_max: self.turns_max,
+            severance: hand.severance,
+            tariff: hand.tariff,
+            turns_max: self.turns_max.unwrap_or(hand.turns_max),
             context: asked.context.clone(),
-            opening_bytes: place.seat.opening_bytes() + u64::from(task.of.bytes),
+            opening_bytes: crew.first().seat.opening_bytes() + u64::from(task.of.bytes),
             lineage: Lineage::default(),
-            powers: Powers { usable: powers.clone(), grantable: powers },
-            hiring: None,
+            powers: hand.powers.clone(),
+            hiring: hand.hiring.clone(),
             checks: Arc::from([]),
             stay: Stay::Once,
         };
         brief.check().map_err(HallError::Refused)?;
-        Ok((Setup { seated, tokens_max: self.tokens_max, brief: Arc::new(brief) }, task))
+        let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).collect();
+        Ok((Setup { staffing, tokens_max: self.tokens_max, brief: Arc::new(brief) }, texts))
     }
+
+    /// Who can come to work, the one who takes the work on first.
+    fn agents(&self) -> Result<Vec<Agent>, HallError> {
+        let (roster, rate) = (self.hall.roster(), self.hall.models().rate().usd_per_btc);
+        match &self.entry {
+            Entry::Default => Ok(vec![assistant()]),
+            Entry::Named(name) if roster.get(name).is_some() => Ok(under(roster, name, rate)),
+            Entry::Named(name) => {
+                let known = roster.agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ");
+                Err(HallError::NoAgent { name: name.to_string(), known })
+            }
+            Entry::Given(agent) => Ok(with(roster, Agent::clone(agent), rate)),
+        }
+    }
+}
+
+/// Who takes the work on.
+enum Entry {
+    Default,
+    Named(AgentName),
+    Given(Box<Agent>),
 }
 
 /// What is asked of a session's account.
@@ -253,11 +311,14 @@ impl Running {
         if account(hall.journal(), id).await?.has_ended(&root.path) {
             return Err(HallError::HasEnded(id.clone()));
         }
-        let task = root.setup.brief.task;
-        let says = hall.journal().text(task.hash).await?.unwrap_or_default();
-        let task = Text { of: task, says: String::from_utf8_lossy(&says).into_owned() };
-        let office = hall.office(id, &root.setup.seated).await?;
-        Running::spawn(hall.clone(), id.clone(), root.setup, office, vec![task]).await
+        let brief = &root.setup.brief;
+        let mut texts = Vec::new();
+        for of in std::iter::once(brief.task).chain(brief.adds.iter().copied()) {
+            let says = hall.journal().text(of.hash).await?.unwrap_or_default();
+            texts.push(Text { of, says: String::from_utf8_lossy(&says).into_owned() });
+        }
+        let office = hall.office(id, &root.setup.staffing).await?;
+        Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
     }
 
     async fn spawn(

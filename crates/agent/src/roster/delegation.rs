@@ -1,6 +1,7 @@
 //! Whom an agent may hire, how, and for how much: the keys `delegation` and `budget`.
 
 use guildhall_kernel::AgentName;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::amount::Amount;
@@ -47,7 +48,8 @@ pub struct Listed {
 }
 
 /// Who decides whether an agent hires.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DelegationMode {
     /// The model.
     #[default]
@@ -59,7 +61,8 @@ pub enum DelegationMode {
 }
 
 /// The tool by which an agent hires.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// `delegate_task`.
     #[default]

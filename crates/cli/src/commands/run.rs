@@ -29,10 +29,10 @@ const GO_ON: &str = "Go on from where you stopped.";
 /// Does a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let project = project(args.project.as_deref())?;
-    let agent = args.agent.as_deref().map(crate::agent_file::read).transpose()?;
+    let rate = world.models.rate().clone();
+    let agent = args.agent.as_deref().map(|file| crate::agent_file::read(file, rate.usd_per_btc)).transpose()?;
     let task = task(&args)?;
     let hall = world.hall(project)?;
-    let rate = hall.models().rate().clone();
     let wanted = args.model.clone().or_else(|| agent.as_ref().and_then(|agent| agent.model.clone()));
     let name = hall.models().find(wanted.as_deref()).map_err(guildhall::HallError::from)?;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     if let Some(budget) = budget {
         work = work.budget(budget);
     }
-    if let Some(turns) = args.max_turns.or_else(|| agent.as_ref().and_then(|agent| agent.turns_max)) {
+    if let Some(turns) = args.max_turns {
         work = work.turns_max(turns);
     }
     if let Some(time) = args.timeout {
@@ -63,7 +63,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
         work = work.after(id);
     }
     if let Some(agent) = agent {
-        work = work.agent(agent.agent);
+        work = work.agent(agent);
     }
     let most = both(most, &rate);
     note(&format!("{name}, at most {most}, {}", at_rate(&rate)));
@@ -226,8 +226,8 @@ async fn close(hall: Hall, running: Running, live: Live) {
 fn sheet(ended: &Ended) -> Sheet<'_> {
     Sheet {
         bill: &ended.bill,
-        rate: &ended.setup.seated.locked.rate,
-        model: &ended.setup.seated.model,
+        rate: &ended.setup.staffing.rate,
+        model: ended.setup.staffing.model(),
         granted: ended.granted,
         spent: ended.report.spent,
         head: &ended.head,

@@ -66,8 +66,8 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
     let own: u128 = view.bill.lines.iter().map(|line| u128::from(line.own.get())).sum();
     Some(Sheet {
         bill: &view.bill,
-        rate: &root.setup.seated.locked.rate,
-        model: &root.setup.seated.model,
+        rate: &root.setup.staffing.rate,
+        model: root.setup.staffing.model(),
         granted: root.granted,
         spent: Msat::capped(own),
         head: &view.head,
