@@ -39,8 +39,8 @@ pub const FILES_MAX: usize = 1000;
 /// How deep directories are gone through.
 const DIRECTORIES_MAX: usize = 8;
 
-/// The agents that come with Guildhall.
-const BUILT_IN: &[(&str, &str)] = &[
+/// The agents that come with Guildhall: the name of each file, and what it says.
+pub const BUILT_IN: &[(&str, &str)] = &[
     ("general-contractor.md", include_str!("../roster/general-contractor.md")),
     ("investigator.md", include_str!("../roster/investigator.md")),
     ("coder.md", include_str!("../roster/coder.md")),

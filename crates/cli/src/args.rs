@@ -1,10 +1,13 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use guildhall::local::SessionId;
+use guildhall::kernel::Path;
+use guildhall::local::{Head, SessionId, SessionIdError};
+use guildhall::{CALLS_AT_ONCE, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::Budget;
 
@@ -45,8 +48,18 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// List the sessions
     Ls(LsArgs),
-    /// End a session that runs in another terminal
+    /// End a session that runs in another terminal, or one contract of it
     Stop(StopArgs),
+    /// Say something to an agent at work
+    Message(MessageArgs),
+    /// Give a session, or one contract of it, more money
+    Topup(TopupArgs),
+    /// Draw who can hire whom
+    Map(TeamArgs),
+    /// List the agents, or copy the built-in ones
+    Agents(AgentsArgs),
+    /// Check what is stored of a session, or of all: the chain of hashes and every law
+    Verify(VerifyArgs),
     /// List the models that can be asked, and what they cost
     Models(ModelsArgs),
     /// Print where everything is kept
@@ -57,9 +70,22 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// What is to be done; read from stdin if it is left out or `-`
     pub(crate) task: Option<String>,
-    /// The agent: a Markdown file with front matter (name, description, tools, model, maxTurns) and instructions
-    #[arg(long, value_name = "FILE")]
-    pub(crate) agent: Option<PathBuf>,
+    /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
+    /// tools, model, maxTurns) and instructions [default: the one of --team whom nobody else hires]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) agent: Option<String>,
+    /// A directory of agents. One beneath the current directory that keeps them in agents/ is also the project
+    #[arg(long, value_name = "DIR")]
+    pub(crate) team: Option<PathBuf>,
+    /// How many levels of hires there may be
+    #[arg(long, value_name = "N", default_value_t = DEPTH_MAX, value_parser = clap::value_parser!(u8).range(0..=64))]
+    pub(crate) max_depth: u8,
+    /// How many may be hired in all
+    #[arg(long, value_name = "N", default_value_t = HEADS_MAX)]
+    pub(crate) max_hires: u32,
+    /// How many calls to one provider run at once
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    pub(crate) max_concurrency: usize,
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<Budget>,
@@ -114,9 +140,56 @@ pub(crate) struct LsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// The session, or a contract of it: ID or ID/1.2
+    pub(crate) to: Target,
+    /// What to say
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopupArgs {
+    /// The session, or a contract of it: ID or ID/1.2
+    pub(crate) to: Target,
+    /// How much: 500sat, 20000msat or 0.50usd
+    pub(crate) amount: Budget,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TeamArgs {
+    /// A directory of agents
+    #[arg(long, value_name = "DIR")]
+    pub(crate) team: Option<PathBuf>,
+    /// Who takes the work on
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The project whose agents count [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    /// Copy the built-in agents into this directory, to change them there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) eject: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) team: TeamArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The session; all if it is left out
+    pub(crate) id: Option<SessionId>,
+    /// The head that was printed with a bill: finds out whether anything was cut off since
+    #[arg(long, requires = "id")]
+    pub(crate) head: Option<Head>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The session
-    pub(crate) id: SessionId,
+    /// The session, or a contract of it: ID or ID/1.2
+    pub(crate) id: Target,
     /// Let it make one last report, which is paid for
     #[arg(long)]
     pub(crate) wrap_up: bool,
@@ -143,6 +216,25 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Output,
 }
 
+/// A session, or a contract of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) session: SessionId,
+    pub(crate) contract: Option<Path>,
+}
+
+impl FromStr for Target {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Target, String> {
+        let (session, contract) = text.split_once('/').map_or((text, None), |(session, path)| (session, Some(path)));
+        let session = session.parse().map_err(|why: SessionIdError| why.to_string())?;
+        let path = |path: &str| {
+            Path::try_from(path.to_owned()).map_err(|_| format!("{path:?} is no contract: write it like 1.2"))
+        };
+        Ok(Target { session, contract: contract.map(path).transpose()? })
+    }
+}
+
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
@@ -150,6 +242,10 @@ pub(crate) enum Output {
     Text,
     /// For programs.
     Json,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("{text:?} is not a number from 1 on"))
 }
 
 /// Reads a time as people write it.

@@ -1,10 +1,12 @@
 //! The commands.
 
+pub(crate) mod agents;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stop;
+pub(crate) mod verify;
 
 use serde::Serialize;
 
@@ -22,6 +24,11 @@ pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Show(args) => show::show(&world, args).await,
         Command::Ls(args) => list::list(&world, args).await,
         Command::Stop(args) => stop::stop(&world, args).await,
+        Command::Message(args) => stop::message(&world, args).await,
+        Command::Topup(args) => stop::topup(&world, args).await,
+        Command::Map(args) => agents::map(&world, &args),
+        Command::Agents(args) => agents::agents(&world, &args),
+        Command::Verify(args) => verify::verify(&world, args).await,
         Command::Models(args) => Ok(models::models(&world, &args)),
         Command::Paths(args) => Ok(paths(&world, &args)),
     }

@@ -87,6 +87,7 @@ impl From<HallError> for Failure {
             | HallError::Account(_)
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
+            | HallError::NobodyThere { .. }
             | HallError::NotEnded(_) => Exit::Refused,
             HallError::Models(_) | HallError::Project(_) | HallError::NoAgent { .. } | HallError::NoTool { .. } => {
                 Exit::Usage
@@ -109,6 +110,7 @@ impl From<HallError> for Failure {
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
             | HallError::NotEnded(_)
+            | HallError::NobodyThere { .. }
             | HallError::NoAgent { .. }
             | HallError::NoTool { .. } => why.to_string(),
         };

@@ -11,6 +11,7 @@ mod exit;
 mod live;
 mod paths;
 mod print;
+mod team;
 mod world;
 
 use std::process::ExitCode;

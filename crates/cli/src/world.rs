@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use guildhall::agent::roster::Roster;
 use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
@@ -54,6 +55,13 @@ impl World {
     /// Opens the hall that works on a project.
     pub(crate) fn hall(&self, project: PathBuf) -> Result<Hall, Failure> {
         let builder = Hall::builder(&self.paths.data, project, self.models.clone());
+        Ok(builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting)).build()?)
+    }
+
+    /// Opens the hall of a team, with so many calls to each provider at once.
+    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> Result<Hall, Failure> {
+        let models = self.models.clone().with_calls_at_once(calls);
+        let builder = Hall::builder(&self.paths.data, project, models).roster(roster);
         Ok(builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting)).build()?)
     }
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Redact, RunError, Scribe, Tool};
-use guildhall_kernel::{Refusal, SessionError, Stimulus};
+use guildhall_kernel::{Msat, Path, Refusal, SessionError, Stimulus, TextKind};
 use guildhall_local::{Holder, Journal, JournalError, Office, OfficeError, Order, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
@@ -53,6 +53,14 @@ pub enum HallError {
     /// The session's last work has not ended.
     #[error("{0} has not ended: go on with `guildhall resume {0}`")]
     NotEnded(SessionId),
+    /// Nobody of that path is at work.
+    #[error("{contract} of {session} is not at work: see who is with `guildhall show {session}`")]
+    NobodyThere {
+        /// The session.
+        session: SessionId,
+        /// Who was meant.
+        contract: Path,
+    },
     /// There is no such agent.
     #[error("there is no agent {name}: there are {known}")]
     NoAgent {
@@ -114,6 +122,17 @@ impl Ending {
             Ending::Cancel => Stimulus::Cancel,
         }
     }
+}
+
+/// Something that a person tells a contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// Words, which its agent is shown in its next turn.
+    Words(String),
+    /// More money.
+    Money(Msat),
+    /// That it is to end.
+    End(Ending),
 }
 
 /// Puts a hall together.
@@ -248,6 +267,28 @@ impl Hall {
         }
         let order = Order { to: root.path, what: how.stimulus(), words: None };
         Ok((self.journal().put(id, &order, UnixMs::now()).await?, view.holder))
+    }
+
+    /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who
+    /// runs it now.
+    pub async fn tell(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Option<Holder>, HallError> {
+        let view = self.session(id).await?;
+        let root = view.root.as_ref().ok_or_else(|| HallError::NothingToResume(id.clone()))?.path.clone();
+        let open = view.bill.lines.iter().find(|line| line.contract == *to).is_some_and(|line| line.outcome.is_none());
+        if !open {
+            return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
+        }
+        // Money goes down from the root one hop at a time; words go direct.
+        let (to, what, words) = match what {
+            Telling::Words(text) => {
+                let text = self.scribe().text(TextKind::Message, &text);
+                (to.clone(), Stimulus::Message(text.of), Some((text.of, text.says)))
+            }
+            Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, None),
+            Telling::End(how) => (to.clone(), how.stimulus(), None),
+        };
+        self.journal().put(id, &Order { to, what, words }, UnixMs::now()).await?;
+        Ok(view.holder)
     }
 
     /// Returns all sessions, the newest first.

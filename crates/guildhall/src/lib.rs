@@ -14,7 +14,7 @@ mod setup;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
-pub use hall::{Ending, Hall, HallBuilder, HallError};
+pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
 pub use session::{Bill, Ended, Line, View};
 pub use setup::{Root, Setup, Staffing};

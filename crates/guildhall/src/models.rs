@@ -207,6 +207,18 @@ impl Models {
         self
     }
 
+    /// Sets how many calls to each provider run at once.
+    #[must_use]
+    pub fn with_calls_at_once(mut self, calls: usize) -> Models {
+        for (_, lane) in &mut self.sources {
+            *lane = Arc::new(Semaphore::new(calls));
+        }
+        for inside in self.inside.values_mut() {
+            inside.lane = Arc::new(Semaphore::new(calls));
+        }
+        self
+    }
+
     /// Adds a short name.
     #[must_use]
     pub fn with_alias(mut self, alias: impl Into<String>, model: impl Into<String>) -> Models {

@@ -96,6 +96,8 @@ pub struct Batch {
     pub texts: Vec<(TextRef, Vec<u8>)>,
     /// The command of the inbox that is carried out by them: marked with them, so that a crash repeats none.
     pub done: Option<u64>,
+    /// What happens to the session's account with them: money that a person adds is there and heard, or neither.
+    pub account: Vec<SessionFact>,
 }
 
 /// Facts of a session's account, likewise.
@@ -136,7 +138,7 @@ pub struct Appended {
 ///
 /// let facts = vec![Fact::Compacted { upto: 3, bytes: 100 }];
 /// let (contract, at, cause) = (Path::root(1), Millis(5), Cause::Tick);
-/// let stored = journal.append(&lease, Batch { contract, at, cause, facts, texts: vec![], done: None }).await?;
+/// let stored = journal.append(&lease, Batch { contract, at, cause, facts, texts: vec![], done: None, account: vec![] }).await?;
 /// assert_eq!(stored.seqs, 1..2); // durable from here on
 ///
 /// let mut facts = journal.subscribe(lease.session(), 1);
@@ -195,11 +197,13 @@ impl Journal {
     pub(crate) async fn queue(&self, lease: &Lease, batch: Batch) -> Result<Queued<Appended>, JournalError> {
         let shared = Shared::new(&batch.contract, batch.at, &batch.cause)?;
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
+        let account = Prepared::new(&batch.account, Vec::new())?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |db: &Connection| {
             lease::check(db, &token)?;
             prepared.store_texts(db)?;
             inbox::mark(db, &token.session, batch.done)?;
+            rows::add_account(db, &token.session, batch.at, &account.bodies)?;
             let (seqs, hash) = rows::add_facts(db, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };

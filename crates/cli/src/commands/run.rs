@@ -2,14 +2,16 @@
 
 use std::env;
 use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Path as FilePath, PathBuf};
 
 use guildhall::kernel::Outcome;
 use guildhall::local::{SessionId, raise_open_files};
-use guildhall::{Ended, Ending, Hall, Running};
+use guildhall::providers::Rate;
+use guildhall::{Agent, Ended, Ending, Hall, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
 use crate::args::{Output, ResumeArgs, RunArgs};
 use crate::bill::Sheet;
@@ -18,6 +20,7 @@ use crate::consent;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ending, note};
 use crate::print::{BAD, WARN, out, say, say_in, tame, tame_lines};
+use crate::team::{self, Found};
 use crate::world::World;
 
 /// The longest task, in bytes: the longest brief.
@@ -28,15 +31,23 @@ const GO_ON: &str = "Go on from where you stopped.";
 
 /// Does a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
-    let project = project(args.project.as_deref())?;
+    let about = match (&args.project, &args.team) {
+        (None, Some(team)) => team::project_of(team, &here()?),
+        (_, _) => None,
+    };
+    let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
     let rate = world.models.rate().clone();
-    let agent = args.agent.as_deref().map(|file| crate::agent_file::read(file, rate.usd_per_btc)).transpose()?;
+    let found = team::find(world, &project, args.team.as_deref())?;
+    let entry = entry(&args, &found, rate.usd_per_btc)?;
     let task = task(&args)?;
-    let hall = world.hall(project)?;
-    let wanted = args.model.clone().or_else(|| agent.as_ref().and_then(|agent| agent.model.clone()));
+    let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
+    let wanted = args.model.clone().or_else(|| entry.model());
     let name = hall.models().find(wanted.as_deref()).map_err(guildhall::HallError::from)?;
 
-    let mut work = hall.run(task).model(name.to_string());
+    let mut work = hall.run(task).heads_max(args.max_hires).depth_max(args.max_depth);
+    if args.model.is_some() {
+        work = work.model(name.to_string());
+    }
     let budget = match (args.budget, &args.after) {
         (Some(budget), _) => Some(budget.msat(&rate)),
         (None, None) => Some(BUDGET.msat(&rate)),
@@ -62,15 +73,42 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     if let Some(id) = args.after.clone() {
         work = work.after(id);
     }
-    if let Some(agent) = agent {
-        work = work.agent(agent);
-    }
+    work = match entry {
+        EntryAgent::Listed(agent) => work.entry(agent.name),
+        EntryAgent::Given(agent) => work.agent(agent),
+    };
     let most = both(most, &rate);
     note(&format!("{name}, at most {most}, {}", at_rate(&rate)));
     consent::to_pay(&world.paths.data, hall.models().paid(&name), args.yes, &most, &name.source)?;
     let running = work.start().await?;
     note(&format!("session {}", running.id()));
     Watch::new(hall, running, args.output.output)?.until_the_end().await
+}
+
+/// Who takes the work on.
+enum EntryAgent {
+    /// Somebody on the roster.
+    Listed(Agent),
+    /// Somebody out of a file of its own.
+    Given(Agent),
+}
+
+impl EntryAgent {
+    fn model(&self) -> Option<String> {
+        let (EntryAgent::Listed(agent) | EntryAgent::Given(agent)) = self;
+        agent.model.clone()
+    }
+}
+
+/// Finds out who takes the work on. What looks like a file is one.
+fn entry(args: &RunArgs, found: &Found, rate: Rate) -> Result<EntryAgent, Failure> {
+    let named = args.agent.as_deref();
+    if let Some(file) = named.filter(|named| named.contains(['/', '.'])) {
+        return Ok(EntryAgent::Given(agent_file::read(FilePath::new(file), rate)?));
+    }
+    let name = found.entry(named)?;
+    let file = found.roster.get(&name).ok_or_else(|| Failure::usage(format!("there is no agent {name}")))?;
+    Ok(EntryAgent::Listed(Agent::of_file(file, rate)))
 }
 
 /// Takes up what was interrupted.
@@ -94,7 +132,7 @@ async fn project_of(world: &World, id: &SessionId) -> Result<PathBuf, Failure> {
 }
 
 /// The directory to work on, as every other directory names it.
-fn project(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn project(wanted: Option<&FilePath>) -> Result<PathBuf, Failure> {
     let Some(wanted) = wanted else { return here() };
     wanted.canonicalize().map_err(|why| Failure::usage(format!("the project {}: {why}", wanted.display())))
 }

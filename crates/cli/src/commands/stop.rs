@@ -1,21 +1,59 @@
-//! `stop`: an order for whoever runs the session.
+//! `stop`, `message` and `topup`: orders for whoever runs a session.
 
-use guildhall::Ending;
+use guildhall::kernel::Path;
+use guildhall::local::{Holder, SessionId};
+use guildhall::{Ending, Hall, HallError, Telling};
 
-use crate::args::StopArgs;
+use crate::amount::both;
+use crate::args::{MessageArgs, StopArgs, Target, TopupArgs};
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
 use crate::world::World;
 
-/// Leaves the order.
+/// Tells a session, or a contract of it, to end.
 pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let how = if args.wrap_up { Ending::WrapUp } else { Ending::Cancel };
-    let id = &args.id;
-    match hall.end(id, how).await? {
+    let Target { session, contract } = args.id;
+    let holder = match contract {
+        None => hall.end(&session, how).await?,
+        Some(contract) => hall.tell(&session, &contract, Telling::End(how)).await?,
+    };
+    Ok(told(&session, holder))
+}
+
+/// Says something to an agent at work.
+pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Failure> {
+    let hall = world.hall(here()?)?;
+    let to = contract(&hall, &args.to).await?;
+    let holder = hall.tell(&args.to.session, &to, Telling::Words(args.text)).await?;
+    Ok(told(&args.to.session, holder))
+}
+
+/// Gives a contract at work more money.
+pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failure> {
+    let hall = world.hall(here()?)?;
+    let to = contract(&hall, &args.to).await?;
+    let money = args.amount.msat(hall.models().rate());
+    let holder = hall.tell(&args.to.session, &to, Telling::Money(money)).await?;
+    note(&format!("{} more for {} of {}", both(money, hall.models().rate()), to, args.to.session));
+    Ok(told(&args.to.session, holder))
+}
+
+/// The contract that is meant: the session's newest root unless it is named.
+async fn contract(hall: &Hall, to: &Target) -> Result<Path, Failure> {
+    if let Some(contract) = &to.contract {
+        return Ok(contract.clone());
+    }
+    let root = hall.session(&to.session).await?.root;
+    Ok(root.ok_or_else(|| HallError::NothingToResume(to.session.clone()))?.path)
+}
+
+fn told(id: &SessionId, holder: Option<Holder>) -> Exit {
+    match holder {
         Some(holder) => note(&format!("{id} is told; process {} carries it out", holder.pid)),
         None => note(&format!("nobody runs {id} now: it is told when it goes on with: guildhall resume {id}")),
     }
-    Ok(Exit::Done)
+    Exit::Done
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use guildhall_agent::{Arrival, Engine, History, Message, Reply, RunError, Status, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Hash, Input, Matter,
-    Millis, Path, Sender, Stimulus, Stored, TextRef,
+    Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -45,6 +45,12 @@ pub(super) struct Desk {
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Everything that was started here. It ends with the desk.
     pub(super) tasks: JoinSet<()>,
+}
+
+/// The money that a person has added by what a root has heard.
+fn put_in(fact: &Fact, root: &Path) -> Option<SessionFact> {
+    let Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } = fact else { return None };
+    Some(SessionFact::Funded { money: *money, root: Some(root.clone()) })
 }
 
 /// The ask that a fact makes.
@@ -348,7 +354,8 @@ impl Engine for Desk {
             }
             Receipt::Nobody | Receipt::Teller { .. } => None,
         };
-        let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done };
+        let account = facts.iter().filter_map(|fact| put_in(fact, &self.path)).collect();
+        let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
         let queued = inner.journal.queue(&inner.lease, batch).await;
         self.step = None;
         queued?.durable().await?;

@@ -46,7 +46,15 @@ fn fact(n: u32) -> Fact {
 }
 
 fn batch(contract: &Path, facts: Vec<Fact>) -> Batch {
-    Batch { contract: contract.clone(), at: Millis(5), cause: Cause::Tick, facts, texts: vec![], done: None }
+    Batch {
+        contract: contract.clone(),
+        at: Millis(5),
+        cause: Cause::Tick,
+        facts,
+        texts: vec![],
+        done: None,
+        account: vec![],
+    }
 }
 
 /// A text as it is handed over.

@@ -1,0 +1,68 @@
+//! `map` and `agents`: who there is, and who can hire whom.
+
+use std::fs;
+use std::path::Path;
+
+use guildhall::agent::roster::{BUILT_IN, Problem, Weight};
+
+use crate::args::{AgentsArgs, TeamArgs};
+use crate::commands::run::project;
+use crate::exit::{Exit, Failure};
+use crate::live::note;
+use crate::print::{WARN, out, say_in, tame};
+use crate::team;
+use crate::world::World;
+
+/// Draws the map from the agent that takes the work on.
+pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
+    let project = project(args.project.as_deref())?;
+    let found = team::find(world, &project, args.team.as_deref())?;
+    let entry = found.entry(args.agent.as_deref())?;
+    let Some(map) = found.roster.map(&entry) else {
+        return Err(Failure::usage(format!("there is no agent {entry}")));
+    };
+    out(&tame_map(&map.to_string()));
+    Ok(if map.problems.iter().any(|problem| problem.weight() == Weight::Error) { Exit::Usage } else { Exit::Done })
+}
+
+/// Lists the agents, or copies the built-in ones.
+pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> {
+    if let Some(directory) = &args.eject {
+        return eject(directory);
+    }
+    let project = project(args.team.project.as_deref())?;
+    let found = team::find(world, &project, args.team.team.as_deref())?;
+    for agent in found.roster.agents() {
+        let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
+        out(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)));
+    }
+    tell(found.roster.problems());
+    Ok(Exit::Done)
+}
+
+/// Copies the built-in agents. A file that is there is left alone.
+fn eject(directory: &Path) -> Result<Exit, Failure> {
+    let failed = |why: std::io::Error| Failure::failed(format!("{}: {why}", directory.display()));
+    fs::create_dir_all(directory).map_err(failed)?;
+    for (name, text) in BUILT_IN {
+        let file = directory.join(name);
+        if file.exists() {
+            note(&format!("{} is there already and was left alone", file.display()));
+            continue;
+        }
+        fs::write(&file, text).map_err(failed)?;
+        out(&file.display().to_string());
+    }
+    Ok(Exit::Done)
+}
+
+/// Says what is wrong with a roster.
+pub(crate) fn tell(problems: &[Problem]) {
+    for problem in problems {
+        say_in(WARN, &tame(&problem.to_string(), 400));
+    }
+}
+
+fn tame_map(text: &str) -> String {
+    crate::print::tame_lines(text)
+}
