@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Watch, Wire};
+use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Usage, Watch, Wire};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -225,10 +225,10 @@ impl Client {
                 break Ok(());
             }
         };
-        self.ended(reading.reducer, end)
+        self.ended(reading.reducer, end, prompt)
     }
 
-    fn ended(&self, reducer: Reducer, end: Result<(), End>) -> Once {
+    fn ended(&self, reducer: Reducer, end: Result<(), End>, prompt: &Prompt) -> Once {
         let usage = reducer.usage();
         let has_begun = reducer.has_begun();
         let end = match end {
@@ -257,6 +257,9 @@ impl Client {
             End::TooMuch(why) => why,
             End::Fault(fault) => fault.to_string(),
         };
+        // Words are counted at the end of a reply. One that broke off is billed all the same, for as many as were allowed at
+        // the most: to take the count at its beginning would let a bad connection spend many times the budget.
+        let usage = usage.map(|usage| Usage { output: usage.output.max(prompt.max_tokens.into()), ..usage });
         let provider = self.endpoint.name.clone();
         Once::Over(Attempt { outcome: Err(ModelError::Broken { provider, why: self.redacted(&why) }), usage })
     }

@@ -47,13 +47,12 @@ impl State {
 
     pub(super) fn usage(&self) -> Option<Usage> {
         let Counts { input, cache_read, cache_write, output } = self.counts;
-        if input.is_none() && output.is_none() {
-            return None;
-        }
+        // A report of the one without the other is none: what is missing may be most of it.
+        let (input, output) = (input?, output?);
         let (cache_read, cache_write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
         // The provider counts cached input apart.
-        let input = input.unwrap_or(0).saturating_add(cache_read).saturating_add(cache_write);
-        Some(Usage { input, cache_read, cache_write, output: output.unwrap_or(0) })
+        let input = input.saturating_add(cache_read).saturating_add(cache_write);
+        Some(Usage { input, cache_read, cache_write, output })
     }
 
     pub(super) fn event(&mut self, name: &str, value: &Value) -> Result<Vec<Piece>, Fault> {

@@ -58,14 +58,12 @@ impl State {
 
     pub(super) fn usage(&self) -> Option<Usage> {
         let Counts { input, cache_read, cache_write, output } = self.counts;
-        if input.is_none() && output.is_none() {
-            return None;
-        }
+        // A report of the one without the other is none: what is missing may be most of it.
+        let (input, output) = (input?, output?);
         // Cached input is part of the input here; a report in which it is more can't be right.
-        let input = input.unwrap_or(0);
         let cache_read = cache_read.unwrap_or(0).min(input);
         let cache_write = cache_write.unwrap_or(0).min(input - cache_read);
-        Some(Usage { input, cache_read, cache_write, output: output.unwrap_or(0) })
+        Some(Usage { input, cache_read, cache_write, output })
     }
 
     pub(super) fn end(&mut self) {

@@ -20,11 +20,11 @@ fn hello(wire: Wire) -> Step {
     if wire == Wire::Anthropic { stream(named(&anthropic::hello())) } else { stream(openai::hello()) }
 }
 
-/// The first half of a reply, and what was used by then.
+/// The first half of a reply, and what it counts as: all the words that were allowed, since nobody has counted them.
 fn half(wire: Wire) -> (String, Option<Usage>) {
     match wire {
         Wire::Anthropic => {
-            let usage = Usage { input: 2310, cache_read: 2000, cache_write: 300, output: 1 };
+            let usage = Usage { input: 2310, cache_read: 2000, cache_write: 300, output: 512 };
             (named(&anthropic::hello()[..4]), Some(usage))
         }
         Wire::OpenAi => (chunks(&[delta(&json!({"content": "Hel"}))]), None),
@@ -343,11 +343,12 @@ async fn a_body_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn fifty_megabytes_of_words_are_cut_off_with_what_was_used() {
+async fn fifty_megabytes_of_words_are_cut_off_and_count_as_all_that_were_allowed() {
     let words = "w".repeat(100_000);
-    let event = chunks(&[delta(&json!({"content": words})), json!({"choices": [], "usage": {"prompt_tokens": 9}})]);
+    let used = json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}});
+    let event = chunks(&[delta(&json!({"content": words})), used]);
     let asked = ask(Wire::OpenAi, vec![vec![answer(200, "", ""), Step::Flood(event.into_bytes())]]).await;
-    check_broken(&asked.attempt, "a reply of more than", Some(Usage { input: 9, ..Usage::default() }));
+    check_broken(&asked.attempt, "a reply of more than", Some(Usage { input: 9, output: 512, ..Usage::default() }));
 }
 
 #[tokio::test]
