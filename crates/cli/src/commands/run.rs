@@ -80,9 +80,10 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let most = both(most, &rate);
     note(&format!("{name}, at most {most}, {}", at_rate(&rate)));
     consent::to_pay(&world.paths.data, hall.models().paid(&name), args.yes, &most, &name.source)?;
+    let signals = Signals::listen()?;
     let running = work.start().await?;
     note(&format!("session {}", running.id()));
-    Watch::new(hall, running, args.output.output)?.until_the_end().await
+    Watch::new(hall, running, args.output.output, signals).until_the_end().await
 }
 
 /// Who takes the work on.
@@ -115,9 +116,10 @@ fn entry(args: &RunArgs, found: &Found, rate: Rate) -> Result<EntryAgent, Failur
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
     let project = project_of(world, &args.id).await?;
     let hall = world.hall(project)?;
+    let signals = Signals::listen()?;
     let running = hall.resume(&args.id).await?;
     note(&format!("session {} goes on", running.id()));
-    Watch::new(hall, running, args.output.output)?.until_the_end().await
+    Watch::new(hall, running, args.output.output, signals).until_the_end().await
 }
 
 /// The directory that a session was begun in.
@@ -167,22 +169,33 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
     }
 }
 
+/// What a person or the system asks of this process. It listens before work begins: until then, a signal ends the process
+/// without a word about how to go on.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals, Failure> {
+        let listen = |kind| signal(kind).map_err(|why| Failure::failed(format!("signals can't be heard: {why}")));
+        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+}
+
 /// Watches work that is under way.
 struct Watch {
     hall: Hall,
     running: Running,
     live: Live,
     output: Output,
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
 }
 
 impl Watch {
-    fn new(hall: Hall, running: Running, output: Output) -> Result<Watch, Failure> {
+    fn new(hall: Hall, running: Running, output: Output, signals: Signals) -> Watch {
         raise_open_files();
-        let listen = |kind| signal(kind).map_err(|why| Failure::failed(format!("signals can't be heard: {why}")));
-        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        Ok(Watch { live: Live::new(hall.clone()), hall, running, output, interrupt, terminate })
+        Watch { live: Live::new(hall.clone()), hall, running, output, signals }
     }
 
     async fn until_the_end(mut self) -> Result<Exit, Failure> {
@@ -191,7 +204,7 @@ impl Watch {
         let ended = loop {
             tokio::select! {
                 biased;
-                _ = self.interrupt.recv() => match interrupted {
+                _ = self.signals.interrupt.recv() => match interrupted {
                     Interrupted::No => {
                         interrupted = Interrupted::Yes;
                         say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
@@ -199,7 +212,7 @@ impl Watch {
                     }
                     Interrupted::Yes => return Ok(self.leave().await),
                 },
-                _ = self.terminate.recv() => return Ok(self.leave().await),
+                _ = self.signals.terminate.recv() => return Ok(self.leave().await),
                 fact = facts.next() => self.live.tell(&fact?).await,
                 ended = self.running.wait() => break ended,
             }
