@@ -163,3 +163,58 @@ fn two_processes_do_not_run_the_same_session() {
     assert_eq!(result["answer"], "On Tuesday.");
     house.guildhall(&["resume", &id]).expect(4).says("has ended");
 }
+
+#[test]
+fn tasks_side_by_side_in_one_home_do_not_disturb_each_other() {
+    let house = House::new(
+        Wire::OpenAi,
+        &json!([
+            {"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])},
+            {"then": {"reply": {"text": "On Tuesday.", "pace": {"first_ms": 50}}}},
+        ]),
+    );
+    let running: Vec<Running> = (0..4).map(|_| house.start(&[])).collect();
+    let mut bills: Vec<u64> = Vec::new();
+    for running in running {
+        let result = running.end().expect(0).json();
+        assert_eq!(result["answer"], "On Tuesday.");
+        bills.push(msat(&result["bill"]["spent"]));
+    }
+    assert!(bills.iter().all(|bill| bill.abs_diff(bills[0]) < 5), "the same work costs the same: {bills:?}");
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).json().as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_session_that_ran_dry_goes_on_with_new_money() {
+    let house = House::new(
+        Wire::Anthropic,
+        &json!([
+            {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+            {"when": {"last_user": "Go on"}, "then": says("On Tuesday.")},
+            {"then": reads(&["notes.txt"])},
+        ]),
+    );
+    let result = house.run(&["--budget", "60sat"]).expect(3).json();
+    let id = result["session"].as_str().unwrap();
+    let args = ["run", "--continue", id, "--budget", "200sat", "--output", "json"];
+    let again = house.guildhall(&args).expect(0).json();
+    assert_eq!((&again["answer"], msat(&again["bill"]["granted"])), (&json!("On Tuesday."), 200_000));
+    let free = house.show(id)["free"].as_u64().unwrap();
+    assert_eq!(free, 200_000 - msat(&again["bill"]["spent"]), "nothing is made or lost");
+}
+
+#[test]
+fn what_a_resume_misses_is_named() {
+    let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let running = house.start(&["--project", elsewhere.path().to_str().unwrap()]);
+    let id = running.session();
+    wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
+    running.kill();
+    let mut command = house.command(&["resume", &id]);
+    command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
+    Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");
+    elsewhere.close().unwrap();
+    house.guildhall(&["resume", &id]).expect(2).says("is gone");
+    house.guildhall(&["show", &id]).expect(0);
+}

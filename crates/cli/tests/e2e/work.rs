@@ -91,6 +91,31 @@ fn nothing_outside_the_project_and_no_secret_file_is_read() {
     }
 }
 
+#[test]
+fn an_agents_file_says_who_works_with_which_tools_and_for_how_long() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+                {"when": {"agent": "You are a careful reader."}, "then": reads(&["notes.txt"])},
+            ]),
+        );
+        let file = house.project().join("reader.md");
+        let text =
+            "---\nname: reader\ndescription: Reads.\ntools: read_file\nmaxTurns: 2\n---\nYou are a careful reader.\n";
+        fs::write(file, text).unwrap();
+        let result = house.run(&["--agent", "reader.md"]).expect(3).json();
+        assert_eq!(
+            (&result["outcome"], &result["bill"]["contracts"][0]["agent"]),
+            (&json!({"exhausted": "turns"}), &json!("reader"))
+        );
+        let tools = house.requests()[0]["tools"].clone();
+        assert_eq!(tools.as_array().unwrap().len(), 1, "{wire:?}: {tools}");
+        assert!(tools.to_string().contains("read_file"), "{wire:?}: {tools}");
+    }
+}
+
 /// The results of tools that a request shows for the first time: those after the model's last reply.
 pub(crate) fn results(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap();
