@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, Tokens,
+    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, Tokens, Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
@@ -188,9 +188,9 @@ impl View {
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
-        let text = match &report {
-            Some(report) => Some(words(journal, report).await?),
-            None => None,
+        let text = match (&report, &root) {
+            (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
+            (Some(_) | None, _) => None,
         };
         let spent = if report.is_some() { account.spent() } else { spent_so_far(&checker, &account) };
         Ok(View {
@@ -231,6 +231,14 @@ fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
     (checker, all)
 }
 
+/// What was found. A report that was assembled around nothing but the task has found nothing.
+async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, HallError> {
+    if report.text == Wording::Assembled(setup.brief.task) {
+        return Ok(String::new());
+    }
+    words(journal, report).await
+}
+
 async fn words(journal: &Journal, report: &Report) -> Result<String, HallError> {
     let text = journal.text(report.text.text().hash).await?.unwrap_or_default();
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -259,8 +267,8 @@ impl Ended {
         let granted = sum(report.spent, report.change);
         Ok(Ended {
             session: session.clone(),
+            text: answer(journal, &setup, &report).await?,
             setup,
-            text: words(journal, &report).await?,
             failure: failure(journal, &facts, root).await?,
             granted,
             bill: Bill::of(&facts, root, &checker),

@@ -274,6 +274,11 @@ impl Contract {
         }
     }
 
+    /// Returns whether it makes no more plans: it waits for what is open, and reports.
+    pub fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing(_))
+    }
+
     /// Returns whether it was cancelled and has yet to fall silent: its open leaf calls are to be aborted.
     pub fn is_cancelled(&self) -> bool {
         self.phase == Phase::Closing(Outcome::Cancelled)

@@ -14,6 +14,7 @@ use guildhall_kernel::{AskKey, Brief, Hash, Input, Millis, Path, Report, Sender,
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
 use desk::Desk;
@@ -122,6 +123,11 @@ impl Office {
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
         let desk = self.desk(&brief, texts);
+        // What was left while nobody ran the session comes before anything that it does by itself.
+        let left = self.inner.journal.take_after(self.inner.lease.session(), 0).await;
+        for command in left.map_err(|why| RunError::Engine(why.into()))? {
+            self.carry_out(&command);
+        }
         self.work(desk, brief).await.map(|(report, _)| report)
     }
 
@@ -153,17 +159,22 @@ impl Office {
             };
             for command in commands {
                 newest = command.number;
-                let order = serde_json::from_value::<Order>(command.command);
-                let told = order.is_ok_and(|Order { to, what, words }| {
-                    let texts = words.into_iter().map(|(of, says)| Text { of, says }).collect();
-                    self.tell(&to, newest, what, texts)
-                });
+                let told = self.carry_out(&command);
                 // An order that can't be read, or that is for nobody, is done: it must not come again for ever.
                 if !told && let Err(why) = journal.mark_done(lease, newest).await {
                     return why.into();
                 }
             }
         }
+    }
+
+    /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.
+    fn carry_out(&self, command: &Command) -> bool {
+        let order = Order::deserialize(&command.command);
+        order.is_ok_and(|Order { to, what, words }| {
+            let texts = words.into_iter().map(|(of, says)| Text { of, says }).collect();
+            self.tell(&to, command.number, what, texts)
+        })
     }
 
     /// Sets up the desk of a contract.

@@ -255,8 +255,10 @@ impl Watch {
                 "bill": sheet.json(),
             })),
             Output::Text => {
-                if ended.report.outcome != Outcome::Failed {
-                    out(&tame_lines(&ended.text));
+                match ended.text.trim() {
+                    "" => say_in(WARN, "nothing was found"),
+                    _ if ended.report.outcome == Outcome::Failed => {}
+                    answer => out(&tame_lines(answer)),
                 }
                 for line in sheet.lines() {
                     say(&line);

@@ -370,6 +370,9 @@ impl Engine for Desk {
             self.abort(id, ask);
         }
         if !self.begun.insert(id) {
+            if contract.is_closing() {
+                self.hasten(id, ask);
+            }
             return;
         }
         if self.is_lost(id, ask) {

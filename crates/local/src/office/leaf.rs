@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, Delta, History, Texts, due};
-use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall};
+use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
 use tokio::task::AbortHandle;
 
 use super::desk::Desk;
 use super::mail::send;
 use super::time::Why;
 
+/// How long a call may take that was under way when its contract was asked to report.
+const PATIENCE: Millis = Millis(10_000);
+
 /// A leaf call under way.
 pub(super) struct Leaf {
     running: AbortHandle,
     departure: Departure,
+    /// Whether it was given a little time to end.
+    hastened: bool,
 }
 
 /// Whether a call has left for the world.
@@ -91,14 +96,30 @@ impl Desk {
             send(&post, arrival);
             drop(under_way);
         });
-        self.leaves.insert(id, Leaf { running, departure });
+        self.leaves.insert(id, Leaf { running, departure, hastened: false });
+    }
+
+    /// Gives a call of a contract that is to report a little time to end. Whoever asked for the report waits for it.
+    pub(super) fn hasten(&mut self, id: AskId, ask: &Ask) {
+        let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
+        let (post, time) = (self.post.clone(), self.time());
+        let Some(leaf) = self.leaves.get_mut(&id).filter(|leaf| !last && !leaf.hastened) else { return };
+        leaf.hastened = true;
+        let (running, departure) = (leaf.running.clone(), leaf.departure.clone());
+        let due = time.now().after(PATIENCE);
+        self.tasks.spawn(async move {
+            time.reach(Some(due)).await;
+            // One that has ended meanwhile was answered, and a second answer changes nothing.
+            running.abort();
+            send(&post, stopped(id, Answer::Lost, &departure));
+        });
     }
 
     /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
     pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
         let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
         let departure = match self.leaves.remove(&id) {
-            Some(Leaf { running, departure }) => {
+            Some(Leaf { running, departure, .. }) => {
                 running.abort();
                 departure
             }

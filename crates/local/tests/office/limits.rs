@@ -111,3 +111,23 @@ async fn nobody_waits_for_a_call_that_panicked() {
     let (brief, texts) = brief();
     let _report = hall.office.run(brief, texts).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let (brief, texts) = brief();
+    let last_request_is_made = async {
+        hall.model.stuck.notified().await;
+        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+        hall.model.stuck.notified().await;
+    };
+    tokio::select! {
+        _ = hall.office.run(brief, texts) => panic!("the model never speaks"),
+        () = last_request_is_made => {}
+    }
+    let facts = hall.facts().await;
+    let answered = facts.iter().find(|stored| stored.fact.kind() == "answered").unwrap();
+    assert!(matches!(answered.fact, Fact::Answered { answer: Answer::Lost, .. }), "{:?}", answered.fact);
+    assert_eq!(hall.model.asked.lock().unwrap().len(), 2);
+}
