@@ -1,4 +1,5 @@
-//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, and what their tokens cost.
+//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, one within the process, which needs neither
+//! key nor server, and what their tokens cost.
 //!
 //! Nothing here reads the environment, follows a redirect, or asks twice for what may have been paid for once.
 
@@ -11,6 +12,7 @@ mod lenient;
 mod price;
 mod provider;
 mod reduce;
+mod rehearsal;
 mod request;
 mod sse;
 mod verdict;
@@ -19,9 +21,12 @@ mod written;
 pub use alias::{ALIASES, Chosen, choose};
 pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Retry, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
-pub use price::{LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REPLY_TOKENS_MAX, Rate, Seller};
+pub use price::{
+    LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller,
+};
 pub use provider::{Anthropic, OpenAi, Provider};
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
+pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 pub use request::body;
 pub use sse::{EVENT_BYTES_MAX, Event, Frame, Sse, TooBig};
 pub use written::{Written, read as read_written_calls};

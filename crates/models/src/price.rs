@@ -22,6 +22,15 @@ pub const LOCAL_PRICE: Price = Price {
     output: Usd::from_nanos(NANOS / 10 * 4),
 };
 
+/// What a rehearsal takes, per million bytes that it really reads and writes: it has no tokens. Nobody sends a bill for
+/// them either; it is posted so that a purse binds, and a team feels what its hires and its prompts would cost it.
+pub const REHEARSAL_PRICE: Price = Price {
+    input: Usd::from_nanos(NANOS / 4),
+    cache_read: Usd::from_nanos(NANOS / 40),
+    cache_write: Usd::from_nanos(NANOS / 4),
+    output: Usd::from_nanos(NANOS),
+};
+
 /// What one bitcoin costs in dollars.
 ///
 /// ```

@@ -28,7 +28,7 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-cli", &["guildhall", "guildhall-model-server"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),
-    ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
+    ("guildhall-models", &["guildhall-agent", "guildhall-kernel", "guildhall-tools"]),
     ("guildhall-model-server", &[]),
     ("guildhall-local", &["guildhall-agent", "guildhall-kernel", "guildhall-laws", "guildhall-sim"]),
     ("guildhall-sim", &["guildhall-agent", "guildhall-kernel", "guildhall-laws"]),

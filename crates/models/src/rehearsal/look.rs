@@ -1,0 +1,205 @@
+//! How files are looked at: search for what the brief names, read around the best lines, follow each new name one hop.
+
+use serde_json::{Map, Value, json};
+
+use super::rank::{Ranked, is_searched, rank, to_follow};
+use super::scene::Scene;
+use super::source::Source;
+use super::words::{Name, asked_words, escaped, grave_pattern, names, quotes, stems, words_pattern};
+
+/// The longest pattern that is searched for, in bytes.
+const PATTERN_BYTES_MAX: usize = 900;
+/// How many plain words of a question are searched for.
+const WORDS_MAX: usize = 10;
+/// How many names are followed at a time.
+const FOLLOWED_MAX: usize = 5;
+/// How many places are read around in one reply.
+const READ_MAX: usize = 3;
+const BEFORE_LINES: u64 = 6;
+const AROUND_LINES: u64 = 13;
+/// After how many looks names are followed no further.
+const LOOKS_MAX: usize = 2;
+/// How deep a project is listed.
+const LISTED_DEPTH: u64 = 4;
+
+/// A call to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wish {
+    pub(super) tool: &'static str,
+    pub(super) arguments: Value,
+}
+
+/// What to look at next. Nothing: all was looked at that will be.
+pub(super) fn look(scene: &Scene) -> Vec<Wish> {
+    if !scene.tools.contains("search") {
+        return look_without_search(scene);
+    }
+    match scene.patterns.len() {
+        0 => first(scene),
+        _ if scene.looks <= LOOKS_MAX => further(scene),
+        _ => Vec::new(),
+    }
+}
+
+/// What a hirer looks at before it hires: which files there are, what matches the question, and what went wrong.
+pub(super) fn survey(scene: &Scene) -> Vec<Wish> {
+    let has = |tool: &str| scene.tools.contains(tool);
+    if has("list_files") && scene.looks == 0 {
+        return vec![list()];
+    }
+    if !has("search") || !scene.patterns.is_empty() {
+        return Vec::new();
+    }
+    let directory = focus(scene);
+    let logs = [Source::Logs];
+    let mut wishes: Vec<Wish> = pattern_of_question(scene)
+        .map(|pattern| search(&pattern, &[], directory.as_deref()))
+        .into_iter()
+        .collect();
+    if !wishes.is_empty() {
+        wishes.push(search(&grave_pattern(), &logs, directory.as_deref()));
+    }
+    wishes
+}
+
+/// What is looked for once all reports are in: everything else that has the names by which the evidence meets.
+pub(super) fn confirm(scene: &Scene, names: &[Name]) -> Vec<Wish> {
+    let new: Vec<Name> = names.iter().filter(|name| !is_searched(scene, name)).cloned().collect();
+    if !scene.tools.contains("search") || new.is_empty() {
+        return Vec::new();
+    }
+    let pattern = pattern_of_names(&new);
+    pattern.map(|pattern| search(&pattern, &[], focus(scene).as_deref())).into_iter().collect()
+}
+
+/// The directory that the question is about: the topmost that it names, if that has evidence of several kinds and is
+/// not all there is.
+pub(super) fn focus(scene: &Scene) -> Option<String> {
+    if scene.task.directory.is_some() {
+        return scene.task.directory.clone();
+    }
+    let listing = scene.listing.as_ref()?;
+    let words = asked_words(&scene.task.question);
+    let is_meant = |folder: &&String| {
+        let name = folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let said = stems(name);
+        words.iter().any(|word| said.contains(word))
+    };
+    let is_varied = |folder: &&String| {
+        let files = listing.paths.iter().filter(|path| path.starts_with(folder.as_str()) && !path.ends_with('/'));
+        files.filter_map(|path| Source::of(path)).collect::<std::collections::BTreeSet<_>>().len() >= 3
+    };
+    let folders = listing.paths.iter().filter(|path| path.ends_with('/'));
+    let meant = folders.filter(is_meant).filter(is_varied).min_by_key(|folder| folder.matches('/').count())?;
+    Some(meant.trim_end_matches('/').to_owned())
+}
+
+fn first(scene: &Scene) -> Vec<Wish> {
+    let task = &scene.task;
+    let named: Vec<Name> = names(&task.question).into_iter().chain(task.names.iter().cloned()).collect();
+    let sources = task.sources.clone().unwrap_or_default();
+    let patterns = [pattern_of_names(&named), pattern_of_question(scene)];
+    patterns.into_iter().flatten().map(|pattern| search(&pattern, &sources, task.directory.as_deref())).collect()
+}
+
+fn further(scene: &Scene) -> Vec<Wish> {
+    let ranked = rank(scene);
+    let mut wishes: Vec<Wish> = if scene.tools.contains("read_file") { around(scene, &ranked) } else { Vec::new() };
+    // A name is followed everywhere: one that other kinds of evidence have too says more.
+    let pattern = pattern_of_names(&to_follow(scene, &ranked, FOLLOWED_MAX));
+    wishes.extend(pattern.map(|pattern| search(&pattern, &[], focus(scene).as_deref())));
+    wishes
+}
+
+/// Reads around the best lines that were not read around yet.
+fn around(scene: &Scene, ranked: &[Ranked<'_>]) -> Vec<Wish> {
+    let mut begun: Vec<(String, u64)> = scene.read.clone();
+    let mut wishes = Vec::new();
+    for best in ranked.iter().filter(|line| scene.task.reads(line.source)).take(2 * READ_MAX) {
+        let (path, line) = (&best.line.path, best.line.number);
+        let is_known = begun.iter().any(|(read, from)| read == path && (*from..from + AROUND_LINES).contains(&line));
+        if !is_known && wishes.len() < READ_MAX {
+            let from = line.saturating_sub(BEFORE_LINES).max(1);
+            begun.push((path.clone(), from));
+            let arguments = json!({ "path": path, "offset": from, "limit": AROUND_LINES });
+            wishes.push(Wish { tool: "read_file", arguments });
+        }
+    }
+    wishes
+}
+
+/// Without a search, the files whose paths sound like the question are read.
+fn look_without_search(scene: &Scene) -> Vec<Wish> {
+    let has = |tool: &str| scene.tools.contains(tool);
+    if has("list_files") && scene.looks == 0 {
+        return vec![list()];
+    }
+    if !has("read_file") || !scene.read.is_empty() {
+        return Vec::new();
+    }
+    let words = asked_words(&scene.task.question);
+    let alike = |path: &String| {
+        let said = stems(path);
+        words.iter().filter(|word| said.contains(*word)).count()
+    };
+    let sources = scene.task.sources.clone().unwrap_or_default();
+    let fits = |path: &&String| Source::of(path).is_some_and(|of| sources.is_empty() || sources.contains(&of));
+    let listed = scene.listing.iter().flat_map(|listing| &listing.paths).filter(|path| !path.ends_with('/'));
+    let mut paths: Vec<&String> = listed.filter(fits).collect();
+    paths.sort_by_key(|path| std::cmp::Reverse(alike(path)));
+    let read = |path: &&String| Wish { tool: "read_file", arguments: json!({ "path": path, "limit": 200 }) };
+    paths.iter().take(READ_MAX).map(read).collect()
+}
+
+fn list() -> Wish {
+    Wish { tool: "list_files", arguments: json!({ "depth": LISTED_DEPTH }) }
+}
+
+fn search(pattern: &str, sources: &[Source], directory: Option<&str>) -> Wish {
+    let mut arguments = Map::new();
+    arguments.insert("pattern".to_owned(), pattern.into());
+    if let [source] = sources {
+        arguments.insert("glob".to_owned(), source.glob().into());
+    }
+    if let Some(directory) = directory {
+        arguments.insert("path".to_owned(), directory.into());
+    }
+    Wish { tool: "search", arguments: Value::Object(arguments) }
+}
+
+/// The pattern for what a question says: its words, its names, what it quotes. `None`: it says nothing.
+fn pattern_of_question(scene: &Scene) -> Option<String> {
+    let question = &scene.task.question;
+    let mut pieces: Vec<String> = quotes(question).iter().map(|quote| escaped(quote)).collect();
+    pieces.extend(names(question).iter().map(Name::pattern));
+    let mut words: Vec<String> = asked_words(question).into_iter().take(WORDS_MAX).collect();
+    let rest = joined(&pieces, PATTERN_BYTES_MAX / 2);
+    loop {
+        let plain = if words.is_empty() { String::new() } else { words_pattern(&words) };
+        let pattern = [rest.as_str(), &plain].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("|");
+        if pattern.len() <= PATTERN_BYTES_MAX {
+            return (!pattern.is_empty()).then_some(pattern);
+        }
+        words.pop();
+    }
+}
+
+fn pattern_of_names(names: &[Name]) -> Option<String> {
+    let pieces: Vec<String> = names.iter().map(Name::pattern).collect();
+    let pattern = joined(&pieces, PATTERN_BYTES_MAX);
+    (!pattern.is_empty()).then_some(pattern)
+}
+
+/// As many of the pieces as there is room for.
+fn joined(pieces: &[String], bytes_max: usize) -> String {
+    let mut pattern = String::new();
+    for piece in pieces {
+        if pattern.len() + piece.len() < bytes_max {
+            if !pattern.is_empty() {
+                pattern.push('|');
+            }
+            pattern.push_str(piece);
+        }
+    }
+    pattern
+}

@@ -1,0 +1,271 @@
+//! Where the evidence meets: places that independent reports, or kinds of evidence, reach through the same name or number.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::place::Place;
+use super::source::Source;
+use super::words::{Name, is_grave, is_import, names, stems};
+
+/// How many places are compared with each other.
+pub(super) const PLACES_MAX: usize = 72;
+/// How many names a line has at most that says something of each.
+const BESIDE_MAX: usize = 4;
+/// How many places come out of it.
+pub(super) const CHOSEN_MAX: usize = 12;
+/// How many of the best places are tried as the one where all meets.
+const TRIED_MAX: usize = 12;
+
+/// Places, put together.
+#[derive(Debug, Default)]
+pub(super) struct Meeting {
+    /// The best places: the one where the evidence meets first, then those on the way to it, then what else says most.
+    pub(super) places: Vec<Place>,
+    /// How one place leads to the next, ending where the evidence meets. Empty: nothing meets.
+    pub(super) chain: Vec<Link>,
+}
+
+/// A step of the chain: a place, and what leads on from it. The last leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) place: Place,
+    pub(super) through: Option<String>,
+}
+
+/// Takes what several found of the same place as one.
+pub(super) fn together(found: impl IntoIterator<Item = Place>) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut known: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    for place in found {
+        match known.get(&(place.path.clone(), place.line)) {
+            Some(at) => {
+                let before = &mut places[*at];
+                before.rank = before.rank.min(place.rank);
+                before.by.extend(place.by);
+                let new = place.shares.into_iter().filter(|share| !before.shares.contains(share)).collect::<Vec<_>>();
+                before.shares.extend(new);
+            }
+            None if places.len() < PLACES_MAX => {
+                known.insert((place.path.clone(), place.line), places.len());
+                places.push(place);
+            }
+            None => {}
+        }
+    }
+    places
+}
+
+/// Compares all places and finds where they meet. What was handed to everybody is no independent find.
+pub(super) fn meet(places: Vec<Place>, handed: &BTreeSet<String>) -> Meeting {
+    let table = Table::of(&places, handed);
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|at| (Reverse(table.rows[*at].worth + places[*at].standing()), *at));
+    let tried = order.iter().copied().filter(|at| table.rows[*at].is_telling()).take(TRIED_MAX);
+    let ways = tried.filter_map(|end| table.way_to(end).map(|way| (table.value(end, &way), way)));
+    let mut best: Option<(u64, Way)> = None;
+    for (value, way) in ways {
+        if best.as_ref().is_none_or(|(most, _)| value > *most) {
+            best = Some((value, way));
+        }
+    }
+    let way = best.map(|(_, way)| way.steps).unwrap_or_default();
+    let chain = table.links(&way, &places);
+    let chosen = table.varied(&way, &order, &places);
+    Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain }
+}
+
+/// A way from where something was seen to where it meets the rest.
+struct Way {
+    steps: Vec<usize>,
+    value: u64,
+}
+
+struct Row {
+    source: Source,
+    path: String,
+    is_grave: bool,
+    is_import: bool,
+    names: BTreeMap<String, Name>,
+    by: BTreeSet<String>,
+    /// What it shares with others of other kinds.
+    worth: u64,
+}
+
+impl Row {
+    /// Whether it can be on the way to where all meets.
+    fn is_telling(&self) -> bool {
+        self.worth > 0 && !self.is_import
+    }
+
+    fn has(&self, name: &Name) -> bool {
+        self.names.contains_key(&name.key)
+    }
+}
+
+/// What each place names, and who else names it.
+struct Table {
+    rows: Vec<Row>,
+    /// The names that somebody came upon and followed: what else two lines share may be chance.
+    followed: BTreeSet<String>,
+    /// Which places have a name beside one that was handed to everybody.
+    backing: BTreeMap<String, BTreeSet<usize>>,
+}
+
+impl Table {
+    fn of(places: &[Place], handed: &BTreeSet<String>) -> Table {
+        let followed = places.iter().flat_map(|place| &place.shares).flat_map(|share| names(share));
+        let followed = followed.map(|name| name.key).filter(|key| !handed.contains(key)).collect();
+        let rows = places.iter().map(|place| {
+            let names = place.names().into_iter().map(|name| (name.key.clone(), name)).collect();
+            Row {
+                source: place.source(),
+                path: place.path.clone(),
+                is_grave: is_grave(&stems(&place.text)),
+                is_import: is_import(&place.text),
+                names,
+                by: place.by.clone(),
+                worth: 0,
+            }
+        });
+        let mut table = Table { rows: rows.collect(), followed, backing: BTreeMap::new() };
+        for (at, row) in table.rows.iter().enumerate() {
+            let is_handed = |key: &String| handed.contains(key);
+            if !row.is_import && row.names.len() <= BESIDE_MAX && row.names.keys().any(is_handed) {
+                for key in row.names.keys().filter(|key| !is_handed(key)) {
+                    table.backing.entry(key.clone()).or_default().insert(at);
+                }
+            }
+        }
+        let worths: Vec<u64> = (0..places.len()).map(|at| table.worth(at)).collect();
+        for (row, worth) in table.rows.iter_mut().zip(worths) {
+            row.worth = worth;
+        }
+        table
+    }
+
+    /// What a name says at a place: more if somebody came upon it, and if it stands elsewhere beside what all began with.
+    fn weight(&self, at: usize, name: &Name) -> u64 {
+        let is_backed = self.backing.get(&name.key).is_some_and(|places| places.iter().any(|place| *place != at));
+        name.weight() * (1 + u64::from(self.followed.contains(&name.key)) + u64::from(is_backed))
+    }
+
+    /// A name counts once for each other kind of evidence and each other report that has it. What a place is worth is what
+    /// its best names count, the less the more it names: a line that names everything says little about each.
+    fn worth(&self, at: usize) -> u64 {
+        let own = &self.rows[at];
+        let mut counts: Vec<u64> = own.names.values().map(|name| self.weight(at, name) * self.elsewhere(at, name)).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let best = counts.first().copied().unwrap_or(0) + counts.get(1).copied().unwrap_or(0) / 2;
+        let agreed = 4 * (own.by.len() as u64).saturating_sub(1) * u64::from(best > 0);
+        let worth = best * 3 / (2 + own.names.len() as u64) + agreed;
+        if own.is_import { worth / 3 } else { worth }
+    }
+
+    /// How far apart a name is found from a place that has it.
+    fn elsewhere(&self, at: usize, name: &Name) -> u64 {
+        let own = &self.rows[at];
+        let (mut sources, mut reports, mut grave) = (BTreeSet::new(), BTreeSet::new(), 0);
+        for (_, other) in self.rows.iter().enumerate().filter(|(other, row)| *other != at && row.has(name)) {
+            if other.path != own.path {
+                sources.extend((other.source != own.source).then_some(other.source));
+                reports.extend(other.by.difference(&own.by));
+            }
+            grave |= u64::from(other.is_grave);
+        }
+        let sources = sources.len() as u64;
+        2 * sources * sources + (reports.len() as u64).min(4) + grave
+    }
+
+    /// What two places share that says most.
+    fn shared(&self, a: usize, b: usize) -> Option<(u64, &Name)> {
+        let both = self.rows[a].names.values().filter(|name| self.rows[b].has(name));
+        both.map(|name| (self.weight(a, name), name)).max_by(|(x, first), (y, second)| x.cmp(y).then(second.key.cmp(&first.key)))
+    }
+
+    /// The best way to a place: over one of another kind from one of a third, or else straight.
+    fn way_to(&self, end: usize) -> Option<Way> {
+        let mut best: Option<Way> = None;
+        let mut offer = |way: Way| {
+            if best.as_ref().is_none_or(|best| way.value > best.value) {
+                best = Some(way);
+            }
+        };
+        for middle in 0..self.rows.len() {
+            if self.rows[middle].path == self.rows[end].path || !self.rows[middle].is_telling() {
+                continue;
+            }
+            let Some((near, last)) = self.shared(middle, end) else { continue };
+            offer(Way { steps: vec![middle, end], value: near + self.beginning(middle) });
+            for start in (0..self.rows.len()).filter(|start| self.is_third(*start, middle, end)) {
+                let Some((far, first)) = self.shared(start, middle) else { continue };
+                let two_clues = if first.key == last.key { 0 } else { 8 };
+                let told = if self.rows[middle].source == Source::Config { 3 } else { 0 };
+                let value = near + far + two_clues + told + self.beginning(start) + 8;
+                offer(Way { steps: vec![start, middle, end], value });
+            }
+        }
+        best
+    }
+
+    fn is_third(&self, start: usize, middle: usize, end: usize) -> bool {
+        let source = |at: usize| self.rows[at].source;
+        let are_three = source(start) != source(middle) && source(start) != source(end) && source(middle) != source(end);
+        are_three && self.rows[start].is_telling()
+    }
+
+    /// A way had better begin with what was seen to go wrong.
+    fn beginning(&self, at: usize) -> u64 {
+        let row = &self.rows[at];
+        let seen = match row.source {
+            Source::Logs => 6,
+            Source::Tests => 2,
+            Source::Docs | Source::Config | Source::Code => 0,
+        };
+        seen + if row.is_grave { 3 } else { 0 }
+    }
+
+    /// What speaks for a place as the one where all meets. What people write to be run comes before what they write about it.
+    fn value(&self, end: usize, way: &Way) -> u64 {
+        let percent = match self.rows[end].source {
+            Source::Code => 100,
+            Source::Config => 80,
+            Source::Tests | Source::Docs => 55,
+            Source::Logs => 45,
+        };
+        (self.rows[end].worth + 2 * way.value) * percent / 100
+    }
+
+    fn links(&self, way: &[usize], places: &[Place]) -> Vec<Link> {
+        let through = |at: usize| {
+            let next = way.get(at + 1)?;
+            self.shared(way[at], *next).map(|(_, name)| name.spelled.clone())
+        };
+        let link = |(at, step): (usize, &usize)| Link { place: places[*step].clone(), through: through(at) };
+        way.iter().enumerate().map(link).collect()
+    }
+
+    /// The way, from its end, and then the places that say most beside those before them: one that only repeats what
+    /// others share says the less the more of them there are.
+    fn varied(&self, way: &[usize], order: &[usize], places: &[Place]) -> Vec<usize> {
+        let shared: Vec<BTreeSet<&String>> = (0..places.len())
+            .map(|at| self.rows[at].names.keys().filter(|key| self.shares(at, key)).collect())
+            .collect();
+        let mut chosen: Vec<usize> = way.iter().rev().copied().collect();
+        while chosen.len() < places.len().min(CHOSEN_MAX) {
+            let news = |at: usize| {
+                let repeated = chosen.iter().filter(|before| shared[**before].is_superset(&shared[at])).count() as u64;
+                8 * (1 + self.rows[at].worth + places[at].standing()) / (1 + repeated)
+            };
+            let rest = order.iter().copied().filter(|at| !chosen.contains(at));
+            let Some(best) = rest.max_by_key(|at| (news(*at), Reverse(*at))) else { break };
+            chosen.push(best);
+        }
+        chosen
+    }
+
+    /// Whether a place has a name in common with another one.
+    fn shares(&self, at: usize, key: &str) -> bool {
+        self.followed.contains(key)
+            || self.rows.iter().enumerate().any(|(other, row)| other != at && row.names.contains_key(key))
+    }
+}

@@ -1,0 +1,185 @@
+//! What a rehearsal reports: in plain lines that a person reads and that the next rehearsal up the tree reads as well.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::LABEL;
+use super::hiring::unhired;
+use super::merge::{CHOSEN_MAX, Link, Meeting, PLACES_MAX, meet, together};
+use super::place::{Place, read_missing, read_places};
+use super::rank::{Ranked, rank};
+use super::scene::Scene;
+use super::source::{Source, words};
+use super::words::{Kind, Name, asked_words, cut, names, quotes, stems};
+
+/// How many things are said to be missing.
+const MISSING_MAX: usize = 12;
+
+const UNKNOWN: &str = "unknown: why it is so; a rehearsal compares lines and understands none of them.";
+
+/// A report, before it is cut to what may be said.
+#[derive(Debug)]
+pub(super) struct Report {
+    heading: String,
+    chain: Vec<Link>,
+    places: Vec<Place>,
+    missing: Vec<String>,
+}
+
+impl Report {
+    /// Reports what a scene has come to.
+    pub(super) fn of(scene: &Scene) -> Report {
+        if scene.reports.is_empty() { own(scene) } else { merged(scene) }
+    }
+
+    /// Writes it with so many places at most.
+    pub(super) fn text(&self, places_max: usize) -> String {
+        let mut text = format!("{LABEL}\n{}\n", self.heading);
+        let mut line = |line: &str| writeln!(text, "{line}").expect("a string takes all that is written");
+        if !self.chain.is_empty() {
+            line(&format!("chain: {}", chain(&self.chain)));
+        }
+        let places = &self.places[..self.places.len().min(places_max)];
+        if !places.is_empty() {
+            line("places:");
+        }
+        for (at, place) in places.iter().enumerate() {
+            line(&format!("{}. {place}", at + 1));
+        }
+        for missing in &self.missing {
+            line(&format!("missing: {missing}"));
+        }
+        text.push_str(UNKNOWN);
+        text
+    }
+
+    pub(super) fn places_count(&self) -> usize {
+        self.places.len()
+    }
+}
+
+fn chain(links: &[Link]) -> String {
+    let mut text = String::new();
+    for Link { place, through } in links {
+        let arrow = through.as_ref().map(|name| format!(" —{name}→ ")).unwrap_or_default();
+        write!(text, "{} ({}){arrow}", place.address(), place.source().word()).expect("a string takes all that is written");
+    }
+    text
+}
+
+/// What one found oneself.
+fn own(scene: &Scene) -> Report {
+    let sources = scene.task.sources.as_deref().unwrap_or_default();
+    let is_asked_for = |line: &&Ranked<'_>| scene.task.reads(line.source);
+    let places: Vec<Place> = rank(scene).iter().filter(is_asked_for).map(Ranked::place).take(CHOSEN_MAX).collect();
+    let missing = missing(scene);
+    let is_asked_alone = scene.task.sources.is_none();
+    if places.is_empty() || (is_asked_alone && !matches_question(scene)) {
+        return Report { heading: nothing(scene), chain: Vec::new(), places: Vec::new(), missing };
+    }
+    if is_asked_alone {
+        return met(meet(together(places), &scene.handed), missing);
+    }
+    let (count, sources) = (places.len(), words(sources));
+    let heading = format!("evidence in {sources}: {count} {}.", if count == 1 { "place" } else { "places" });
+    Report { heading, chain: Vec::new(), places, missing }
+}
+
+fn nothing(scene: &Scene) -> String {
+    let nobody = if scene.team.is_empty() || !scene.hired.is_empty() { "" } else { " Nobody was hired." };
+    match &scene.task.sources {
+        _ if scene.tools.is_empty() && scene.lines.is_empty() => {
+            "no evidence: there was nothing to look with, and nothing was found before.".to_owned()
+        }
+        Some(sources) => format!("no evidence in {}: nothing there bears on the question.", words(sources)),
+        None => format!("no evidence: nothing in the project matches the question.{nobody}"),
+    }
+}
+
+/// What others found, put together with what confirms it.
+fn merged(scene: &Scene) -> Report {
+    let places = all_places(scene);
+    let missing = missing(scene);
+    if places.is_empty() {
+        let heading = "no evidence: no report names a place that bears on the question.".to_owned();
+        return Report { heading, chain: Vec::new(), places, missing };
+    }
+    met(meet(places, &handed(scene)), missing)
+}
+
+/// The places of all reports, and those that one's own search has confirmed since.
+fn all_places(scene: &Scene) -> Vec<Place> {
+    let share = PLACES_MAX / (scene.reports.len() + 1);
+    let reported = scene.reports.iter().flat_map(|report| {
+        let mut places = read_places(&report.text);
+        places.truncate(share.max(1));
+        for place in &mut places {
+            if place.by.is_empty() {
+                place.by.insert(report.agent.clone());
+            }
+        }
+        places
+    });
+    let confirmed: Vec<Place> = if scene.hired.is_empty() || scene.task.sources.is_some() {
+        Vec::new()
+    } else {
+        let followed = rank(scene).into_iter().filter(|line| line.hop > 0);
+        followed.take(share).enumerate().map(|(rank, line)| Place { rank, ..line.place() }).collect()
+    };
+    together(reported.chain(confirmed))
+}
+
+/// The names that everybody was told.
+fn handed(scene: &Scene) -> BTreeSet<String> {
+    scene.handed.iter().cloned().chain(scene.task.names.iter().map(|name| name.key.clone())).collect()
+}
+
+/// The names by which what was reported meets.
+pub(super) fn meeting_names(scene: &Scene) -> Vec<Name> {
+    let links = meet(all_places(scene), &handed(scene)).chain;
+    links.iter().filter_map(|link| link.through.as_deref()).flat_map(names).filter(|name| name.kind != Kind::Number).collect()
+}
+
+fn met(meeting: Meeting, missing: Vec<String>) -> Report {
+    let Meeting { places, chain } = meeting;
+    let heading = match chain.last() {
+        Some(Link { place, .. }) => format!("The evidence meets at {}.", place.address()),
+        None => "no evidence that meets: no two of these places name the same thing.".to_owned(),
+    };
+    Report { heading, chain, places, missing }
+}
+
+/// What is missing: whom nobody could hire, who did not finish, what others say is missing.
+fn missing(scene: &Scene) -> Vec<String> {
+    let mut missing: Vec<String> = unhired(scene);
+    missing.extend(scene.refusals.iter().map(|(agent, why)| format!("{agent} was not hired ({why})")));
+    for report in &scene.reports {
+        if report.ending != "complete" {
+            missing.push(format!("{} did not finish ({})", report.agent, report.ending));
+        } else if read_places(&report.text).is_empty() {
+            missing.push(format!("{} found nothing", report.agent));
+        }
+        missing.extend(read_missing(&report.text));
+    }
+    let mut told: Vec<String> = Vec::new();
+    for what in missing {
+        let what = cut(&what, 240).to_owned();
+        if !told.contains(&what) && told.len() < MISSING_MAX {
+            told.push(what);
+        }
+    }
+    told
+}
+
+/// Whether anything that was seen has a word, a name or a quote of the question.
+pub(super) fn matches_question(scene: &Scene) -> bool {
+    let question = &scene.task.question;
+    let (asked, quoted) = (asked_words(question), quotes(question));
+    let named: Vec<String> = names(question).into_iter().map(|name| name.key).collect();
+    scene.lines.iter().filter(|line| Source::of(&line.path).is_some()).any(|line| {
+        let said = stems(&line.text);
+        asked.iter().any(|word| said.contains(word))
+            || quoted.iter().any(|quote| line.text.contains(quote.as_str()))
+            || names(&line.text).iter().any(|name| named.contains(&name.key))
+    })
+}

@@ -1,0 +1,7 @@
+//! The rehearsal with the real file tools: a team on the example, on changed copies of it, and on our own source.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod driver;
+mod payment;
+mod team;
