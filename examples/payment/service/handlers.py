@@ -6,7 +6,7 @@ import logging
 
 from service.acquirer import AcquirerError, AcquirerTimeout, CardDeclined
 from service.idempotency import KeyReused
-from service.money import Amount, AmountError
+from service.money import Amount, WrongAmount
 
 log = logging.getLogger("handlers")
 
@@ -34,7 +34,7 @@ class PaymentHandlers:
             wanted = json.loads(body)
             amount = Amount(wanted["amount"], self._currencies[wanted["currency"]])
             card_token = wanted["card_token"]
-        except (ValueError, KeyError, TypeError, AmountError) as error:
+        except (ValueError, KeyError, TypeError, WrongAmount) as error:
             return 422, {"error": str(error)}
         status, answer = self._take(f"pay-{next(self._numbers)}", amount, card_token)
         if status != 502:

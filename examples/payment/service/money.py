@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 
-class AmountError(ValueError):
+class WrongAmount(ValueError):
     """Something is no amount that we take."""
 
 
@@ -21,9 +21,9 @@ class Amount:
 
     def __post_init__(self):
         if isinstance(self.minor, bool) or not isinstance(self.minor, int):
-            raise AmountError("the amount is no whole number")
+            raise WrongAmount("the amount is no whole number")
         if not 0 < self.minor <= self.currency.amount_max:
-            raise AmountError(f"the amount is not between 1 and {self.currency.amount_max}")
+            raise WrongAmount(f"the amount is not between 1 and {self.currency.amount_max}")
 
     def __str__(self):
         digits = self.currency.digits

@@ -1,6 +1,6 @@
 import unittest
 
-from service.money import Amount, AmountError, Currency
+from service.money import Amount, WrongAmount, Currency
 
 EUR = Currency("EUR", 2, 1000000)
 JPY = Currency("JPY", 0, 15000000)
@@ -13,7 +13,7 @@ class AmountTest(unittest.TestCase):
 
     def test_what_is_no_amount_is_refused(self):
         for minor in [0, -1, 1000001, 1.5, True, "7"]:
-            with self.assertRaises(AmountError):
+            with self.assertRaises(WrongAmount):
                 Amount(minor, EUR)
 
 

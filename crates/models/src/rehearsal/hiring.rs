@@ -36,13 +36,11 @@ pub(super) fn hires(scene: &Scene) -> Vec<Wish> {
     chosen.into_iter().take(HIRES_MAX).map(hire).collect()
 }
 
-/// Who was not hired since there is nothing for them to read.
-pub(super) fn unhired(scene: &Scene) -> Vec<String> {
-    let absent = scene.team.iter().filter(|member| is_absent(scene, member));
-    let told = |member: &Member| {
-        format!("{} was not hired: there are no files of {} here", member.name, words(&sources_of(member)))
-    };
-    absent.map(told).collect()
+/// The kinds of evidence that somebody could read and that there are no files of.
+pub(super) fn absent(scene: &Scene) -> Vec<String> {
+    let is_read = |source: &Source| scene.team.iter().any(|member| sources_of(member).contains(source));
+    let absent = Source::ALL.into_iter().filter(|source| !is_present(scene, *source)).filter(is_read);
+    absent.map(|source| format!("{}: there are none in the project", source.word())).collect()
 }
 
 /// What a member is to look at. `None`: nothing of theirs is asked for.

@@ -11,6 +11,8 @@ use super::words::{Name, asked_words, escaped, grave_pattern, names, quotes, ste
 const PATTERN_BYTES_MAX: usize = 900;
 /// How many plain words of a question are searched for.
 const WORDS_MAX: usize = 10;
+/// How many of them are looked for in pairs.
+const PAIRED_MAX: usize = 6;
 /// How many names are followed at a time.
 const FOLLOWED_MAX: usize = 5;
 /// How many places are read around in one reply.
@@ -36,7 +38,7 @@ pub(super) fn look(scene: &Scene) -> Vec<Wish> {
     }
     match scene.patterns.len() {
         0 => first(scene),
-        _ if scene.looks <= LOOKS_MAX => further(scene),
+        _ if scene.looks <= LOOKS_MAX + usize::from(scene.was_cut) => further(scene),
         _ => Vec::new(),
     }
 }
@@ -94,16 +96,29 @@ pub(super) fn focus(scene: &Scene) -> Option<String> {
     Some(meant.trim_end_matches('/').to_owned())
 }
 
+/// Names first: what plain words find is dear, and says little beside them.
 fn first(scene: &Scene) -> Vec<Wish> {
     let task = &scene.task;
     let named: Vec<Name> = names(&task.question).into_iter().chain(task.names.iter().cloned()).collect();
-    let sources = task.sources.clone().unwrap_or_default();
-    let patterns = [pattern_of_names(&named), pattern_of_question(scene)];
-    patterns.into_iter().flatten().map(|pattern| search(&pattern, &sources, task.directory.as_deref())).collect()
+    let pattern = pattern_of_names(&named).or_else(|| pattern_of_question(scene));
+    pattern.map(|pattern| search_own(scene, &pattern)).into_iter().collect()
+}
+
+fn search_own(scene: &Scene, pattern: &str) -> Wish {
+    search(pattern, scene.task.sources.as_deref().unwrap_or_default(), focus(scene).as_deref())
 }
 
 fn further(scene: &Scene) -> Vec<Wish> {
     let ranked = rank(scene);
+    if scene.was_cut
+        && let Some(pattern) = pattern_of_pairs(scene).filter(|pattern| !scene.patterns.contains(pattern))
+    {
+        return vec![search_own(scene, &pattern)];
+    }
+    if ranked.is_empty() {
+        let asked = pattern_of_question(scene).filter(|pattern| !scene.patterns.contains(pattern));
+        return asked.map(|pattern| search_own(scene, &pattern)).into_iter().collect();
+    }
     let mut wishes: Vec<Wish> = if scene.tools.contains("read_file") { around(scene, &ranked) } else { Vec::new() };
     // A name is followed everywhere: one that other kinds of evidence have too says more.
     let pattern = pattern_of_names(&to_follow(scene, &ranked, FOLLOWED_MAX));
@@ -182,6 +197,18 @@ fn pattern_of_question(scene: &Scene) -> Option<String> {
         }
         words.pop();
     }
+}
+
+/// The pattern for lines that have two words of the question, where single ones find too much.
+fn pattern_of_pairs(scene: &Scene) -> Option<String> {
+    let words: Vec<String> = asked_words(&scene.task.question).iter().take(PAIRED_MAX).map(|word| escaped(word)).collect();
+    let others = |one: &String| {
+        let others: Vec<&str> = words.iter().filter(|word| *word != one).map(String::as_str).collect();
+        format!("{one}.*(?:{})", others.join("|"))
+    };
+    let pairs: Vec<String> = words.iter().map(others).collect();
+    let pattern = format!("(?i:{})", pairs.join("|"));
+    (words.len() > 1 && pattern.len() <= PATTERN_BYTES_MAX).then_some(pattern)
 }
 
 fn pattern_of_names(names: &[Name]) -> Option<String> {

@@ -198,7 +198,7 @@ impl Table {
             offer(Way { steps: vec![middle, end], value: near + self.beginning(middle) });
             for start in (0..self.rows.len()).filter(|start| self.is_third(*start, middle, end)) {
                 let Some((far, first)) = self.shared(start, middle) else { continue };
-                let two_clues = if first.key == last.key { 0 } else { 8 };
+                let two_clues = if first.key == last.key { 0 } else { 16 };
                 let told = if self.rows[middle].source == Source::Config { 3 } else { 0 };
                 let value = near + far + two_clues + told + self.beginning(start) + 8;
                 offer(Way { steps: vec![start, middle, end], value });

@@ -157,7 +157,8 @@ fn scored<'a>(
     }
     let words: Vec<&String> = wanted.words.iter().filter(|word| stems.contains(*word)).collect();
     let said = words.iter().map(|word| often.rarity(word)).sum::<u64>();
-    score += if wanted.named.is_empty() { said } else { said.div_ceil(2) };
+    // Beside names, words say little; without any, lines count that have several.
+    score += if wanted.named.is_empty() { said * words.len() as u64 } else { said.div_ceil(2) };
     let quoted = wanted.quotes.iter().filter(|quote| line.text.contains(quote.as_str()));
     score += 24 * quoted.count() as u64;
     let is_grave = is_grave(&stems);

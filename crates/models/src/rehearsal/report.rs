@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::LABEL;
-use super::hiring::unhired;
+use super::hiring::absent;
 use super::merge::{CHOSEN_MAX, Link, Meeting, PLACES_MAX, meet, together};
 use super::place::{Place, read_missing, read_places};
 use super::rank::{Ranked, rank};
@@ -151,7 +151,7 @@ fn met(meeting: Meeting, missing: Vec<String>) -> Report {
 
 /// What is missing: whom nobody could hire, who did not finish, what others say is missing.
 fn missing(scene: &Scene) -> Vec<String> {
-    let mut missing: Vec<String> = unhired(scene);
+    let mut missing: Vec<String> = absent(scene);
     missing.extend(scene.refusals.iter().map(|(agent, why)| format!("{agent} was not hired ({why})")));
     for report in &scene.reports {
         if report.ending != "complete" {

@@ -87,6 +87,8 @@ pub(super) struct Scene {
     pub(super) listing: Option<Listing>,
     /// The patterns that were searched for.
     pub(super) patterns: Vec<String>,
+    /// Whether a search found more than it showed.
+    pub(super) was_cut: bool,
     /// The places that were read around: path and first line.
     pub(super) read: Vec<(String, u64)>,
     /// How many replies looked at files.
@@ -212,7 +214,10 @@ impl Reader {
         let Some(call) = call else { return scene.reports.extend(reports) };
         let failed = matches!(part, Part::Result { failed: true, .. });
         match call.name.as_str() {
-            "search" => self.keep(found(text), scene),
+            "search" => {
+                scene.was_cut |= text.lines().any(|line| line.starts_with("(cut off after"));
+                self.keep(found(text), scene);
+            }
             "read_file" => self.keep(shown(&argument(&call, "path").unwrap_or_default(), text), scene),
             "list_files" if !failed => scene.listing = Some(listing(text)),
             "delegate_task" if reports.is_empty() && (failed || text.starts_with("refused:")) => {

@@ -181,7 +181,6 @@ impl<'a> Desk<'a> {
         let share = self.free / (hires + 1);
         let mut parts = Vec::new();
         for call in &reply.calls {
-            eprintln!("DEBUG {} {} {:?}", self.path, call.name, call.arguments);
             let (text, failed) = match call.name.as_str() {
                 "delegate_task" => self.delegate(call, share).await,
                 _ => self.call(call).await,

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod cited;
 mod driver;
+mod example;
+mod own_source;
 mod payment;
 mod team;

@@ -1,21 +1,184 @@
 //! The example with a known fault, as it is and changed.
 
-use std::path::PathBuf;
+use std::fs;
 
-use crate::driver::Hall;
+use crate::cited::{Cited, chain, checked};
+use crate::driver::{Hall, Outcome};
+use crate::example::{Example, repository, walk};
 use crate::team::Team;
 
-fn examples() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+const BUDGET: u64 = 500;
+
+fn hall(example: &Example) -> Hall {
+    Hall::new(Team::read(&example.root.join("agents")), &example.root)
+}
+
+async fn ask(example: &Example) -> Outcome {
+    let outcome = hall(example).run(example.says("question"), BUDGET).await;
+    for work in &outcome.work {
+        checked(&work.report, &example.root);
+    }
+    outcome
+}
+
+/// Checks that an answer names the fault, by way of the other places.
+fn check_fault(outcome: &Outcome, fault: &Cited, sources: &[&str]) {
+    let Cited { path, line } = fault;
+    assert!(outcome.answer.contains(&format!("\nThe evidence meets at {path}:{line}.\n")), "{}", outcome.answer);
+    let chain = chain(&outcome.answer);
+    assert_eq!(&chain.last().unwrap().0, fault);
+    assert_eq!(chain.iter().map(|(_, source)| source.as_str()).collect::<Vec<_>>(), sources, "{}", outcome.answer);
+}
+
+fn fault(example: &Example) -> Cited {
+    let path = example.says("fault").to_owned();
+    Cited { line: example.line(&path, example.says("fault_line")), path }
 }
 
 #[tokio::test]
-async fn the_question_ends_at_the_fault() {
-    let root = examples().join("payment");
-    let outcome = Hall::new(Team::read(&root.join("agents")), &root).run("Why is the payment API failing?", 500).await;
+async fn the_question_ends_at_the_fault_with_a_chain_from_log_over_config_to_code() {
+    let example = Example::payment();
+    let outcome = ask(&example).await;
+    check_fault(&outcome, &fault(&example), &["logs", "config", "code"]);
+    let setting = Cited {
+        path: example.says("config").to_owned(),
+        line: example.line(example.says("config"), example.says("setting")),
+    };
+    assert_eq!(chain(&outcome.answer)[1].0, setting);
+}
+
+#[tokio::test]
+async fn a_finding_of_the_fourth_level_is_in_the_answer_of_the_first() {
+    let example = Example::payment();
+    let outcome = ask(&example).await;
+    let levels: Vec<usize> = outcome.work.iter().map(|work| work.path.level()).collect();
+    assert_eq!((outcome.work.len(), levels.iter().max()), (10, Some(&3)), "{:?}", outcome.work);
+    let Cited { path, line } = fault(&example);
+    let deepest = outcome.work.iter().filter(|work| work.path.level() == 3);
+    let found = deepest.filter(|work| work.report.contains(&format!(" {path}:{line}: ")));
+    let finders: Vec<&str> = found.map(|work| work.agent.as_str()).collect();
+    let place = outcome.answer.split_once(&format!("1. {path}:{line}: ")).unwrap().1;
+    assert!(!finders.is_empty() && finders.iter().all(|finder| place.contains(finder)), "{}", outcome.answer);
+}
+
+#[tokio::test]
+async fn the_tree_costs_what_was_posted_and_no_purse_runs_dry() {
+    let outcome = ask(&Example::payment()).await;
     for work in &outcome.work {
-        eprintln!("{} {} turns {} granted {} own {} dry {}\n{}\n", work.path, work.agent, work.turns, work.granted, work.own_cost, work.ran_dry, work.report);
+        println!("{} {}: {} turns, {} of {}", work.path, work.agent, work.turns, work.own_cost, work.granted);
+        assert!(!work.ran_dry, "{work:?}");
     }
-    eprintln!("cost {}", outcome.cost());
-    eprintln!("{}", outcome.answer);
+    println!("in all {} msat", outcome.cost());
+    assert!((40_000..300_000).contains(&outcome.cost()), "{}", outcome.cost());
+}
+
+#[tokio::test]
+async fn the_answer_follows_identifiers_and_files_that_are_renamed() {
+    let example = Example::copy();
+    let renames = example.renames();
+    let renamed = |text: &str| renames.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
+    example.rewrite(renamed);
+    let path = renamed(example.says("fault"));
+    let line = example.line(&path, &renamed(example.says("fault_line")));
+    check_fault(&ask(&example).await, &Cited { path, line }, &["logs", "config", "code"]);
+}
+
+#[tokio::test]
+async fn the_answer_follows_a_fault_that_is_moved_to_another_file() {
+    let example = Example::copy();
+    let (from, to) = (example.says("fault"), example.says("moved_to"));
+    let module = |path: &str| path.trim_end_matches(".py").replace('/', ".");
+    example.rewrite(|text| text.replace(from, to).replace(&module(from), &module(to)));
+    let line = example.line(to, example.says("fault_line"));
+    check_fault(&ask(&example).await, &Cited { path: to.to_owned(), line }, &["logs", "config", "code"]);
+}
+
+#[tokio::test]
+async fn without_the_log_the_rest_is_compared_and_the_log_is_said_to_be_missing() {
+    let example = Example::copy();
+    fs::remove_dir_all(example.root.join("logs")).unwrap();
+    let outcome = ask(&example).await;
+    assert!(outcome.answer.contains("\nmissing: logs: there are none in the project\n"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("\nThe evidence meets at "), "{}", outcome.answer);
+    assert!(outcome.work.iter().all(|work| work.agent != example.says("log_reader")), "{:?}", outcome.work);
+}
+
+#[tokio::test]
+async fn where_nothing_bears_on_the_question_there_is_no_evidence() {
+    let example = Example::copy();
+    for file in example.files().iter().filter(|file| !file.contains("retry")) {
+        fs::remove_file(example.root.join(file)).unwrap();
+    }
+    let outcome = ask(&example).await;
+    let expected = "rehearsal: no language model\nno evidence: nothing in the project matches the question. Nobody was hired.\n";
+    assert!(outcome.answer.starts_with(expected), "{}", outcome.answer);
+    assert_eq!(outcome.work.len(), 1);
+}
+
+#[tokio::test]
+async fn a_nonsense_question_hires_nobody_and_says_so() {
+    let example = Example::payment();
+    let outcome = hall(&example).run("Why do the purple llamas sing at dawn in Zanzibar?", BUDGET).await;
+    assert_eq!(outcome.work.len(), 1);
+    assert!(outcome.answer.contains("\nno evidence: nothing in the project matches the question. Nobody was hired.\n"));
+}
+
+#[tokio::test]
+async fn a_hire_that_was_refused_is_said_to_be_missing() {
+    let example = Example::payment();
+    let mut hall = hall(&example);
+    let refused = example.says("log_reader").to_owned();
+    hall.refused = Some(refused.clone());
+    let answer = hall.run(example.says("question"), BUDGET).await.answer;
+    let expected = format!("missing: {refused} was not hired (refused: {refused} is not to be had today)");
+    assert!(answer.contains(&expected), "{answer}");
+    assert!(answer.contains("\nThe evidence meets at "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_small_purse_gives_a_short_answer_and_not_none() {
+    let example = Example::payment();
+    for sats in [4, 8, 20, 60, 120] {
+        let outcome = hall(&example).run(example.says("question"), sats).await;
+        assert!(outcome.answer.starts_with("rehearsal: no language model\n"), "{}", outcome.answer);
+    }
+}
+
+#[tokio::test]
+async fn within_a_larger_project_the_question_is_asked_where_it_points() {
+    let example = Example::payment();
+    let hall = Hall::new(Team::read(&example.root.join("agents")), &repository());
+    let outcome = hall.run(example.says("question"), BUDGET).await;
+    let Cited { path, line } = fault(&example);
+    let expected = format!("\nThe evidence meets at examples/payment/{path}:{line}.\n");
+    assert!(outcome.answer.contains(&expected), "{}", outcome.answer);
+}
+
+/// Names that the example shares with the rest of the world.
+const ANYBODYS: [&str; 5] = ["README.md", "__init__.py", "log_level", "log_path", "app.py"];
+
+#[test]
+fn nothing_of_the_example_is_known_to_our_crates() {
+    let example = Example::payment();
+    let mut known: Vec<String> = Vec::new();
+    for file in example.files() {
+        known.push(file.rsplit('/').next().unwrap().to_owned());
+        let text = fs::read_to_string(example.root.join(&file)).unwrap();
+        for line in text.lines() {
+            let setting = line.split_once(" = ").filter(|(name, _)| file.starts_with("config/") && name.contains('_'));
+            known.extend(setting.map(|(name, _)| name.to_owned()));
+            let class = line.strip_prefix("class ").and_then(|rest| rest.split(['(', ':']).next());
+            known.extend(class.filter(|name| name.chars().filter(|c| c.is_uppercase()).count() > 1).map(str::to_owned));
+            known.extend(file.ends_with(".log").then(|| line.to_owned()));
+        }
+    }
+    known.extend(Team::read(&example.root.join("agents")).0.into_keys());
+    known.retain(|name| !ANYBODYS.contains(&name.as_str()));
+    assert!(known.len() > 100, "{known:?}");
+    walk(&repository().join("crates"), &mut |path| {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        for name in &known {
+            assert!(!text.contains(name.as_str()), "{} is known to {}", name, path.display());
+        }
+    });
 }
