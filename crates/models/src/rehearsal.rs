@@ -14,9 +14,7 @@ mod source;
 mod team;
 mod words;
 
-use guildhall_agent::{
-    Attempt, Delta, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire,
-};
+use guildhall_agent::{Attempt, Delta, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
 use serde_json::{Value, json};
 
 use self::hiring::hires;

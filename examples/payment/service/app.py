@@ -16,7 +16,7 @@ from service.settings import Settings
 
 log = logging.getLogger("app")
 
-SHOWN_AT_START = ["listen_port", "worker_threads", "acquirer_deadline", "acquirer_attempts", "idempotency_hours"]
+SHOWN_AT_START = ["listen_port", "api_threads", "acquirer_deadline", "acquirer_attempts", "idempotency_hours"]
 
 
 def build(settings, currency_sections):

@@ -5,7 +5,7 @@ import json
 import logging
 
 from service.acquirer import AcquirerError, AcquirerTimeout, CardDeclined
-from service.idempotency import KeyReused
+from service.idempotency import ReusedKey
 from service.money import Amount, WrongAmount
 
 log = logging.getLogger("handlers")
@@ -26,7 +26,7 @@ class PaymentHandlers:
             return 422, {"error": "the header Idempotency-Key is missing"}
         try:
             known = self._memory.recall(key, body)
-        except KeyReused:
+        except ReusedKey:
             return 409, {"error": "this key came with another body before"}
         if known is not None:
             return known

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 
 
-class KeyReused(Exception):
+class ReusedKey(Exception):
     """The same key came with another body."""
 
 
@@ -25,7 +25,7 @@ class Memory:
             if known is None or known["until"] < self._clock():
                 return None
             if known["digest"] != digest(body):
-                raise KeyReused(key)
+                raise ReusedKey(key)
             return known["answer"]
 
     def keep(self, key, body, answer):

@@ -88,8 +88,7 @@ fn handed_on(scene: &Scene) -> Vec<String> {
 
 fn task(scene: &Scene, member: &Member, sources: &[Source], names: &[String], directory: Option<&str>) -> String {
     let about: String = member.about.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut lines =
-        vec![format!("{QUESTION}{}", scene.task.question), format!("{EVIDENCE}{}", words(sources))];
+    let mut lines = vec![format!("{QUESTION}{}", scene.task.question), format!("{EVIDENCE}{}", words(sources))];
     if !about.is_empty() {
         lines.push(format!("{PART}{}", cut(&about, PART_BYTES_MAX)));
     }

@@ -54,10 +54,8 @@ pub(super) fn survey(scene: &Scene) -> Vec<Wish> {
     }
     let directory = focus(scene);
     let logs = [Source::Logs];
-    let mut wishes: Vec<Wish> = pattern_of_question(scene)
-        .map(|pattern| search(&pattern, &[], directory.as_deref()))
-        .into_iter()
-        .collect();
+    let mut wishes: Vec<Wish> =
+        pattern_of_question(scene).map(|pattern| search(&pattern, &[], directory.as_deref())).into_iter().collect();
     if !wishes.is_empty() {
         wishes.push(search(&grave_pattern(), &logs, directory.as_deref()));
     }
@@ -191,7 +189,8 @@ fn pattern_of_question(scene: &Scene) -> Option<String> {
     let rest = joined(&pieces, PATTERN_BYTES_MAX / 2);
     loop {
         let plain = if words.is_empty() { String::new() } else { words_pattern(&words) };
-        let pattern = [rest.as_str(), &plain].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("|");
+        let pattern =
+            [rest.as_str(), &plain].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("|");
         if pattern.len() <= PATTERN_BYTES_MAX {
             return (!pattern.is_empty()).then_some(pattern);
         }
@@ -201,7 +200,8 @@ fn pattern_of_question(scene: &Scene) -> Option<String> {
 
 /// The pattern for lines that have two words of the question, where single ones find too much.
 fn pattern_of_pairs(scene: &Scene) -> Option<String> {
-    let words: Vec<String> = asked_words(&scene.task.question).iter().take(PAIRED_MAX).map(|word| escaped(word)).collect();
+    let words: Vec<String> =
+        asked_words(&scene.task.question).iter().take(PAIRED_MAX).map(|word| escaped(word)).collect();
     let others = |one: &String| {
         let others: Vec<&str> = words.iter().filter(|word| *word != one).map(String::as_str).collect();
         format!("{one}.*(?:{})", others.join("|"))

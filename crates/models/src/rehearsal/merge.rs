@@ -56,8 +56,8 @@ pub(super) fn together(found: impl IntoIterator<Item = Place>) -> Vec<Place> {
 }
 
 /// Compares all places and finds where they meet. What was handed to everybody is no independent find.
-pub(super) fn meet(places: Vec<Place>, handed: &BTreeSet<String>) -> Meeting {
-    let table = Table::of(&places, handed);
+pub(super) fn meet(places: &[Place], handed: &BTreeSet<String>) -> Meeting {
+    let table = Table::of(places, handed);
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by_key(|at| (Reverse(table.rows[*at].worth + places[*at].standing()), *at));
     let tried = order.iter().copied().filter(|at| table.rows[*at].is_telling()).take(TRIED_MAX);
@@ -69,8 +69,8 @@ pub(super) fn meet(places: Vec<Place>, handed: &BTreeSet<String>) -> Meeting {
         }
     }
     let way = best.map(|(_, way)| way.steps).unwrap_or_default();
-    let chain = table.links(&way, &places);
-    let chosen = table.varied(&way, &order, &places);
+    let chain = table.links(&way, places);
+    let chosen = table.varied(&way, &order, places);
     Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain }
 }
 
@@ -153,7 +153,8 @@ impl Table {
     /// its best names count, the less the more it names: a line that names everything says little about each.
     fn worth(&self, at: usize) -> u64 {
         let own = &self.rows[at];
-        let mut counts: Vec<u64> = own.names.values().map(|name| self.weight(at, name) * self.elsewhere(at, name)).collect();
+        let mut counts: Vec<u64> =
+            own.names.values().map(|name| self.weight(at, name) * self.elsewhere(at, name)).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let best = counts.first().copied().unwrap_or(0) + counts.get(1).copied().unwrap_or(0) / 2;
         let agreed = 4 * (own.by.len() as u64).saturating_sub(1) * u64::from(best > 0);
@@ -179,7 +180,8 @@ impl Table {
     /// What two places share that says most.
     fn shared(&self, a: usize, b: usize) -> Option<(u64, &Name)> {
         let both = self.rows[a].names.values().filter(|name| self.rows[b].has(name));
-        both.map(|name| (self.weight(a, name), name)).max_by(|(x, first), (y, second)| x.cmp(y).then(second.key.cmp(&first.key)))
+        both.map(|name| (self.weight(a, name), name))
+            .max_by(|(x, first), (y, second)| x.cmp(y).then(second.key.cmp(&first.key)))
     }
 
     /// The best way to a place: over one of another kind from one of a third, or else straight.
@@ -209,7 +211,8 @@ impl Table {
 
     fn is_third(&self, start: usize, middle: usize, end: usize) -> bool {
         let source = |at: usize| self.rows[at].source;
-        let are_three = source(start) != source(middle) && source(start) != source(end) && source(middle) != source(end);
+        let are_three =
+            source(start) != source(middle) && source(start) != source(end) && source(middle) != source(end);
         are_three && self.rows[start].is_telling()
     }
 

@@ -86,8 +86,7 @@ impl fmt::Display for Place {
         write!(f, "{}: {}", self.address(), self.text)?;
         let by = self.by.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let by = if by.is_empty() { by } else { format!("by {by}") };
-        let shares =
-            if self.shares.is_empty() { String::new() } else { format!("shares {}", self.shares.join(", ")) };
+        let shares = if self.shares.is_empty() { String::new() } else { format!("shares {}", self.shares.join(", ")) };
         let notes: Vec<String> = [by, shares].into_iter().filter(|note| !note.is_empty()).collect();
         if notes.is_empty() { Ok(()) } else { write!(f, "\n   {}", notes.join("; ")) }
     }

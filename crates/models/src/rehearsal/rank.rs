@@ -135,12 +135,7 @@ impl Often {
     }
 }
 
-fn scored<'a>(
-    noted: Noted<'a>,
-    wanted: &Wanted,
-    often: &Often,
-    scene: &Scene,
-) -> Option<Ranked<'a>> {
+fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -> Option<Ranked<'a>> {
     let Noted { line, source, names, stems } = noted;
     let mut shares = Vec::new();
     let (mut score, mut hop) = (0, 0);

@@ -62,7 +62,8 @@ fn chain(links: &[Link]) -> String {
     let mut text = String::new();
     for Link { place, through } in links {
         let arrow = through.as_ref().map(|name| format!(" —{name}→ ")).unwrap_or_default();
-        write!(text, "{} ({}){arrow}", place.address(), place.source().word()).expect("a string takes all that is written");
+        write!(text, "{} ({}){arrow}", place.address(), place.source().word())
+            .expect("a string takes all that is written");
     }
     text
 }
@@ -78,7 +79,7 @@ fn own(scene: &Scene) -> Report {
         return Report { heading: nothing(scene), chain: Vec::new(), places: Vec::new(), missing };
     }
     if is_asked_alone {
-        return met(meet(together(places), &scene.handed), missing);
+        return met(meet(&together(places), &scene.handed), missing);
     }
     let (count, sources) = (places.len(), words(sources));
     let heading = format!("evidence in {sources}: {count} {}.", if count == 1 { "place" } else { "places" });
@@ -104,7 +105,7 @@ fn merged(scene: &Scene) -> Report {
         let heading = "no evidence: no report names a place that bears on the question.".to_owned();
         return Report { heading, chain: Vec::new(), places, missing };
     }
-    met(meet(places, &handed(scene)), missing)
+    met(meet(&places, &handed(scene)), missing)
 }
 
 /// The places of all reports, and those that one's own search has confirmed since.
@@ -136,8 +137,13 @@ fn handed(scene: &Scene) -> BTreeSet<String> {
 
 /// The names by which what was reported meets.
 pub(super) fn meeting_names(scene: &Scene) -> Vec<Name> {
-    let links = meet(all_places(scene), &handed(scene)).chain;
-    links.iter().filter_map(|link| link.through.as_deref()).flat_map(names).filter(|name| name.kind != Kind::Number).collect()
+    let links = meet(&all_places(scene), &handed(scene)).chain;
+    links
+        .iter()
+        .filter_map(|link| link.through.as_deref())
+        .flat_map(names)
+        .filter(|name| name.kind != Kind::Number)
+        .collect()
 }
 
 fn met(meeting: Meeting, missing: Vec<String>) -> Report {

@@ -13,7 +13,13 @@ use super::words::{LINE_BYTES_MAX, Name, cut, names};
 /// How many bytes of results are read in all.
 const READ_BYTES_MAX: usize = 1024 * 1024;
 /// How many lines are kept.
-const LINES_MAX: usize = 4000;
+const LINES_MAX: usize = 2000;
+/// How many entries of a listing are kept.
+const LISTED_MAX: usize = 2000;
+/// How many earlier searches are remembered.
+const PATTERNS_MAX: usize = 12;
+/// How much of one is.
+const PATTERN_BYTES_MAX: usize = 1024;
 /// How much of a question is read.
 const QUESTION_BYTES_MAX: usize = 4 * 1024;
 
@@ -31,7 +37,8 @@ const LAST: &str = "This is your last reply";
 /// How the runtime says that somebody must be hired.
 const REQUIRED: &str = "requires that you hire";
 /// How the runtime begins what it says after a report that did not do.
-const NUDGES: [&str; 4] = ["Your role requires", "You said that you would", "Your report did not", "Your reply was empty"];
+const NUDGES: [&str; 4] =
+    ["Your role requires", "You said that you would", "Your report did not", "Your reply was empty"];
 
 /// A line that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +193,9 @@ impl Reader {
         for call in &reply.calls {
             let argument = |name: &str| argument(call, name).unwrap_or_default();
             match call.name.as_str() {
-                "search" => scene.patterns.push(argument("pattern")),
+                "search" if scene.patterns.len() < PATTERNS_MAX => {
+                    scene.patterns.push(cut(&argument("pattern"), PATTERN_BYTES_MAX).to_owned());
+                }
                 "read_file" => {
                     let offset = call.arguments.as_ref().ok().and_then(|arguments| arguments["offset"].as_u64());
                     scene.read.push((argument("path"), offset.unwrap_or(1)));
@@ -250,7 +259,8 @@ fn found(text: &str) -> Vec<Line> {
     let mut path = "";
     let mut lines = Vec::new();
     for line in text.lines() {
-        let numbered = line.split_once(": ").or_else(|| line.split_once("- ")).or(line.strip_suffix(':').map(|n| (n, "")));
+        let numbered =
+            line.split_once(": ").or_else(|| line.split_once("- ")).or(line.strip_suffix(':').map(|n| (n, "")));
         match numbered.and_then(|(number, says)| Some((number.parse().ok()?, says))) {
             Some((number, says)) => lines.push(seen(path, number, says)),
             None => path = line,
@@ -271,9 +281,9 @@ fn seen(path: &str, number: u64, says: &str) -> Line {
 
 fn listing(text: &str) -> Listing {
     let is_note = |line: &&str| line.starts_with('(');
-    let paths: Vec<String> = text.lines().filter(|line| !is_note(line)).map(str::to_owned).collect();
+    let paths: Vec<String> = text.lines().filter(|line| !is_note(line)).take(LISTED_MAX).map(str::to_owned).collect();
     let is_empty = |folder: &String| folder.ends_with('/') && !paths.iter().any(|path| inside(path, folder));
-    let is_whole = !text.lines().any(|line| is_note(&line)) && !paths.iter().any(is_empty);
+    let is_whole = paths.len() < LISTED_MAX && !text.lines().any(|line| is_note(&line)) && !paths.iter().any(is_empty);
     Listing { paths, is_whole }
 }
 

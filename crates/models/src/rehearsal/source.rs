@@ -17,8 +17,8 @@ const CONFIG_ENDINGS: &[&str] =
     &["toml", "yaml", "yml", "ini", "cfg", "conf", "env", "json", "properties", "xml", "tf", "plist"];
 const DOC_ENDINGS: &[&str] = &["md", "markdown", "rst", "txt", "adoc", "org"];
 const CODE_ENDINGS: &[&str] = &[
-    "py", "rs", "go", "js", "mjs", "cjs", "ts", "tsx", "jsx", "java", "kt", "rb", "php", "c", "h", "cc", "cpp", "hpp", "cs",
-    "swift", "scala", "ex", "exs", "erl", "lua", "pl", "sh", "sql", "zig", "hs", "ml", "clj", "dart", "vue",
+    "py", "rs", "go", "js", "mjs", "cjs", "ts", "tsx", "jsx", "java", "kt", "rb", "php", "c", "h", "cc", "cpp", "hpp",
+    "cs", "swift", "scala", "ex", "exs", "erl", "lua", "pl", "sh", "sql", "zig", "hs", "ml", "clj", "dart", "vue",
 ];
 
 impl Source {
@@ -56,15 +56,14 @@ impl Source {
             return None;
         }
         let is_test = within(&["test", "tests", "spec", "__tests__"]) || name_parts(name).any(|part| part == "test");
+        let is_setting = within(&["config", "conf", "etc"]) && !CODE_ENDINGS.contains(&ending);
         Some(if is_test && !LOG_ENDINGS.contains(&ending) {
             Source::Tests
         } else if LOG_ENDINGS.contains(&ending) || within(&["log", "logs"]) {
             Source::Logs
         } else if DOC_ENDINGS.contains(&ending) || within(&["docs", "doc"]) {
             Source::Docs
-        } else if CONFIG_ENDINGS.contains(&ending) || name.starts_with(".env") {
-            Source::Config
-        } else if !CODE_ENDINGS.contains(&ending) && within(&["config", "conf", "etc"]) {
+        } else if CONFIG_ENDINGS.contains(&ending) || name.starts_with(".env") || is_setting {
             Source::Config
         } else {
             Source::Code
@@ -121,7 +120,7 @@ mod tests {
             ("tests/test_client.py", Some(Source::Tests)),
             ("src/client_test.go", Some(Source::Tests)),
             ("src/latest.go", Some(Source::Code)),
-            ("config/service.toml", Some(Source::Config)),
+            ("config/limits.toml", Some(Source::Config)),
             ("config/load.py", Some(Source::Code)),
             ("README.md", Some(Source::Docs)),
             ("src/main.rs", Some(Source::Code)),

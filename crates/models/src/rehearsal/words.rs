@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 /// How much of a line is read, in bytes.
 pub(super) const LINE_BYTES_MAX: usize = 400;
+/// How many names of one text are taken.
+const NAMES_MAX: usize = 24;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 100;
 /// The most subwords that a name has.
@@ -12,17 +14,35 @@ const PARTS_MAX: usize = 8;
 
 /// Words that say nothing about what a question is about.
 const IDLE: &[&str] = &[
-    "the", "and", "are", "but", "can", "did", "do", "does", "for", "from", "had", "has", "have", "how", "into", "its", "not",
-    "now", "our", "out", "should", "that", "their", "them", "then", "there", "these", "they", "this", "was", "were", "what",
-    "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your", "please", "find", "tell",
-    "show", "explain", "about", "all", "any", "some", "is", "in", "at", "on", "of", "to", "a", "an", "it", "be", "by", "or",
-    "if", "as", "we", "us", "me", "my", "so", "up", "no", "each", "every", "it's", "one", "get", "gets", "made", "make",
+    "the", "and", "are", "but", "can", "did", "do", "does", "for", "from", "had", "has", "have", "how", "into", "its",
+    "not", "now", "our", "out", "should", "that", "their", "them", "then", "there", "these", "they", "this", "was",
+    "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
+    "please", "find", "tell", "show", "explain", "about", "all", "any", "some", "is", "in", "at", "on", "of", "to",
+    "a", "an", "it", "be", "by", "or", "if", "as", "we", "us", "me", "my", "so", "up", "no", "each", "every", "it's",
+    "one", "get", "gets", "made", "make",
 ];
 
 /// Stems of words with which something goes wrong.
 const GRAVE: &[&str] = &[
-    "error", "err", "fail", "timeout", "exception", "fatal", "panic", "refus", "deni", "critical", "abort", "crash",
-    "reject", "exceed", "expir", "unavailabl", "invalid", "traceback", "declin",
+    "error",
+    "err",
+    "fail",
+    "timeout",
+    "exception",
+    "fatal",
+    "panic",
+    "refus",
+    "deni",
+    "critical",
+    "abort",
+    "crash",
+    "reject",
+    "exceed",
+    "expir",
+    "unavailabl",
+    "invalid",
+    "traceback",
+    "declin",
 ];
 
 /// Something that one line names and another may name too.
@@ -86,13 +106,13 @@ pub(super) fn escaped(text: &str) -> String {
     pattern
 }
 
-/// The names in a text, in order, each once.
+/// The names in a text, in order, each once, as many as are taken.
 pub(super) fn names(text: &str) -> Vec<Name> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for chunk in chunks(text) {
         for name in named(chunk) {
-            if seen.insert(name.key.clone()) {
+            if found.len() < NAMES_MAX && seen.insert(name.key.clone()) {
                 found.push(name);
             }
         }

@@ -217,7 +217,9 @@ impl<'a> Desk<'a> {
         self.free -= spent;
         self.spent += spent;
         let report = report.replace("</sub-agent-", "<\\/sub-agent-");
-        let text = format!("<sub-agent-complete id=\"{id}\" agent=\"{name}\" spent=\"{spent} msat\">\n{report}\n</sub-agent-complete>");
+        let text = format!(
+            "<sub-agent-complete id=\"{id}\" agent=\"{name}\" spent=\"{spent} msat\">\n{report}\n</sub-agent-complete>"
+        );
         (text, false)
     }
 

@@ -7,4 +7,5 @@ mod driver;
 mod example;
 mod own_source;
 mod payment;
+mod replies;
 mod team;

@@ -9,7 +9,6 @@ async fn check(question: &str, expected: &str) {
     let crates = repository().join("crates");
     let outcome = Hall::new(Team::alone(), &crates).run(question, 5000).await;
     let cited = checked(&outcome.answer, &crates);
-    println!("{question}\n{}\n", outcome.answer);
     assert!(cited.len() >= 3, "{question}: {}", outcome.answer);
     assert!(cited.iter().any(|cited| cited.path.starts_with(expected)), "{question}: {}", outcome.answer);
     assert!(!outcome.work[0].ran_dry, "{question}");
