@@ -76,7 +76,7 @@ fn is_present(scene: &Scene, source: Source) -> bool {
 /// The names to start from: those of the task, or what was seen to go wrong.
 fn handed_on(scene: &Scene) -> Vec<String> {
     let given = scene.task.names.iter().map(|name| name.spelled.clone());
-    let seen = telling(&rank(scene), NAMES_MAX).into_iter().map(|name| name.spelled);
+    let seen = telling(scene, &rank(scene), NAMES_MAX).into_iter().map(|name| name.spelled);
     let mut names: Vec<String> = Vec::new();
     for name in given.chain(seen) {
         if !names.contains(&name) && names.len() < NAMES_MAX {

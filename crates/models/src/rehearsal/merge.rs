@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::place::Place;
 use super::source::Source;
-use super::words::{Name, is_grave, is_import, names, stems};
+use super::words::{Kind, Name, is_grave, is_import, names, stems};
 
 /// How many places are compared with each other.
 pub(super) const PLACES_MAX: usize = 72;
@@ -23,6 +23,17 @@ pub(super) struct Meeting {
     pub(super) places: Vec<Place>,
     /// How one place leads to the next, ending where the evidence meets. Empty: nothing meets.
     pub(super) chain: Vec<Link>,
+    /// The way to another place, by another name, that has nearly as much for it.
+    pub(super) rival: Vec<Link>,
+}
+
+/// The names that all began with: that several found them is no coincidence.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Those of the question.
+    pub(super) asked: BTreeSet<String>,
+    /// All, the question's included.
+    pub(super) handed: BTreeSet<String>,
 }
 
 /// A step of the chain: a place, and what leads on from it. The last leads nowhere.
@@ -56,22 +67,27 @@ pub(super) fn together(found: impl IntoIterator<Item = Place>) -> Vec<Place> {
 }
 
 /// Compares all places and finds where they meet. What was handed to everybody is no independent find.
-pub(super) fn meet(places: &[Place], handed: &BTreeSet<String>) -> Meeting {
-    let table = Table::of(places, handed);
+pub(super) fn meet(places: &[Place], known: &Known) -> Meeting {
+    let table = Table::of(places, known);
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by_key(|at| (Reverse(table.rows[*at].worth + places[*at].standing()), *at));
     let tried = order.iter().copied().filter(|at| table.rows[*at].is_telling()).take(TRIED_MAX);
-    let ways = tried.filter_map(|end| table.way_to(end).map(|way| (table.value(end, &way), way)));
-    let mut best: Option<(u64, Way)> = None;
-    for (value, way) in ways {
-        if best.as_ref().is_none_or(|(most, _)| value > *most) {
-            best = Some((value, way));
-        }
-    }
-    let way = best.map(|(_, way)| way.steps).unwrap_or_default();
-    let chain = table.links(&way, places);
-    let chosen = table.varied(&way, &order, places);
-    Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain }
+    let mut ways: Vec<(u64, Way)> =
+        tried.filter_map(|end| table.way_to(end).map(|way| (table.value(end, &way), way))).collect();
+    ways.sort_by_key(|(value, _)| Reverse(*value));
+    let best = ways.first().map(|(_, way)| way.steps.clone()).unwrap_or_default();
+    let chain = table.links(&best, places);
+    let rivals = ways.iter().skip(1).filter(|(value, _)| value * 3 >= ways[0].0 * 2);
+    let mut rivals = rivals.map(|(_, way)| table.links(&way.steps, places));
+    let rival = rivals.find(|rival| is_other(rival, &chain)).unwrap_or_default();
+    let chosen = table.varied(&best, &order, places);
+    Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain, rival }
+}
+
+/// Whether one way leads to its end by another name than the other.
+fn is_other(one: &[Link], other: &[Link]) -> bool {
+    let last = |links: &[Link]| links.iter().rev().find_map(|link| link.through.clone());
+    last(one) != last(other)
 }
 
 /// A way from where something was seen to where it meets the rest.
@@ -107,12 +123,15 @@ struct Table {
     rows: Vec<Row>,
     /// The names that somebody came upon and followed: what else two lines share may be chance.
     followed: BTreeSet<String>,
+    /// The names that the question is about.
+    asked: BTreeSet<String>,
     /// Which places have a name beside one that was handed to everybody.
     backing: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl Table {
-    fn of(places: &[Place], handed: &BTreeSet<String>) -> Table {
+    fn of(places: &[Place], known: &Known) -> Table {
+        let handed = &known.handed;
         let followed = places.iter().flat_map(|place| &place.shares).flat_map(|share| names(share));
         let followed = followed.map(|name| name.key).filter(|key| !handed.contains(key)).collect();
         let rows = places.iter().map(|place| {
@@ -127,7 +146,7 @@ impl Table {
                 worth: 0,
             }
         });
-        let mut table = Table { rows: rows.collect(), followed, backing: BTreeMap::new() };
+        let mut table = Table { rows: rows.collect(), followed, asked: known.asked.clone(), backing: BTreeMap::new() };
         for (at, row) in table.rows.iter().enumerate() {
             let is_handed = |key: &String| handed.contains(key);
             if !row.is_import && row.names.len() <= BESIDE_MAX && row.names.keys().any(is_handed) {
@@ -143,8 +162,12 @@ impl Table {
         table
     }
 
-    /// What a name says at a place: more if somebody came upon it, and if it stands elsewhere beside what all began with.
+    /// What a name says at a place: more if somebody came upon it, and if it stands elsewhere beside what all began with;
+    /// most if the question is about it.
     fn weight(&self, at: usize, name: &Name) -> u64 {
+        if self.asked.contains(&name.key) && name.kind == Kind::Identifier {
+            return name.weight() * 3;
+        }
         let is_backed = self.backing.get(&name.key).is_some_and(|places| places.iter().any(|place| *place != at));
         name.weight() * (1 + u64::from(self.followed.contains(&name.key)) + u64::from(is_backed))
     }
@@ -228,6 +251,7 @@ impl Table {
     }
 
     /// What speaks for a place as the one where all meets. What people write to be run comes before what they write about it.
+    /// A question that names something is about that.
     fn value(&self, end: usize, way: &Way) -> u64 {
         let percent = match self.rows[end].source {
             Source::Code => 100,
@@ -235,7 +259,8 @@ impl Table {
             Source::Tests | Source::Docs => 55,
             Source::Logs => 45,
         };
-        (self.rows[end].worth + 2 * way.value) * percent / 100
+        let is_asked = self.asked.is_empty() || self.rows[end].names.keys().any(|key| self.asked.contains(key));
+        (self.rows[end].worth + 2 * way.value) * percent / if is_asked { 100 } else { 300 }
     }
 
     fn links(&self, way: &[usize], places: &[Place]) -> Vec<Link> {

@@ -11,6 +11,8 @@ use super::words::{Kind, Name, asked_words, is_grave, is_import, names, quotes, 
 const SHARES_MAX: usize = 5;
 /// From how many of the best lines names are taken.
 const BEST_LINES: usize = 8;
+/// How many lines are looked at for what to tell others.
+const TELLING_LINES: usize = 24;
 /// How many names a line has at most that says something of each.
 const BESIDE_MAX: usize = 4;
 /// How far around a good line its neighbours count, in lines.
@@ -23,6 +25,8 @@ pub(super) struct Ranked<'a> {
     pub(super) source: Source,
     pub(super) score: u64,
     pub(super) is_grave: bool,
+    /// Whether it has what the question itself says: its names and quotes if it has any, else its words.
+    is_asked: bool,
     /// What the rarest name is worth that it was found by and that the brief does not have. 0: it has none.
     pub(super) hop: u64,
     names: Vec<Name>,
@@ -47,7 +51,9 @@ struct Noted<'a> {
 struct Wanted {
     words: Vec<String>,
     quotes: Vec<String>,
-    /// What the brief names.
+    /// What the question names.
+    asked: BTreeSet<String>,
+    /// What the brief names, the question included.
     named: BTreeSet<String>,
     part: BTreeSet<String>,
 }
@@ -55,11 +61,13 @@ struct Wanted {
 impl Wanted {
     fn of(scene: &Scene) -> Wanted {
         let task = &scene.task;
-        let named = names(&task.question).into_iter().chain(task.names.iter().cloned());
+        let asked: BTreeSet<String> = names(&task.question).into_iter().map(|name| name.key).collect();
+        let named = asked.iter().cloned().chain(task.names.iter().map(|name| name.key.clone())).collect();
         Wanted {
+            asked,
+            named,
             words: asked_words(&task.question),
             quotes: quotes(&task.question),
-            named: named.map(|name| name.key).collect(),
             part: asked_words(&task.part).into_iter().collect(),
         }
     }
@@ -154,8 +162,13 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
     let said = words.iter().map(|word| often.rarity(word)).sum::<u64>();
     // Beside names, words say little; without any, lines count that have several.
     score += if wanted.named.is_empty() { said * words.len() as u64 } else { said.div_ceil(2) };
-    let quoted = wanted.quotes.iter().filter(|quote| line.text.contains(quote.as_str()));
-    score += 24 * quoted.count() as u64;
+    let quoted = wanted.quotes.iter().filter(|quote| line.text.contains(quote.as_str())).count() as u64;
+    score += 24 * quoted;
+    let is_asked = if wanted.asked.is_empty() && wanted.quotes.is_empty() {
+        !words.is_empty()
+    } else {
+        quoted > 0 || names.iter().any(|name| wanted.asked.contains(&name.key))
+    };
     let is_grave = is_grave(&stems);
     if score == 0 && !(is_grave && source == Source::Logs) {
         return None;
@@ -170,7 +183,7 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
     if is_import(&line.text) {
         score /= 3;
     }
-    Some(Ranked { line, source, score, is_grave, hop, names, shares })
+    Some(Ranked { line, source, score, is_grave, is_asked, hop, names, shares })
 }
 
 /// Whether a name was searched for already.
@@ -211,14 +224,21 @@ fn nearness(worth: u64, good: &Ranked<'_>, line: &Line) -> Option<u64> {
     }
 }
 
-/// The names that lines in which something goes wrong have and others lack: what to tell those who are hired.
-pub(super) fn telling(ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
-    let is_log = |line: &&Ranked<'_>| line.is_grave && line.source == Source::Logs;
-    let grave: Vec<&Ranked<'_>> = match ranked.iter().filter(is_log).collect::<Vec<_>>() {
-        logs if logs.is_empty() => ranked.iter().filter(|line| line.is_grave).take(BEST_LINES).collect(),
-        logs => logs,
-    };
-    let chosen: Vec<&Ranked<'_>> = if grave.is_empty() { ranked.iter().take(BEST_LINES).collect() } else { grave };
+/// The names that lines in which something goes wrong have and others lack: what to tell those who are hired. If the question
+/// names something itself, only lines count that have it; otherwise those come first that have words of it.
+pub(super) fn telling(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
+    let question = &scene.task.question;
+    let is_named = !names(question).is_empty() || !quotes(question).is_empty();
+    let is_log = |line: &Ranked<'_>| line.is_grave && line.source == Source::Logs;
+    let tests: [&dyn Fn(&Ranked<'_>) -> bool; 4] =
+        [&|line| is_log(line) && line.is_asked, &is_log, &|line| line.is_grave, &|_| true];
+    let says = |line: &&Ranked<'_>| !is_named || (line.is_asked && line.names.len() <= BESIDE_MAX);
+    let candidates: Vec<&Ranked<'_>> = ranked.iter().filter(says).collect();
+    let passing = tests.iter().map(|test| {
+        let passing = candidates.iter().copied().filter(|line| test(line));
+        passing.take(TELLING_LINES).collect::<Vec<&Ranked<'_>>>()
+    });
+    let chosen = passing.into_iter().find(|lines| !lines.is_empty()).unwrap_or_default();
     let chosen_from: BTreeSet<(&str, u64)> =
         chosen.iter().map(|line| (line.line.path.as_str(), line.line.number)).collect();
     let mut counts: BTreeMap<&str, (u64, u64, &Name)> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::LABEL;
 use super::hiring::absent;
-use super::merge::{CHOSEN_MAX, Link, Meeting, PLACES_MAX, meet, together};
+use super::merge::{CHOSEN_MAX, Known, Link, Meeting, PLACES_MAX, meet, together};
 use super::place::{Place, read_missing, read_places};
 use super::rank::{Ranked, rank};
 use super::scene::Scene;
@@ -22,6 +22,8 @@ const UNKNOWN: &str = "unknown: why it is so; a rehearsal compares lines and und
 pub(super) struct Report {
     heading: String,
     chain: Vec<Link>,
+    /// The way to another place that has nearly as much for it.
+    rival: Vec<Link>,
     places: Vec<Place>,
     missing: Vec<String>,
 }
@@ -32,12 +34,20 @@ impl Report {
         if scene.reports.is_empty() { own(scene) } else { merged(scene) }
     }
 
+    /// A report of places that were not compared.
+    fn list(heading: String, places: Vec<Place>, missing: Vec<String>) -> Report {
+        Report { heading, chain: Vec::new(), rival: Vec::new(), places, missing }
+    }
+
     /// Writes it with so many places at most.
     pub(super) fn text(&self, places_max: usize) -> String {
         let mut text = format!("{LABEL}\n{}\n", self.heading);
         let mut line = |line: &str| writeln!(text, "{line}").expect("a string takes all that is written");
         if !self.chain.is_empty() {
             line(&format!("chain: {}", chain(&self.chain)));
+        }
+        if !self.rival.is_empty() {
+            line(&format!("rival: {}", chain(&self.rival)));
         }
         let places = &self.places[..self.places.len().min(places_max)];
         if !places.is_empty() {
@@ -76,14 +86,14 @@ fn own(scene: &Scene) -> Report {
     let missing = missing(scene);
     let is_asked_alone = scene.task.sources.is_none();
     if places.is_empty() || (is_asked_alone && !matches_question(scene)) {
-        return Report { heading: nothing(scene), chain: Vec::new(), places: Vec::new(), missing };
+        return Report::list(nothing(scene), Vec::new(), missing);
     }
     if is_asked_alone {
-        return met(meet(&together(places), &scene.handed), missing);
+        return met(meet(&together(places), &known(scene)), missing);
     }
     let (count, sources) = (places.len(), words(sources));
     let heading = format!("evidence in {sources}: {count} {}.", if count == 1 { "place" } else { "places" });
-    Report { heading, chain: Vec::new(), places, missing }
+    Report::list(heading, places, missing)
 }
 
 fn nothing(scene: &Scene) -> String {
@@ -103,9 +113,9 @@ fn merged(scene: &Scene) -> Report {
     let missing = missing(scene);
     if places.is_empty() {
         let heading = "no evidence: no report names a place that bears on the question.".to_owned();
-        return Report { heading, chain: Vec::new(), places, missing };
+        return Report::list(heading, places, missing);
     }
-    met(meet(&places, &handed(scene)), missing)
+    met(meet(&places, &known(scene)), missing)
 }
 
 /// The places of all reports, and those that one's own search has confirmed since.
@@ -130,29 +140,28 @@ fn all_places(scene: &Scene) -> Vec<Place> {
     together(reported.chain(confirmed))
 }
 
-/// The names that everybody was told.
-fn handed(scene: &Scene) -> BTreeSet<String> {
-    scene.handed.iter().cloned().chain(scene.task.names.iter().map(|name| name.key.clone())).collect()
+/// The names that everybody was told, those of the question included.
+fn known(scene: &Scene) -> Known {
+    let asked: BTreeSet<String> = names(&scene.task.question).into_iter().map(|name| name.key).collect();
+    let told = scene.task.names.iter().map(|name| name.key.clone());
+    let handed = scene.handed.iter().cloned().chain(told).chain(asked.iter().cloned()).collect();
+    Known { asked, handed }
 }
 
 /// The names by which what was reported meets.
 pub(super) fn meeting_names(scene: &Scene) -> Vec<Name> {
-    let links = meet(&all_places(scene), &handed(scene)).chain;
-    links
-        .iter()
-        .filter_map(|link| link.through.as_deref())
-        .flat_map(names)
-        .filter(|name| name.kind != Kind::Number)
-        .collect()
+    let Meeting { chain, rival, .. } = meet(&all_places(scene), &known(scene));
+    let links = chain.iter().chain(&rival);
+    links.filter_map(|link| link.through.as_deref()).flat_map(names).filter(|name| name.kind != Kind::Number).collect()
 }
 
 fn met(meeting: Meeting, missing: Vec<String>) -> Report {
-    let Meeting { places, chain } = meeting;
+    let Meeting { places, chain, rival } = meeting;
     let heading = match chain.last() {
         Some(Link { place, .. }) => format!("The evidence meets at {}.", place.address()),
         None => "no evidence that meets: no two of these places name the same thing.".to_owned(),
     };
-    Report { heading, chain, places, missing }
+    Report { heading, chain, rival, places, missing }
 }
 
 /// What is missing: whom nobody could hire, who did not finish, what others say is missing.

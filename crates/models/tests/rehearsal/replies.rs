@@ -53,6 +53,10 @@ fn said(prompt: &Prompt) -> String {
     reply.words.unwrap()
 }
 
+fn lines(numbers: std::ops::Range<u32>, line: impl Fn(u32) -> String) -> String {
+    numbers.map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Adds a reply and what came of it.
 fn go_on(prompt: &mut Prompt, reply: Reply, parts: Vec<Part>) {
     prompt.messages.extend([Message::Assistant(Arc::new(reply)), Message::User(parts)]);
@@ -93,6 +97,24 @@ fn independent_reports_meet_in_a_shared_name() {
     let report = said(&prompt);
     let expected = "The evidence meets at src/x.rs:9.\nchain: x.log:3 (logs) —max_size→ src/x.rs:9 (code)\n";
     assert!(report.contains(expected), "{report}");
+}
+
+#[test]
+fn a_place_that_has_nearly_as_much_for_it_is_named_beside_the_best() {
+    let mut prompt = asked(hirer(), "Why does it fail?");
+    let (reply, _) = ask(&prompt);
+    let report = |agent: &str, one: &str, other: &str| {
+        format!(
+            "<sub-agent-complete id=\"1.1\" agent=\"{agent}\" spent=\"1 sat\">\n1. {one}\n2. {other}\n</sub-agent-complete>"
+        )
+    };
+    let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
+    let log = report("ann", "x.log:3: fail: max_size 77", "x.log:4: fail: min_size 88");
+    let code = report("bob", "src/x.rs:9: let max_size = 77;", "src/y.rs:5: let min_size = 88;");
+    go_on(&mut prompt, reply, vec![result(&ids[0], &log), result(&ids[1], &code)]);
+    let report = said(&prompt);
+    assert!(report.contains("The evidence meets at src/x.rs:9.\n"), "{report}");
+    assert!(report.contains("\nrival: x.log:4 (logs) —min_size→ src/y.rs:5 (code)\n"), "{report}");
 }
 
 #[test]
@@ -153,7 +175,7 @@ fn usage_is_what_was_really_read_and_written() {
 
 #[test]
 fn a_reply_is_never_longer_than_it_may_be() {
-    let found: String = (1..200).map(|line| format!("{line}: max_size_{line} fails with max_size {line}\n")).collect();
+    let found: String = lines(1..200, |line| format!("{line}: max_size_{line} fails with max_size {line}"));
     for max_tokens in [256, 300, 512, 1000, 2000, 8192] {
         let mut prompt = asked(file_tools(), "Why does max_size fail?");
         for _ in 0..8 {
@@ -235,7 +257,7 @@ fn call(bytes: &mut impl Iterator<Item = u8>) -> RawCall {
 
 fn message(bytes: &mut impl Iterator<Item = u8>) -> Message {
     let count = bytes.next().unwrap_or(0) % 4;
-    if bytes.next().unwrap_or(0) % 2 == 0 {
+    if bytes.next().unwrap_or(0).is_multiple_of(2) {
         let part = |bytes: &mut _| match Iterator::next(bytes).unwrap_or(0u8) % 5 {
             4 => words(&text(bytes)),
             id => result(&id.to_string(), &text(bytes)),
@@ -267,12 +289,12 @@ fn no_prompt_makes_it_panic_or_answer_twice_differently() {
 
 #[test]
 fn a_huge_prompt_is_answered_with_a_report_of_usual_size() {
-    let lines: String = (0..200_000).map(|line| format!("{line}: name_{line}.other_{line} fails: 4{line}\n")).collect();
+    let found: String = lines(0..200_000, |line| format!("{line}: name_{line}.other_{line} fails: 4{line}"));
     let mut prompt = asked(file_tools(), &"why max_size fails ".repeat(100_000));
     for _ in 0..6 {
         let (reply, usage) = ask(&prompt);
         assert!(usage.output <= 8192);
-        let results = reply.calls.iter().map(|call| result(&call.id, &format!("a.log\n{lines}"))).collect();
+        let results = reply.calls.iter().map(|call| result(&call.id, &format!("a.log\n{found}"))).collect();
         go_on(&mut prompt, reply, results);
     }
 }
