@@ -34,6 +34,10 @@ pub(super) const DIRECTORY: &str = "Directory: ";
 const TERMS: &str = "\n\nYou and everybody you hire must honour these terms:";
 /// How the runtime says that a reply is the last.
 const LAST: &str = "This is your last reply";
+/// How it begins what it has cut out of earlier messages for that.
+const CUT: &str = "The newest of what was said and found so far";
+/// How it begins what it shows in place of a result that was left out.
+const LEFT_OUT: char = '[';
 /// How the runtime says that somebody must be hired.
 const REQUIRED: &str = "requires that you hire";
 /// How the runtime begins what it says after a report that did not do.
@@ -220,7 +224,12 @@ impl Reader {
             Part::Words(_) => None,
             Part::Result { call, .. } => self.calls.remove(call),
         };
-        let Some(call) = call else { return scene.reports.extend(reports) };
+        let Some(call) = call else {
+            if text.starts_with(CUT) {
+                self.keep(found(text), scene);
+            }
+            return scene.reports.extend(reports);
+        };
         let failed = matches!(part, Part::Result { failed: true, .. });
         match call.name.as_str() {
             "search" => {
@@ -228,7 +237,7 @@ impl Reader {
                 self.keep(found(text), scene);
             }
             "read_file" => self.keep(shown(&argument(&call, "path").unwrap_or_default(), text), scene),
-            "list_files" if !failed => scene.listing = Some(listing(text)),
+            "list_files" if !failed && !text.starts_with(LEFT_OUT) => scene.listing = Some(listing(text)),
             "delegate_task" if reports.is_empty() && (failed || text.starts_with("refused:")) => {
                 let who = argument(&call, "specialty").unwrap_or_default();
                 scene.refusals.push((who, first_line(text).to_owned()));

@@ -142,6 +142,32 @@ fn what_was_found_is_in_the_last_reply_even_if_its_prompt_was_cut() {
 }
 
 #[test]
+fn a_leaf_that_runs_dry_reports_what_is_left_of_its_finds() {
+    let found = "The newest of what was said and found so far (the rest had to be cut):\nsrc/x.rs\n9: let max_size = 77;\n\
+                 (1 matches in 1 of 1 files)";
+    let task = "Question: Why does it fail?\nEvidence source: code\nIdentifiers so far: max_size";
+    let cut = Message::User(vec![words(task), words(found), words(LAST)]);
+    let report = said(&prompt(Vec::new(), vec![cut]));
+    assert!(report.contains("\n1. src/x.rs:9: let max_size = 77;\n   shares max_size\n"), "{report}");
+}
+
+#[test]
+fn what_was_left_out_to_save_room_is_not_taken_for_a_listing() {
+    let mut tools = file_tools();
+    tools.extend(hirer());
+    let mut prompt = asked(tools, "Why does max_size fail?");
+    let short = "[312 bytes, left out to save room; call again if you need it]";
+    let (listing, _) = ask(&prompt);
+    let id = listing.calls[0].id.clone();
+    go_on(&mut prompt, listing, vec![result(&id, short)]);
+    let (search, _) = ask(&prompt);
+    let ids: Vec<String> = search.calls.iter().map(|call| call.id.clone()).collect();
+    go_on(&mut prompt, search, ids.iter().map(|id| result(id, "x.log\n7: max_size fails")).collect());
+    let (hires, _) = ask(&prompt);
+    assert_eq!(hires.calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), ["delegate_task"; 2]);
+}
+
+#[test]
 fn words_after_a_report_are_a_new_question() {
     let mut prompt = asked(file_tools(), "Why does max_size fail?");
     let report = Reply {
