@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::place::Place;
 use super::scene::{Line, Scene};
 use super::source::Source;
-use super::words::{Kind, Name, asked_words, is_grave, is_import, names, quotes, stems};
+use super::words::{Kind, Name, asked_words, is_about_trouble, is_grave, is_import, names, quotes, stems};
 
 /// How many names a place says it was found by.
 const SHARES_MAX: usize = 5;
@@ -224,14 +224,18 @@ fn nearness(worth: u64, good: &Ranked<'_>, line: &Line) -> Option<u64> {
     }
 }
 
-/// The names that lines in which something goes wrong have and others lack: what to tell those who are hired. If the question
-/// names something itself, only lines count that have it; otherwise those come first that have words of it.
+/// The names that some lines have and others lack: what to tell those who are hired. If the question is about trouble, the
+/// lines are those in which something goes wrong, first those that have words of it; otherwise those that have. If it names
+/// something itself, only lines count that have that.
 pub(super) fn telling(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
     let question = &scene.task.question;
     let is_named = !names(question).is_empty() || !quotes(question).is_empty();
     let is_log = |line: &Ranked<'_>| line.is_grave && line.source == Source::Logs;
-    let tests: [&dyn Fn(&Ranked<'_>) -> bool; 4] =
-        [&|line| is_log(line) && line.is_asked, &is_log, &|line| line.is_grave, &|_| true];
+    let tests: &[&dyn Fn(&Ranked<'_>) -> bool] = if is_about_trouble(question) {
+        &[&|line| is_log(line) && line.is_asked, &is_log, &|line| line.is_grave, &|_| true]
+    } else {
+        &[&|line| line.is_asked]
+    };
     let says = |line: &&Ranked<'_>| !is_named || (line.is_asked && line.names.len() <= BESIDE_MAX);
     let candidates: Vec<&Ranked<'_>> = ranked.iter().filter(says).collect();
     let passing = tests.iter().map(|test| {

@@ -45,6 +45,12 @@ const GRAVE: &[&str] = &[
     "declin",
 ];
 
+/// Words, beside the grave ones, of somebody who asks about trouble.
+const TROUBLE: &[&str] = &[
+    "why", "wrong", "broken", "breaks", "broke", "slow", "problem", "issue", "incident", "outage", "cause", "down",
+    "bug",
+];
+
 /// Something that one line names and another may name too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
@@ -161,6 +167,11 @@ pub(super) fn is_import(text: &str) -> bool {
 /// Whether something goes wrong in a line.
 pub(super) fn is_grave(stems: &BTreeSet<String>) -> bool {
     GRAVE.iter().any(|grave| stems.contains(*grave))
+}
+
+/// Whether a question is about something that goes wrong, and not about how things are.
+pub(super) fn is_about_trouble(question: &str) -> bool {
+    is_grave(&stems(question)) || subwords(question).any(|word| TROUBLE.contains(&word.as_str()))
 }
 
 /// The regular expression for lines in which something goes wrong.
@@ -310,7 +321,7 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked_words, escaped, names, quotes, stems};
+    use super::{asked_words, escaped, is_about_trouble, names, quotes, stems};
 
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = names(text).into_iter().map(|name| name.key).collect();
@@ -338,6 +349,11 @@ mod tests {
         assert_eq!(asked_words("Why is the upload API failing?"), ["upload", "api", "fail"]);
         assert!(stems("uploads failed: UploadFailure").is_superset(&["upload".to_owned(), "fail".to_owned()].into()));
         assert!(!stems("single processing").contains("sing"));
+        assert!(
+            is_about_trouble("Why is it late?")
+                && is_about_trouble("It failed.")
+                && !is_about_trouble("What limits it?")
+        );
     }
 
     #[test]
