@@ -21,9 +21,7 @@ mod written;
 pub use alias::{ALIASES, Chosen, choose};
 pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Retry, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
-pub use price::{
-    LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller,
-};
+pub use price::{LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller};
 pub use provider::{Anthropic, OpenAi, Provider};
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
 pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};

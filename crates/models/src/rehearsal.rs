@@ -42,6 +42,7 @@ const SURVEYS_MAX: usize = 2;
 ///     system: String::new(),
 ///     tools: Vec::new(),
 ///     messages: vec![Message::User(vec![words])],
+///     status: None,
 ///     max_tokens: 8192,
 /// };
 /// let reply = Rehearsal.ask(&prompt, &|_| {}).await.outcome.unwrap();
@@ -151,11 +152,12 @@ fn raw(words: Option<&str>, calls: &[RawCall]) -> Value {
     }
 }
 
-/// What was really read and written, in bytes. All but the newest message was shown before.
+/// What was really read and written, in bytes. All but the newest message and the status was shown before.
 fn usage(prompt: &Prompt, reply: &Reply) -> Usage {
     let specs = serde_json::to_string(&prompt.tools).map_or(0, |specs| specs.len());
-    let input = prompt.system.len() + specs + prompt.messages.iter().map(message_bytes).sum::<usize>();
-    let newest = prompt.messages.last().map_or(0, message_bytes);
+    let status = prompt.status.as_ref().map_or(0, String::len);
+    let input = prompt.system.len() + specs + prompt.messages.iter().map(message_bytes).sum::<usize>() + status;
+    let newest = prompt.messages.last().map_or(0, message_bytes) + status;
     let cache_read = if prompt.messages.len() > 1 { input - newest } else { 0 };
     let output = reply.raw.to_string().len();
     Usage { input: input as u64, cache_read: cache_read as u64, cache_write: 0, output: output as u64 }

@@ -34,10 +34,14 @@ pub(super) const DIRECTORY: &str = "Directory: ";
 const TERMS: &str = "\n\nYou and everybody you hire must honour these terms:";
 /// How the runtime says that a reply is the last.
 const LAST: &str = "This is your last reply";
+/// How it says, beside what else is left, that no turn will follow.
+const ONE_TURN: &str = " 1 turns left";
 /// How it begins what it has cut out of earlier messages for that.
 const CUT: &str = "The newest of what was said and found so far";
 /// How it begins what it shows in place of a result that was left out.
 const LEFT_OUT: char = '[';
+/// How the tools say that they show a part of a line.
+const CUT_LINES: [&str; 2] = [" [part of a line of ", " [line cut: "];
 /// How the runtime says that somebody must be hired.
 const REQUIRED: &str = "requires that you hire";
 /// How the runtime begins what it says after a report that did not do.
@@ -131,7 +135,9 @@ pub(super) fn scene(prompt: &Prompt) -> Scene {
         }
     }
     let newest = messages.last().map(said).unwrap_or_default();
-    scene.is_last = prompt.tools.is_empty() || newest.iter().any(|words| words.starts_with(LAST));
+    scene.is_last = prompt.tools.is_empty()
+        || newest.iter().any(|words| words.starts_with(LAST))
+        || prompt.status.as_ref().is_some_and(|status| status.contains(ONE_TURN));
     scene.must_hire = newest.iter().any(|words| words.contains(REQUIRED));
     scene
 }
@@ -284,7 +290,10 @@ fn shown(path: &str, text: &str) -> Vec<Line> {
     numbered.filter_map(|(number, says)| Some(seen(path, number.parse().ok()?, says))).collect()
 }
 
+/// A line, without what a tool says about having cut it.
 fn seen(path: &str, number: u64, says: &str) -> Line {
+    let says =
+        CUT_LINES.iter().find_map(|mark| says.rsplit_once(mark)).map_or(says, |(part, _)| part.trim_matches('…'));
     Line { path: path.to_owned(), number, text: cut(says, LINE_BYTES_MAX).to_owned() }
 }
 
@@ -324,6 +333,7 @@ mod tests {
         let lines = found("a/b.rs\n3: let x: u8 = 1;\n4- x\n--\n\nc.md\n9: y\n(2 matches in 2 of 3 files)");
         let lines: Vec<_> = lines.iter().map(|line| (line.path.as_str(), line.number, line.text.as_str())).collect();
         assert_eq!(lines, [("a/b.rs", 3, "let x: u8 = 1;"), ("a/b.rs", 4, "x"), ("c.md", 9, "y")]);
+        assert_eq!(found("a\n1: …max_size… [part of a line of 999 bytes]")[0].text, "max_size");
         assert_eq!(shown("f", "1\ta\n2\t\n(lines 1 to 2 of 9)").len(), 2);
         assert!(listing("a/\na/b").is_whole && !listing("a/\nb").is_whole && !listing("a\n(and 3 more)").is_whole);
     }

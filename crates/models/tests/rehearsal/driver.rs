@@ -150,6 +150,7 @@ impl<'a> Desk<'a> {
             system: self.system.clone(),
             tools: self.tools.clone(),
             messages: self.messages.clone(),
+            status: self.status(),
             max_tokens: max_tokens.unwrap(),
         };
         let attempt = Rehearsal.ask(&prompt, &|_| {}).await;
@@ -176,7 +177,14 @@ impl<'a> Desk<'a> {
             Message::Assistant(reply) => reply.raw.to_string().len(),
         };
         let specs = serde_json::to_string(&self.tools).unwrap().len();
-        (self.system.len() + specs + self.messages.iter().map(message).sum::<usize>()) as u64
+        let status = self.status().map_or(0, |status| status.len());
+        (self.system.len() + specs + self.messages.iter().map(message).sum::<usize>() + status) as u64
+    }
+
+    /// What is left, as the runtime says it.
+    fn status(&self) -> Option<String> {
+        let line = format!("[status: {} sat free; 40 turns left, this one included]", self.free / 1000);
+        (!self.ran_dry).then_some(line)
     }
 
     /// Answers the calls of a reply. Hires share what is free with each other and their hirer.

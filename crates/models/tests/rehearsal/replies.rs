@@ -34,7 +34,7 @@ fn hirer() -> Vec<ToolSpec> {
 
 fn prompt(tools: Vec<ToolSpec>, messages: Vec<Message>) -> Prompt {
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
-    Prompt { key, system: "Be brief.".to_owned(), tools, messages, max_tokens: 8192 }
+    Prompt { key, system: "Be brief.".to_owned(), tools, messages, status: None, max_tokens: 8192 }
 }
 
 fn asked(tools: Vec<ToolSpec>, question: &str) -> Prompt {
@@ -122,6 +122,8 @@ fn the_last_reply_has_no_calls() {
     for tools in [file_tools(), hirer(), Vec::new()] {
         let fresh = prompt(tools.clone(), vec![Message::User(vec![words("Why does max_size fail?"), words(LAST)])]);
         assert!(said(&fresh).starts_with(REHEARSAL_LABEL));
+        let status = Some("[status: 12 sat free; 1 turns left, this one included]".to_owned());
+        said(&Prompt { status, ..asked(tools.clone(), "Why does max_size fail?") });
         let mut begun = asked(tools, "Why does max_size fail?");
         let (reply, _) = ask(&begun);
         if let [first, ..] = &reply.calls[..] {
