@@ -140,6 +140,8 @@ pub enum Call {
 pub enum Unreadable {
     /// It does not follow its tool's schema.
     Malformed,
+    /// Its task, message or question has no word in it.
+    NothingSaid,
     /// There is no such tool.
     UnknownTool,
     /// Another call of the reply has its id.
@@ -154,6 +156,7 @@ impl From<Unreadable> for Refusal {
     fn from(why: Unreadable) -> Refusal {
         match why {
             Unreadable::Malformed => Refusal::Malformed,
+            Unreadable::NothingSaid => Refusal::NothingSaid,
             Unreadable::UnknownTool => Refusal::UnknownTool,
             Unreadable::DoubledCall => Refusal::DoubledCall,
             Unreadable::BadAmount(why) => Refusal::BadAmount(why),

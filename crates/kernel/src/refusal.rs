@@ -152,6 +152,9 @@ pub enum Refusal {
     /// A call that can't be read.
     #[error("the call could not be read: follow the tool's schema")]
     Malformed,
+    /// A task, a message or a question without a word in it.
+    #[error("there is not a word in it: say what is to be done, told or asked")]
+    NothingSaid,
     /// No such tool.
     #[error("there is no such tool: use one of those you were given")]
     UnknownTool,

@@ -82,6 +82,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
         | Refusal::BadAmount(_)
         | Refusal::BadName(_)
         | Refusal::Malformed
+        | Refusal::NothingSaid
         | Refusal::UnknownTool
         | Refusal::DoubledCall => true,
     }

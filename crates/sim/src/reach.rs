@@ -95,6 +95,7 @@ const ALL: &[&str] = &[
     "refused bad amount",
     "refused bad name",
     "refused malformed",
+    "refused nothing said",
     "refused unknown tool",
     "refused doubled call",
     "outcome done",
@@ -342,6 +343,7 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::BadAmount(_) => "refused bad amount",
         Refusal::BadName(_) => "refused bad name",
         Refusal::Malformed => "refused malformed",
+        Refusal::NothingSaid => "refused nothing said",
         Refusal::UnknownTool => "refused unknown tool",
         Refusal::DoubledCall => "refused doubled call",
     }

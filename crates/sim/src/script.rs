@@ -211,7 +211,7 @@ impl Script {
     fn steering(&mut self, chance: &mut Chance, contract: &Contract, now: Millis) -> Call {
         let own = &contract.brief().path;
         let some_hire = |chance: &mut Chance| own.hire(1 + chance.below(4));
-        match chance.below(5) {
+        match chance.below(6) {
             0 => Call::Wait {
                 on: (0..chance.below(3)).map(|_| some_hire(chance)).collect(),
                 need: chance.pick(&[Need::All, Need::Any]),
@@ -259,6 +259,7 @@ fn junk(chance: &mut Chance) -> Unreadable {
                 ])
                 .clone(),
         ),
+        4 => Unreadable::NothingSaid,
         _ => Unreadable::BadName(NameError::Empty),
     }
 }

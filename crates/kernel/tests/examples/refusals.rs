@@ -312,6 +312,7 @@ fn what_the_agent_layer_cant_read_is_refused_with_its_reason() {
         Unreadable::BadAmount(AmountError::Negative),
         Unreadable::BadName(NameError::Odd { found: '/' }),
         Unreadable::Malformed,
+        Unreadable::NothingSaid,
         Unreadable::UnknownTool,
         Unreadable::DoubledCall,
     ] {
@@ -342,7 +343,10 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::Unworkable => a_brief_that_does_not_fit_its_place_is_unworkable,
     Refusal::Closing => who_is_ending_makes_no_more_calls,
     Refusal::TopUpStays { .. } => money_for_one_who_stands_elsewhere_stays_and_says_so,
-    Refusal::BadAmount(_) | Refusal::BadName(_) | Refusal::Malformed | Refusal::UnknownTool | Refusal::DoubledCall => {
-        what_the_agent_layer_cant_read_is_refused_with_its_reason
-    }
+    Refusal::BadAmount(_)
+    | Refusal::BadName(_)
+    | Refusal::Malformed
+    | Refusal::NothingSaid
+    | Refusal::UnknownTool
+    | Refusal::DoubledCall => what_the_agent_layer_cant_read_is_refused_with_its_reason,
 };

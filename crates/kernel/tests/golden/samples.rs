@@ -296,6 +296,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "bad amount": Refusal::BadAmount(_) => Refusal::BadAmount(AmountError::Zero),
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
+        "nothing said": Refusal::NothingSaid => Refusal::NothingSaid,
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
         "doubled call": Refusal::DoubledCall => Refusal::DoubledCall,
     };
