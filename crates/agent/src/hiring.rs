@@ -1,11 +1,32 @@
 //! Hiring, as an agent layer knows it: who can be hired and on which conditions. The kernel decides what is admitted.
 
+mod arguments;
+mod board;
+mod choose;
+mod list;
+mod offer;
+mod prompt;
+mod read;
+mod specs;
+mod trade;
+mod verdict;
+
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Hiring, Msat, Powers, Tariff};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff};
 
 use crate::roster::{DelegationMode, Dialect};
 use crate::text::Text;
+
+pub(crate) use board::board;
+pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
+pub(crate) use choose::{is_named, words_of};
+pub(crate) use list::list;
+pub use prompt::{hired_prompt, team_prompt};
+pub(crate) use read::Reader;
+pub(crate) use specs::specs;
+pub(crate) use trade::Trade;
+pub(crate) use verdict::{Spoken, verdict};
 
 /// Somebody who can be hired: everything of an offer that does not depend on the call.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,4 +77,24 @@ pub struct Team {
     pub own: Arc<Hand>,
     /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.
     pub checks: Vec<(Text, Msat)>,
+}
+
+/// Who hired an agent. Those whom an agent hired have somebody to ask, and others beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hired {
+    /// A person: it is a root.
+    ByOwner,
+    /// Another agent.
+    ByAgent,
+}
+
+impl Hired {
+    /// Tells who hired a contract, as far as its tools go by it. A root's fork keeps its root's tools, so that what precedes
+    /// its brief stays the same for a provider's cache.
+    pub fn of(brief: &Brief) -> Hired {
+        match (brief.path.level(), &brief.context) {
+            (0, _) | (1, Context::Fork { .. }) => Hired::ByOwner,
+            (_, Context::Fresh | Context::Fork { .. } | Context::After { .. }) => Hired::ByAgent,
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod engine;
 mod hiring;
 mod history;
 mod model;
+mod promise;
 pub mod roster;
 mod run;
 mod seat;
@@ -15,13 +16,13 @@ mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
-pub use hiring::{Hand, Team};
+pub use hiring::{BOARD, Hand, Hired, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,
 };
 pub use run::{RunError, run};
-pub use seat::{Arrival, Price, Seat};
+pub use seat::{Arrival, Clock, Price, Seat, Surroundings};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{Redact, Scribe, Text, hash, task_key};
 pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskKey, Call, Compaction, Cost, Input, Msat, Request, TextKind, Tokens, ToolCall, ToolName, Turn,
-    Unreadable, Verdict,
+    Answer, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens, ToolCall,
+    ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
 
-use crate::hiring::Team;
+use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
 use crate::history::History;
 use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
-use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome};
+use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::{Texts, size};
 use crate::wording;
 
@@ -36,12 +36,26 @@ pub struct Seat {
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
     /// Whom it may hire, if it may.
     pub team: Option<Arc<Team>>,
+    /// Who hired it.
+    pub hired: Hired,
     /// Makes texts of what is said.
     pub scribe: Scribe,
 }
 
 /// Tells what usage costs.
 pub type Price = Arc<dyn Fn(&Usage) -> Msat + Send + Sync>;
+
+/// Tells what time it is in the session.
+pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
+
+/// What a tool may look at besides its arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// The facts of the contract that calls it.
+    pub facts: &'a [Fact],
+    /// What was posted by those whom its hirer has hired, in order, the call's own post included.
+    pub board: &'a [Post],
+}
 
 /// Something that happened, with the texts that its facts will name.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +69,10 @@ pub struct Arrival {
 impl Seat {
     /// Returns the tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.values().map(|tool| tool.spec()).collect()
+        let hiring = hiring::specs(self.team.as_deref(), self.hired);
+        let is_taken = |spec: &ToolSpec| hiring.iter().any(|taken| taken.name == spec.name);
+        let own = self.tools.values().map(|tool| tool.spec()).filter(|spec| !is_taken(spec));
+        own.collect::<Vec<_>>().into_iter().chain(hiring).collect()
     }
 
     /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
@@ -64,8 +81,9 @@ impl Seat {
         (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX
     }
 
-    /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left. A prompt that
-    /// is too long can't have cost anything, so it is shown once more within the same ask, without older results.
+    /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left; `clock` tells
+    /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown once more
+    /// within the same ask, without older results.
     pub async fn ask<T: Texts>(
         &self,
         key: AskKey,
@@ -73,6 +91,7 @@ impl Seat {
         history: History<'_, T>,
         status: &Status,
         watch: Watch<'_>,
+        clock: Clock<'_>,
     ) -> Arrival {
         let history = history.upto(request.upto);
         let mut prompt = self.prompt(key.clone(), request, history, status);
@@ -90,12 +109,14 @@ impl Seat {
         let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
-                let mut read = self.read(&reply, usage, cost, &key);
-                if let Input::Reply { reply, .. } = &mut read.input {
-                    let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
-                    reply.verdict.compact = full.then(|| self.compaction(history, request.upto)).or(left_out);
+                let mut texts = Vec::new();
+                let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
+                if reply.calls.is_empty() && request.turn == Turn::Next {
+                    read.verdict = self.judge(&reply, history, &mut texts);
                 }
-                read
+                let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
+                read.verdict.compact = full.then(|| self.compaction(history, request.upto)).or(left_out);
+                Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts }
             }
             Err(why) => self.fail(&key, &why, usage, cost),
         }
@@ -140,49 +161,77 @@ impl Seat {
     }
 
     /// Reads a reply: what it says, and what its calls want.
-    fn read(&self, reply: &Reply, usage: Option<Usage>, cost: Cost, key: &AskKey) -> Arrival {
+    fn read(
+        &self,
+        reply: &Reply,
+        usage: Option<Usage>,
+        brief: Option<&Brief>,
+        now: Millis,
+        texts: &mut Vec<Text>,
+    ) -> guildhall_kernel::Reply {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
-        let mut texts = vec![self.scribe.text(TextKind::Reply, &stored)];
-        let words = reply.words.as_deref().filter(|words| !words.trim().is_empty());
-        let words = words.map(|words| keep(&mut texts, self.scribe.text(TextKind::Words, words)));
+        let whole = keep(texts, self.scribe.text(TextKind::Reply, &stored));
+        let words = spoken(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, words)));
         let mut ids = BTreeSet::new();
-        let calls = reply.calls.iter().map(|call| self.read_call(call, &mut ids, &mut texts)).collect();
-        let reply = guildhall_kernel::Reply {
-            reply: texts[0].of,
+        let calls = reply.calls.iter().map(|call| {
+            if ids.insert(&call.id) {
+                self.read_call(call, brief, now, texts)
+            } else {
+                Call::Invalid(Unreadable::DoubledCall)
+            }
+        });
+        guildhall_kernel::Reply {
+            reply: whole,
             words,
             output: None,
             // The next status may take more tokens than the one that was counted here.
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
             used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
-            calls,
+            calls: calls.collect(),
             verdict: Verdict::default(),
-        };
-        Arrival { input: Input::Reply { id: key.ask, reply: Box::new(reply), cost }, texts }
+        }
     }
 
-    fn read_call<'a>(&self, call: &'a RawCall, ids: &mut BTreeSet<&'a str>, texts: &mut Vec<Text>) -> Call {
-        let RawCall { id, name, arguments } = call;
-        if !ids.insert(id) {
-            return Call::Invalid(Unreadable::DoubledCall);
-        }
-        let (Some(tool), Ok(tool_name)) = (self.tools.get(name), ToolName::parse(name)) else {
+    fn read_call(&self, call: &RawCall, brief: Option<&Brief>, now: Millis, texts: &mut Vec<Text>) -> Call {
+        let RawCall { name, arguments, .. } = call;
+        let trade = Trade::named(name, self.team.as_deref(), self.hired);
+        let tool = self.tools.get(name).zip(ToolName::parse(name).ok());
+        if trade.is_none() && tool.is_none() {
             return Call::Invalid(Unreadable::UnknownTool);
-        };
-        let Ok(Value::Object(_)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
-        let arguments = arguments.as_ref().map(Value::to_string).unwrap_or_default();
+        }
+        let Ok(Value::Object(fields)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
+        if let Some((trade, brief)) = trade.zip(brief) {
+            let (team, scribe) = (self.team.as_deref(), &self.scribe);
+            return Reader { team, brief, scribe, now, texts }.read(trade, name, fields);
+        }
+        let Some((tool, tool_name)) = tool else { return Call::Invalid(Unreadable::UnknownTool) };
         let terms = tool.terms();
+        let arguments = Value::Object(fields.clone()).to_string();
         let arguments = keep(texts, self.scribe.text(TextKind::Arguments, &arguments));
         let call =
             ToolCall { tool: tool_name, arguments, price: terms.price, effect: terms.effect, needs: terms.needs };
         Call::Tool { call, approval: None }
     }
 
+    /// What a reply without a call leaves undone, if its agent has a team.
+    fn judge<T: Texts>(&self, reply: &Reply, history: History<'_, T>, texts: &mut Vec<Text>) -> Verdict {
+        let facts = history.facts;
+        let (Some(team), Some(words), Some(brief)) = (&self.team, spoken(reply), brief_of(facts)) else {
+            return Verdict::default();
+        };
+        let task = history.texts.text(&brief.task);
+        hiring::verdict(team, &Spoken { words, brief, task: &task, facts }, &self.scribe, texts)
+    }
+
     /// Calls a tool.
-    pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> Arrival {
+    pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str, around: Surroundings<'_>) -> Arrival {
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let result = match self.tools.get(call.tool.as_str()) {
-            Some(tool) => tool.call(key, &arguments).await,
-            None => crate::tool::ToolResult::failed(format!("the tool {} is not there any more", call.tool)),
+        let name = call.tool.as_str();
+        let result = match (Trade::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
+            (Some(Trade::List), _) => ToolResult::done(hiring::list(around.facts, key.ask)),
+            (Some(Trade::Board), _) => hiring::board(&arguments, around.board),
+            (_, Some(tool)) => tool.call(key, &arguments).await,
+            (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
         };
         let mut says = result.text;
         if says.len() > RESULT_BYTES_MAX {
@@ -201,6 +250,16 @@ impl Seat {
 
 fn is_too_long(attempt: &Attempt) -> bool {
     attempt.usage.is_none() && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
+}
+
+/// What a contract was hired for.
+fn brief_of(facts: &[Fact]) -> Option<&Brief> {
+    facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief.as_ref()) } else { None })
+}
+
+/// What a reply says to a reader.
+fn spoken(reply: &Reply) -> Option<&str> {
+    reply.words.as_deref().filter(|words| !words.trim().is_empty())
 }
 
 fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {

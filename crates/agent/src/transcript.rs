@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_kernel::{Answer, Ask, AskId, Brief, CallRef, Fact, Mode, Origin, Pause, Sender, Stimulus, TextRef};
+use guildhall_kernel::{
+    Answer, Ask, AskId, Brief, CallRef, Context, Fact, Mode, Origin, Path, Pause, Report, Sender, Stimulus, TextRef,
+};
 
 use crate::model::{Message, Part, Reply};
-use crate::wording;
+use crate::wording::{self, Reported};
 
 /// Where texts are found. What a fact names is stored before the fact, so each can be had.
 pub trait Texts {
@@ -185,7 +187,7 @@ impl<'a, T: Texts> Scribe<'a, T> {
         let text = match (answer, answer.text()) {
             (Answer::Report(report), Some(text)) => {
                 let Ask::Hire { brief, .. } = ask else { return };
-                wording::report(&brief.path, brief.agent.as_str(), report, &self.texts.text(&text))
+                self.report(brief, origin, report, &text)
             }
             (_, Some(text)) if view == View::Short && matches!(ask, Ask::Tool(_)) => {
                 format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
@@ -193,6 +195,10 @@ impl<'a, T: Texts> Scribe<'a, T> {
             (_, Some(text)) => self.texts.text(&text),
             (_, None) => wording::bare(answer).to_owned(),
         };
+        if matches!(answer, Answer::Words(_)) {
+            // The words that answer a question were heard just before; they are told as its answer alone.
+            self.told.words.pop();
+        }
         match (ask, origin) {
             // What was approved is told by its own result.
             (Ask::Question { .. }, _) if *answer == Answer::Approved => {}
@@ -206,13 +212,30 @@ impl<'a, T: Texts> Scribe<'a, T> {
         }
     }
 
+    /// A report as its hirer reads it: one that comes by itself, later, says what it is about.
+    fn report(&self, brief: &Brief, origin: Origin, report: &Report, text: &TextRef) -> String {
+        let later = match origin {
+            Origin::Call(call) => !self.awaits(call),
+            Origin::Outside => true,
+            // Its task is what the agent has just said.
+            Origin::Cascade | Origin::Promise | Origin::Course => false,
+        };
+        let task = later.then(|| self.texts.text(&brief.task));
+        let (agent, text) = (brief.agent.as_str(), self.texts.text(text));
+        wording::report(&Reported { hire: &brief.path, agent, report, text: &text, task: task.as_deref() })
+    }
+
     fn heard(&mut self, from: &Sender, stimulus: &Stimulus) {
-        let (Stimulus::Message(text) | Stimulus::Question(text)) = stimulus else { return };
+        let (text, marked): (_, fn(&Path, &str) -> String) = match stimulus {
+            Stimulus::Message(text) => (text, wording::message),
+            Stimulus::Question(text) => (text, wording::question),
+            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => return,
+        };
         let words = self.texts.text(text);
         self.say(match from {
             // The owner's words are the task's own voice.
             Sender::Owner { .. } => words,
-            Sender::Contract(key) => wording::message(&key.contract.to_string(), &words),
+            Sender::Contract(key) => marked(&key.contract, &words),
         });
     }
 
@@ -255,11 +278,15 @@ enum Outcome {
 
 /// The brief, as the agent reads it: the task, then the terms it must honour.
 fn opening(brief: &Brief, texts: &impl Texts) -> String {
-    let mut words = texts.text(&brief.task);
+    let mut words = match brief.context {
+        Context::Fork { .. } => wording::FORK.to_owned(),
+        Context::Fresh | Context::After { .. } => String::new(),
+    };
+    words.push_str(&texts.text(&brief.task));
     if !brief.terms.is_empty() {
-        words.push_str("\n\nYou and everybody you hire must honour these terms:");
+        words.push_str(wording::TERMS);
         for term in brief.terms.iter() {
-            words.push_str("\n- ");
+            words.push_str(wording::TERM);
             words.push_str(&texts.text(term));
         }
     }

@@ -15,8 +15,19 @@ pub(crate) fn label(outcome: Outcome) -> &'static str {
     }
 }
 
+/// What a hire reports, and what about.
+pub(crate) struct Reported<'a> {
+    pub(crate) hire: &'a Path,
+    pub(crate) agent: &'a str,
+    pub(crate) report: &'a Report,
+    pub(crate) text: &'a str,
+    /// The task, where it does not stand next to the report anyway.
+    pub(crate) task: Option<&'a str>,
+}
+
 /// A report, as its hirer is shown it: labelled data.
-pub(crate) fn report(hire: &Path, agent: &str, report: &Report, text: &str) -> String {
+pub(crate) fn report(reported: &Reported<'_>) -> String {
+    let Reported { hire, agent, report, text, task } = reported;
     let why = match report.outcome {
         Outcome::Done | Outcome::Failed | Outcome::Cancelled => "",
         Outcome::Exhausted(Limit::Purse) => " ran out of money",
@@ -28,23 +39,55 @@ pub(crate) fn report(hire: &Path, agent: &str, report: &Report, text: &str) -> S
         Acceptance::Accepted => "",
         Acceptance::NotAccepted => " not-accepted",
     };
-    let label = label(report.outcome);
+    let undone = match report.unheeded {
+        None | Some(Nudge::Mend | Nudge::Empty) => "",
+        Some(Nudge::Required) => " hired-nobody",
+        Some(Nudge::Promise) => " promised-hire-not-made",
+    };
+    let (label, spent, text) = (label(report.outcome), report.spent, quote(text));
+    let task = task.map(|task| format!("task: {}\n\n", quote(task))).unwrap_or_default();
     format!(
-        "<{label} id=\"{hire}\" agent=\"{agent}\" spent=\"{}\"{accepted}>{why}\n{}\n</{label}>",
-        report.spent,
-        quote(text)
+        "<{label} id=\"{hire}\" agent=\"{agent}\" spent=\"{spent}\"{accepted}{undone}>{why}\n{task}{text}\n</{label}>"
     )
 }
 
 /// Keeps data from ending its own marks.
 pub(crate) fn quote(text: &str) -> String {
-    text.replace("</sub-agent-", "<\\/sub-agent-").replace("</message", "<\\/message")
+    let marks = ["sub-agent-", "message", "question", "post"];
+    marks.iter().fold(text.to_owned(), |text, mark| text.replace(&format!("</{mark}"), &format!("<\\/{mark}")))
 }
 
 /// Words that came from somebody.
-pub(crate) fn message(from: &str, text: &str) -> String {
+pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
+
+/// What a hire asks, and how it is answered.
+pub(crate) fn question(from: &Path, text: &str) -> String {
+    format!("<question from=\"{from}\">\n{}\n</question>\nIt waits: answer with message_agent.", quote(text))
+}
+
+/// What somebody posted on a board.
+pub(crate) fn post(from: &Path, agent: &str, text: &str) -> String {
+    format!("<post from=\"{from}\" agent=\"{agent}\">\n{}\n</post>", quote(text))
+}
+
+/// The task of one who is hired in an agent's stead: its words, and what they are about.
+pub(crate) fn handed_on(agent: &str, words: &str, task: &str) -> String {
+    format!(
+        "{agent} hands this on to you:\n{words}\n\nIt works on this task:\n{task}\n\nDo your part of it and report."
+    )
+}
+
+/// What precedes the task of a fork: it knows the conversation, and must not go on with all of it.
+pub(crate) const FORK: &str =
+    "You were split off from the work above to do the following part of it, and nothing else. Report on that part:\n\n";
+
+/// What precedes a brief's terms.
+pub(crate) const TERMS: &str = "\n\nYou and everybody you hire must honour these terms:";
+
+/// What precedes each of them.
+pub(crate) const TERM: &str = "\n- ";
 
 /// What an agent is told once.
 pub(crate) fn nudge(nudge: Nudge) -> &'static str {

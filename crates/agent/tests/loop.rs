@@ -6,9 +6,9 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Arrival, Attempt, Engine, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply, STATUS_BYTES_MAX,
-    Scribe, Seat, Status, Stop, Task, Text, Texts, Tool, ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run,
-    task_key,
+    Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply,
+    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, Texts, Tool, ToolResult, ToolSpec,
+    ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit,
@@ -127,9 +127,12 @@ impl Engine for Memory {
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                self.seat.ask(key, request, history, &status, &|_| {}).await
+                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await
             }
-            Ask::Tool(call) => self.seat.call(&key, call, &self.texts.text(&call.arguments)).await,
+            Ask::Tool(call) => {
+                let around = Surroundings { facts: &self.facts, board: &[] };
+                self.seat.call(&key, call, &self.texts.text(&call.arguments), around).await
+            }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
         self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
@@ -144,6 +147,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let task = scribe.text(TextKind::Task, "Say hello.");
     let seat = Seat {
         team: None,
+        hired: Hired::ByOwner,
         system: "You are an echo.".to_owned(),
         model: Arc::clone(&model) as Arc<dyn Model>,
         window: 1000,

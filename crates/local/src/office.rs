@@ -1,6 +1,7 @@
 //! The engine on one machine: every contract has a desk, every desk its mail. Facts are durable before anything follows from
 //! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
 
+mod board;
 mod desk;
 mod leaf;
 mod mail;

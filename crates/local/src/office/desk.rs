@@ -19,7 +19,7 @@ use crate::journal::{Batch, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct Desk {
-    office: Office,
+    pub(super) office: Office,
     path: Path,
     pub(super) place: Place,
     pub(super) post: mpsc::UnboundedSender<Mail>,
@@ -186,8 +186,9 @@ impl Desk {
 
     /// Starts the same loop on the hire's brief, as a task of its own.
     fn hire(&mut self, id: AskId, brief: &Arc<Brief>) {
-        let named = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter());
-        let desk = self.office.desk(brief, self.texts_of(named.copied()));
+        let words = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter()).copied();
+        let named = words.chain(brief.checks.iter().map(|check| check.what));
+        let desk = self.office.desk(brief, self.texts_of(named));
         let (office, brief, post) = (self.office.clone(), Arc::clone(brief), self.post.clone());
         self.tasks.spawn(async move {
             match Box::pin(office.work(desk, Arc::clone(&brief))).await {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Delta, History, Texts, due};
+use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, due};
 use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
 use tokio::task::AbortHandle;
 
+use super::OfficeError;
+use super::board::posts;
 use super::desk::Desk;
-use super::mail::send;
+use super::mail::{Mail, send};
 use super::time::Why;
 
 /// How long a call may take that was under way when its contract was asked to report.
@@ -42,29 +44,33 @@ impl Desk {
     /// Asks the model, on a permit that is held no longer than the call.
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
-        let status = self.status(contract, id);
+        let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
         let departure = self.departure(id);
         let leaving = departure.clone();
         self.start(due(contract, id), id, departure, async move {
-            let Ok(permit) = place.lane.acquire().await else { return stopped(id, Answer::Lost, &leaving) };
+            let Ok(permit) = place.lane.acquire().await else { return Ok(stopped(id, Answer::Lost, &leaving)) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| (place.watch)(&key, delta);
-            let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch).await;
+            let clock = || time.now();
+            let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
             drop(permit);
-            arrival
+            Ok(arrival)
         });
     }
 
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
-        let arguments = self.texts.text(&call.arguments);
+        let (arguments, facts) = (self.texts.text(&call.arguments), self.facts.clone());
+        let office = self.office.clone();
         let departure = self.departure(id);
         let leaving = departure.clone();
         self.start(due(contract, id), id, departure, async move {
             leaving.note();
-            place.seat.call(&key, &call, &arguments).await
+            let board = if call.tool.as_str() == BOARD { posts(&office, &key).await? } else { Vec::new() };
+            let around = Surroundings { facts: &facts, board: &board };
+            Ok(place.seat.call(&key, &call, &arguments, around).await)
         });
     }
 
@@ -79,7 +85,7 @@ impl Desk {
         due: Option<Millis>,
         id: AskId,
         departure: Departure,
-        work: impl Future<Output = Arrival> + Send + 'static,
+        work: impl Future<Output = Result<Arrival, OfficeError>> + Send + 'static,
     ) {
         let (post, time) = (self.post.clone(), self.time());
         if due.is_some_and(|due| due <= time.now()) {
@@ -91,9 +97,13 @@ impl Desk {
             let arrival = tokio::select! {
                 biased;
                 arrival = work => arrival,
-                () = time.reach(due) => stopped(id, Answer::Lost, &leaving),
+                () = time.reach(due) => Ok(stopped(id, Answer::Lost, &leaving)),
             };
-            send(&post, arrival);
+            match arrival {
+                Ok(arrival) => send(&post, arrival),
+                // A desk that is gone has failed itself, and says so.
+                Err(why) => drop(post.send(Mail::Failed(why))),
+            }
             drop(under_way);
         });
         self.leaves.insert(id, Leaf { running, departure, hastened: false });

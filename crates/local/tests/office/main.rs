@@ -11,8 +11,8 @@ use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Attempt, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms,
-    Usage, Watch, Wire, task_key,
+    Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec,
+    ToolTerms, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, AskKey, Brief, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path, Powers,
@@ -149,6 +149,7 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
     let seat = Arc::new(Seat {
         team: None,
+        hired: Hired::ByOwner,
         system: "You count.".to_owned(),
         model: Arc::clone(model) as Arc<dyn Model>,
         window: 100_000,

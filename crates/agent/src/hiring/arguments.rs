@@ -1,0 +1,76 @@
+//! The arguments of a call, as a model wrote them. What is not asked for is ignored; what is of the wrong kind is refused.
+
+use guildhall_kernel::{Millis, Msat, Path, Unreadable};
+use serde_json::{Map, Value};
+
+/// The longest that a model can ask to wait, in seconds.
+const WAIT_S_MAX: f64 = 1e9;
+
+/// The arguments of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments<'a>(pub(super) &'a Map<String, Value>);
+
+impl<'a> Arguments<'a> {
+    /// A value that is there.
+    fn get(self, key: &str) -> Option<&'a Value> {
+        self.0.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A text that may be missing.
+    pub(super) fn text(self, key: &str) -> Result<Option<&'a str>, Unreadable> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(value) => value.as_str().map(Some).ok_or(Unreadable::Malformed),
+        }
+    }
+
+    /// A text that must be there, with a word in it.
+    pub(super) fn words(self, key: &str) -> Result<&'a str, Unreadable> {
+        let text = self.text(key)?.ok_or(Unreadable::Malformed)?;
+        if text.trim().is_empty() { Err(Unreadable::NothingSaid) } else { Ok(text) }
+    }
+
+    /// Yes or no, also as a word: small models write it so.
+    pub(super) fn flag(self, key: &str) -> Result<Option<bool>, Unreadable> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| Unreadable::Malformed),
+            Some(Value::Number(_) | Value::Array(_) | Value::Object(_) | Value::Null) => Err(Unreadable::Malformed),
+        }
+    }
+
+    /// Sats.
+    pub(super) fn money(self, key: &str) -> Result<Option<Msat>, Unreadable> {
+        self.get(key).map(Msat::from_json).transpose().map_err(Unreadable::BadAmount)
+    }
+
+    /// Seconds.
+    pub(super) fn seconds(self, key: &str) -> Result<Option<Millis>, Unreadable> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let seconds = value.as_f64().filter(|seconds| (0.0..=WAIT_S_MAX).contains(seconds));
+        let text = format!("{:.0}", seconds.ok_or(Unreadable::Malformed)? * 1000.0);
+        text.parse().map(|ms| Some(Millis(ms))).map_err(|_| Unreadable::Malformed)
+    }
+
+    /// A contract.
+    pub(super) fn path(self, key: &str) -> Result<Path, Unreadable> {
+        read_path(self.text(key)?.ok_or(Unreadable::Malformed)?)
+    }
+
+    /// Contracts: several, one, or none.
+    pub(super) fn paths(self, key: &str) -> Result<Vec<Path>, Unreadable> {
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(Value::String(one)) => Ok(vec![read_path(one)?]),
+            Some(Value::Array(many)) => {
+                many.iter().map(|one| read_path(one.as_str().ok_or(Unreadable::Malformed)?)).collect()
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Null) => Err(Unreadable::Malformed),
+        }
+    }
+}
+
+fn read_path(text: &str) -> Result<Path, Unreadable> {
+    text.trim().parse().map_err(|_| Unreadable::Malformed)
+}

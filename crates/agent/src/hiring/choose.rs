@@ -1,0 +1,106 @@
+//! Who is meant: by name, by specialty, or by what a text is about. Nothing here decides who may be hired.
+
+use guildhall_kernel::{AgentName, NAME_BYTES_MAX, NameError, Standing};
+
+use super::{Hand, Team};
+
+/// Words in a name that every agent might have in it.
+const GENERIC: [&str; 4] = ["agent", "assistant", "expert", "specialist"];
+
+/// The shortest word by which a description is matched with a task.
+const TELLING_BYTES_MIN: usize = 4;
+
+/// Words that say nothing about what a task is about.
+const COMMON: [&str; 24] = [
+    "about", "after", "agent", "also", "before", "could", "find", "from", "have", "into", "look", "make", "need",
+    "please", "should", "that", "their", "them", "this", "what", "when", "which", "will", "with",
+];
+
+/// Who is meant, and on which conditions.
+pub(super) struct Choice<'a> {
+    pub(super) hand: &'a Hand,
+    pub(super) name: AgentName,
+    pub(super) standing: Standing,
+}
+
+/// What somebody may be asked for by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The name alone.
+    Name,
+    /// The name, or else a specialty.
+    Specialty,
+}
+
+impl Team {
+    /// Finds who is asked for. Whom nobody knows is handed on by name: the kernel refuses it with the list.
+    pub(super) fn choose(&self, asked: &str, by: By) -> Result<Choice<'_>, NameError> {
+        let asked = asked.trim();
+        if let Some(hand) = self.named(asked).or_else(|| self.specialist(asked, by)) {
+            return Ok(Choice { hand, name: hand.name.clone(), standing: Standing::Listed });
+        }
+        match &self.ad_hoc {
+            Some(hand) => Ok(Choice { hand, name: made_up(asked)?, standing: Standing::AdHoc }),
+            None => Ok(Choice { hand: &self.own, name: AgentName::parse(asked)?, standing: Standing::Listed }),
+        }
+    }
+
+    /// By name: as it is written before as it sounds. The agent itself is known, too, so that no made-up namesake is hired.
+    fn named(&self, asked: &str) -> Option<&Hand> {
+        let known = || self.hands.iter().chain([&self.own]).map(AsRef::as_ref);
+        let alike = normal(asked);
+        known()
+            .find(|hand: &&Hand| hand.name.as_str() == asked)
+            .or_else(|| known().find(|hand| normal(hand.name.as_str()) == alike))
+    }
+
+    fn specialist(&self, asked: &str, by: By) -> Option<&Hand> {
+        let asked = normal(asked);
+        let fits = |hand: &&Hand| hand.specialties.iter().any(|specialty| normal(specialty) == asked);
+        self.hands.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
+    }
+
+    /// Those whose description has a word in common with a text.
+    pub(super) fn about(&self, text: &str) -> Vec<&Hand> {
+        let wanted: Vec<String> = words_of(text).into_iter().filter(|word| is_telling(word)).collect();
+        let fits = |hand: &&Hand| {
+            let says = [hand.name.as_str(), &hand.description].into_iter();
+            let says = says.chain(hand.specialties.iter().map(String::as_str));
+            says.flat_map(words_of).any(|word| wanted.contains(&word))
+        };
+        self.hands.iter().map(AsRef::as_ref).filter(fits).collect()
+    }
+}
+
+/// A name or a specialty without what people write differently: case, blanks, dashes.
+fn normal(text: &str) -> String {
+    let apart = |c: char| c.is_whitespace() || matches!(c, '-' | '_');
+    text.split(apart).filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// Makes a name of a specialty.
+fn made_up(specialty: &str) -> Result<AgentName, NameError> {
+    AgentName::parse(specialty).or_else(|why| {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
+        let plain: String = specialty.chars().map(plain).take(NAME_BYTES_MAX).collect();
+        let name = plain.split_whitespace().collect::<Vec<_>>().join("-");
+        AgentName::parse(&name).map_err(|_| why)
+    })
+}
+
+/// The words of a text, in lower case.
+pub(crate) fn words_of(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// Whether a text names somebody: "my scheduling team" names a Scheduling Agent.
+pub(crate) fn is_named(name: &str, text: &[String]) -> bool {
+    let whole = words_of(name);
+    let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
+    let sought = if telling.is_empty() { whole } else { telling };
+    !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
+}
+
+fn is_telling(word: &str) -> bool {
+    word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word)
+}

@@ -1,0 +1,67 @@
+//! Offers: what a hire is proposed with. A hand brings the conditions, the call brings the task.
+
+use guildhall_kernel::{
+    AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, TextKind, TextRef,
+};
+
+use super::{Hand, Team};
+use crate::text::{Scribe, Text, task_key};
+use crate::wording;
+
+/// What of an offer depends on the occasion.
+pub(super) struct Order<'a> {
+    pub(super) hand: &'a Hand,
+    pub(super) name: AgentName,
+    pub(super) standing: Standing,
+    pub(super) task: &'a str,
+    pub(super) inherit: Inherit,
+    pub(super) mode: Mode,
+    pub(super) budget: Option<Msat>,
+}
+
+impl Order<'_> {
+    /// Makes an offer of it. The texts that it names are added to `texts`.
+    pub(super) fn offer(self, team: &Team, hirer: &Brief, scribe: &Scribe, texts: &mut Vec<Text>) -> Offer {
+        let Order { hand, name, standing, task, inherit, mode, budget } = self;
+        let task = scribe.text(TextKind::Task, task);
+        let (of, key) = (task.of, task_key(&task.says));
+        texts.push(task);
+        texts.extend(hand.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
+        let budget = budget.or(hand.budget_default);
+        Offer {
+            agent: name,
+            standing,
+            task: of,
+            task_key: key,
+            inherit,
+            mode,
+            budget: budget.map(|budget| hand.budget_max.map_or(budget, |max| budget.min(max))),
+            heads: None,
+            depth: None,
+            deadline: None,
+            terms: [].into(),
+            adds: hand.adds.iter().map(|text| text.of).collect(),
+            fee: hand.fee,
+            severance: hand.severance,
+            tariff: hand.tariff,
+            turns_max: hand.turns_max,
+            opening_bytes: opening_bytes(hand, inherit, of, hirer),
+            powers: hand.powers.clone(),
+            hiring: hand.hiring.clone(),
+            checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
+        }
+    }
+}
+
+/// The size of what precedes the transcript, and of the brief as its agent reads it. What precedes a fork's brief is its
+/// hirer's request, which the kernel counts.
+fn opening_bytes(hand: &Hand, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
+    let before = match inherit {
+        Inherit::Fresh => hand.opening_bytes,
+        Inherit::Fork => wording::FORK.len() as u64,
+    };
+    let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();
+    let listed = terms.iter().map(|bytes| bytes + wording::TERM.len() as u64).sum::<u64>();
+    let heading = if terms.is_empty() { 0 } else { wording::TERMS.len() as u64 };
+    before + u64::from(task.bytes) + heading + listed + FRAME_TOKENS
+}

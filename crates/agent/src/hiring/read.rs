@@ -1,0 +1,140 @@
+//! What a call of a hiring tool means. Whether it is admitted is the kernel's business.
+
+use guildhall_kernel::{
+    Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, Standing, TextKind, TextRef, ToolCall, ToolName,
+    Unreadable,
+};
+use serde_json::{Map, Value};
+
+use super::arguments::Arguments;
+use super::choose::{By, Choice};
+use super::offer::Order;
+use super::{Team, Trade};
+use crate::roster::Dialect;
+use crate::text::{Scribe, Text};
+
+/// How long a hire waits for its hirer's answer. Then it uses its judgement.
+const ANSWER_WITHIN: Millis = Millis(10 * 60 * 1000);
+
+/// Reads the hiring calls of one reply.
+pub(crate) struct Reader<'a> {
+    /// Whom the agent may hire.
+    pub(crate) team: Option<&'a Team>,
+    /// What it was hired for itself.
+    pub(crate) brief: &'a Brief,
+    /// Makes texts.
+    pub(crate) scribe: &'a Scribe,
+    /// What time it is.
+    pub(crate) now: Millis,
+    /// The texts that the calls name.
+    pub(crate) texts: &'a mut Vec<Text>,
+}
+
+impl Reader<'_> {
+    /// Reads one call.
+    pub(crate) fn read(&mut self, trade: Trade, name: &str, arguments: &Map<String, Value>) -> Call {
+        self.call(trade, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
+    }
+
+    fn call(&mut self, trade: Trade, name: &str, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+        match trade {
+            Trade::Hire => self.hire(arguments),
+            Trade::Stop => Ok(Call::Stop(arguments.path("id")?)),
+            Trade::Message => {
+                let (to, text) = (arguments.path("id")?, arguments.words("text")?);
+                Ok(Call::Message { to, text: self.keep(TextKind::Message, text) })
+            }
+            Trade::Wait => self.wait(arguments),
+            Trade::AskHirer => {
+                let question = self.keep(TextKind::Message, arguments.words("question")?);
+                Ok(Call::AskHirer { question, until: self.now.after(ANSWER_WITHIN) })
+            }
+            Trade::List => self.tool(name, Effect::Pure, arguments),
+            Trade::Board => {
+                arguments.text("post")?;
+                self.tool(name, Effect::Idempotent, arguments)
+            }
+        }
+    }
+
+    fn wait(&self, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+        let need = if arguments.flag("any")? == Some(true) { Need::Any } else { Need::All };
+        let until = arguments.seconds("timeout_s")?.map(|wait| self.now.after(wait));
+        Ok(Call::Wait { on: arguments.paths("ids")?, need, until })
+    }
+
+    /// A tool that the seat serves itself, from facts.
+    fn tool(&mut self, name: &str, effect: Effect, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+        let tool = ToolName::parse(name).map_err(Unreadable::BadName)?;
+        let arguments = self.keep(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
+        let call = ToolCall { tool, arguments, price: Msat::ZERO, effect, needs: PowerSet::default() };
+        Ok(Call::Tool { call, approval: None })
+    }
+
+    fn hire(&mut self, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+        let team = self.team.ok_or(Unreadable::UnknownTool)?;
+        let order = match team.dialect {
+            Dialect::DelegateTask => delegate_task(team, arguments),
+            Dialect::DelegateToAgent => delegate_to_agent(team, arguments),
+            Dialect::Agent => agent(team, arguments),
+        }?;
+        Ok(Call::Hire(Box::new(order.offer(team, self.brief, self.scribe, self.texts))))
+    }
+
+    fn keep(&mut self, kind: TextKind, says: &str) -> TextRef {
+        let text = self.scribe.text(kind, says);
+        let of = text.of;
+        self.texts.push(text);
+        of
+    }
+}
+
+fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
+    let task = arguments.words("task")?;
+    let (inherit, choice) = match arguments.text("context")? {
+        None | Some("fresh") => {
+            let specialty = arguments.text("specialty")?.ok_or(Unreadable::Malformed)?;
+            (Inherit::Fresh, team.choose(specialty, By::Specialty).map_err(Unreadable::BadName)?)
+        }
+        Some("fork") => (Inherit::Fork, own(team)),
+        Some(_) => return Err(Unreadable::Malformed),
+    };
+    let mode = mode(arguments.flag("background")?, inherit, &choice);
+    let budget = arguments.money("budget")?;
+    Ok(order(choice, task, inherit, mode, budget))
+}
+
+fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
+    let task = arguments.words("prompt")?;
+    let target = arguments.text("target_agent")?.ok_or(Unreadable::Malformed)?;
+    let choice = team.choose(target, By::Name).map_err(Unreadable::BadName)?;
+    // It waits and returns the final output: that is what the tool promises.
+    Ok(order(choice, task, Inherit::Fresh, Mode::Blocking, None))
+}
+
+fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
+    let task = arguments.words("prompt")?;
+    let (inherit, choice) = match arguments.text("subagent_type")? {
+        Some(kind) => (Inherit::Fresh, team.choose(kind, By::Name).map_err(Unreadable::BadName)?),
+        None => (Inherit::Fork, own(team)),
+    };
+    let mode = mode(arguments.flag("run_in_background")?, inherit, &choice);
+    Ok(order(choice, task, inherit, mode, None))
+}
+
+/// The agent itself, for a fork.
+fn own(team: &Team) -> Choice<'_> {
+    // Whatever is said of it here, the kernel makes a fork what its hirer is.
+    Choice { hand: &team.own, name: team.own.name.clone(), standing: Standing::Listed }
+}
+
+/// What a hand says of itself holds where it is hired as such, not where its agent goes on elsewhere.
+fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode {
+    let usual = inherit == Inherit::Fresh && choice.hand.background;
+    if background.unwrap_or(usual) { Mode::Background } else { Mode::Blocking }
+}
+
+fn order<'a>(choice: Choice<'a>, task: &'a str, inherit: Inherit, mode: Mode, budget: Option<Msat>) -> Order<'a> {
+    let Choice { hand, name, standing } = choice;
+    Order { hand, name, standing, task, inherit, mode, budget }
+}

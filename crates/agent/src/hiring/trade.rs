@@ -1,0 +1,68 @@
+//! The tools of hiring and being hired: which there are, and who has them.
+
+use super::{BOARD, Hired, Team};
+use crate::roster::Dialect;
+
+/// What a tool of hiring is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trade {
+    /// To hire, in the words of the dialect.
+    Hire,
+    /// To see one's hires.
+    List,
+    /// To stop one.
+    Stop,
+    /// To tell one something.
+    Message,
+    /// To wait for some.
+    Wait,
+    /// To ask one's hirer.
+    AskHirer,
+    /// To share notes with those whom one's hirer hired as well.
+    Board,
+}
+
+/// What one has who may hire.
+const OF_HIRERS: [Trade; 5] = [Trade::Hire, Trade::List, Trade::Stop, Trade::Message, Trade::Wait];
+
+/// What one has whom an agent hired.
+const OF_HIRES: [Trade; 2] = [Trade::AskHirer, Trade::Board];
+
+/// Another name by which models know the tool `Agent`.
+const ALIAS_OF_AGENT: &str = "Task";
+
+impl Trade {
+    /// Goes through the tools of an agent, in an order that does not change.
+    pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = Trade> {
+        let down = team.is_some().then_some(OF_HIRERS);
+        let up = match hired {
+            Hired::ByOwner => None,
+            Hired::ByAgent => Some(OF_HIRES),
+        };
+        down.into_iter().flatten().chain(up.into_iter().flatten())
+    }
+
+    /// Finds the tool of an agent that a call names.
+    pub(crate) fn named(name: &str, team: Option<&Team>, hired: Hired) -> Option<Trade> {
+        let dialect = team.map(|team| team.dialect).unwrap_or_default();
+        let is_alias = name == ALIAS_OF_AGENT && dialect == Dialect::Agent;
+        Trade::all(team, hired).find(|trade| trade.name(dialect) == name || *trade == Trade::Hire && is_alias)
+    }
+
+    /// Returns its name.
+    pub(super) fn name(self, dialect: Dialect) -> &'static str {
+        match self {
+            Trade::Hire => match dialect {
+                Dialect::DelegateTask => "delegate_task",
+                Dialect::DelegateToAgent => "delegate_to_agent",
+                Dialect::Agent => "Agent",
+            },
+            Trade::List => "list_agents",
+            Trade::Stop => "stop_agent",
+            Trade::Message => "message_agent",
+            Trade::Wait => "wait_for_agents",
+            Trade::AskHirer => "ask_hirer",
+            Trade::Board => BOARD,
+        }
+    }
+}

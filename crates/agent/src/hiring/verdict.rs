@@ -1,0 +1,141 @@
+//! What the agent layer makes of a reply without a call, if its agent has a team: whether a hire is missing, and who is hired
+//! in its stead. The kernel tells the agent once before it acts on this.
+
+use guildhall_kernel::{
+    Ask, Brief, Fact, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stead, Stimulus,
+};
+use guildhall_kernel::{ThenHire, Verdict};
+
+use super::choose::{is_named, words_of};
+use super::offer::Order;
+use super::{Hand, Team};
+use crate::promise::{Promise, promised};
+use crate::roster::DelegationMode;
+use crate::text::{Scribe, Text};
+use crate::wording;
+
+/// A reply without a call, and what came before it.
+pub(crate) struct Spoken<'a> {
+    /// What the agent said.
+    pub(crate) words: &'a str,
+    /// What it was hired for.
+    pub(crate) brief: &'a Brief,
+    /// What it works on.
+    pub(crate) task: &'a str,
+    /// Its facts.
+    pub(crate) facts: &'a [Fact],
+}
+
+/// Judges a reply. The texts that the offers name are added to `texts`.
+pub(crate) fn verdict(team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, texts: &mut Vec<Text>) -> Verdict {
+    let before = Before::of(spoken);
+    let mut hire = |why, hands: Vec<&Hand>| {
+        let offers: Vec<Offer> = hands.iter().map(|hand| handed_on(hand, team, spoken, scribe, texts)).collect();
+        (!offers.is_empty()).then_some(ThenHire { why, offers })
+    };
+    match team.mode {
+        DelegationMode::Required if before.hired.is_empty() => {
+            return Verdict { nudge: Some(Nudge::Required), ..Verdict::default() };
+        }
+        DelegationMode::Cascade if before.hired.is_empty() && !before.cascaded => {
+            return Verdict { then_hire: hire(Stead::Cascade, audience(team, spoken)), ..Verdict::default() };
+        }
+        DelegationMode::Offered | DelegationMode::Required | DelegationMode::Cascade => {}
+    }
+    let Some(promised) = unkept(team, spoken.words, &before) else { return Verdict::default() };
+    // What the runtime has once kept it does not keep again: the report says what is left undone.
+    let kept = if before.kept { None } else { hire(Stead::Promise, promised) };
+    Verdict { nudge: Some(Nudge::Promise), then_hire: kept, compact: None }
+}
+
+/// What was done about hiring so far: since the owner last spoke, where that begins anew.
+struct Before<'a> {
+    /// Who was hired.
+    hired: Vec<&'a str>,
+    /// Whether the first reply has been handed on.
+    cascaded: bool,
+    /// Whether the runtime has kept a promise.
+    kept: bool,
+}
+
+impl<'a> Before<'a> {
+    fn of(spoken: &Spoken<'a>) -> Before<'a> {
+        let facts = match spoken.brief.stay {
+            Stay::Once => spoken.facts,
+            Stay::Open => since_owner_spoke(spoken.facts),
+        };
+        let instead = |wanted: Origin| {
+            facts.iter().any(
+                |fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == wanted),
+            )
+        };
+        let hire = |fact: &'a Fact| match fact {
+            Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => Some(brief.agent.as_str()),
+            Fact::Asked { .. }
+            | Fact::Opened(_)
+            | Fact::Answered { .. }
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Heard { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_)
+            | Fact::Closed(_) => None,
+        };
+        let hired = facts.iter().filter_map(hire).collect();
+        Before { hired, cascaded: instead(Origin::Cascade), kept: instead(Origin::Promise) }
+    }
+}
+
+fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
+    let spoke =
+        |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
+    facts.iter().rposition(spoke).map_or(facts, |at| &facts[at..])
+}
+
+/// Whom a first reply is handed to: those whom it names, else those whom the task is about, else all.
+fn audience<'a>(team: &'a Team, spoken: &Spoken<'_>) -> Vec<&'a Hand> {
+    let words = words_of(spoken.words);
+    let all = || team.hands.iter().map(AsRef::as_ref);
+    let named: Vec<&Hand> = all().filter(|hand: &&Hand| is_named(hand.name.as_str(), &words)).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let about = team.about(spoken.task);
+    if about.is_empty() { all().collect() } else { about }
+}
+
+/// Whom the agent promised to hire and did not; nobody in particular is an empty list.
+fn unkept<'a>(team: &'a Team, words: &str, before: &Before<'_>) -> Option<Vec<&'a Hand>> {
+    let names: Vec<&str> = team.hands.iter().map(|hand| hand.name.as_str()).collect();
+    let missing = |hand: &&Hand| !before.hired.contains(&hand.name.as_str());
+    match promised(words, &names) {
+        Promise::None => None,
+        Promise::Someone if !before.hired.is_empty() => None,
+        // Of a team of one it is clear who is meant.
+        Promise::Someone => Some(team.hands.iter().map(AsRef::as_ref).filter(|_| names.len() == 1).collect()),
+        Promise::Named(who) => {
+            let hands = who.into_iter().filter_map(|at| team.hands.get(at)).map(AsRef::as_ref);
+            let missing: Vec<&Hand> = hands.filter(missing).collect();
+            (!missing.is_empty()).then_some(missing)
+        }
+    }
+}
+
+/// Hands the agent's words on, with what it works on.
+fn handed_on(hand: &Hand, team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, texts: &mut Vec<Text>) -> Offer {
+    let task = wording::handed_on(spoken.brief.agent.as_str(), spoken.words, spoken.task);
+    let order = Order {
+        hand,
+        name: hand.name.clone(),
+        standing: Standing::Listed,
+        task: &task,
+        inherit: Inherit::Fresh,
+        // It goes on only with their reports.
+        mode: Mode::Blocking,
+        budget: None,
+    };
+    order.offer(team, spoken.brief, scribe, texts)
+}
