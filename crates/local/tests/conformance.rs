@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, JournalError, Lease, NewSession, Office, Place, Replays, SessionId, UnixMs};
+use guildhall_local::{Journal, JournalError, Lease, NewSession, Office, Place, Places, Replays, SessionId, UnixMs};
 use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
 use tokio::sync::Semaphore;
 
@@ -31,13 +31,14 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
-    let place = Place {
-        seat: Arc::new(stage.seat()),
-        lane: Arc::new(Semaphore::new(8)),
+    let (lane, seats) = (Arc::new(Semaphore::new(8)), Arc::clone(stage));
+    let places: Places = Arc::new(move |brief| Place {
+        seat: Arc::new(seats.seat(brief)),
+        lane: Arc::clone(&lane),
         replays: Replays::Yes,
         watch: Arc::new(|_, _| {}),
-    };
-    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
+    });
+    let office = Office::open(journal.clone(), lease, places).await.unwrap();
     let owner = office.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {
         owner.tell(to, command, what, texts);

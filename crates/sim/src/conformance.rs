@@ -2,6 +2,8 @@
 //! it. A script says what models, tools and the owner do; the reference engine, in memory and in virtual time, says what
 //! follows. When something happens, and how contracts take turns, is each engine's own.
 
+mod crew;
+mod delegation;
 mod reference;
 mod script;
 mod scripts;
@@ -10,7 +12,7 @@ mod stage;
 use std::collections::BTreeMap;
 
 use guildhall_agent::Prompt;
-use guildhall_kernel::{Cause, Fact, Path, Stored};
+use guildhall_kernel::{Ask, Cause, Fact, Millis, Path, Stored};
 
 pub use self::reference::reference;
 pub use self::script::Script;
@@ -31,8 +33,17 @@ impl Played {
     pub fn new(stored: &[Stored], stage: &Stage) -> Played {
         let mut facts: BTreeMap<Path, Vec<(Cause, Fact)>> = BTreeMap::new();
         for Stored { contract, cause, fact, .. } in stored {
-            facts.entry(contract.clone()).or_default().push((cause.clone(), fact.clone()));
+            facts.entry(contract.clone()).or_default().push((cause.clone(), timeless(fact)));
         }
         Played { facts, shown: stage.shown() }
     }
+}
+
+/// A fact without the time until which something waits: each engine has its own.
+fn timeless(fact: &Fact) -> Fact {
+    let mut fact = fact.clone();
+    if let Fact::Asked { ask: Ask::Question { until, .. }, .. } | Fact::Waiting { until: Some(until), .. } = &mut fact {
+        *until = Millis(0);
+    }
+    fact
 }

@@ -8,10 +8,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use guildhall_agent::{Arrival, Engine, History, Reply, Seat, Status, Text, Texts, due, run};
+use guildhall_agent::{
+    Arrival, BOARD, Engine, History, Message, Post, Reply, Seat, Status, Surroundings, Text, Texts, due, run,
+};
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input, Millis, Msat, Path, Report,
-    Sender, Stimulus, Stored, TextRef,
+    self as kernel, Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input,
+    Matter, Millis, Msat, Path, Report, Sender, Stimulus, Stored, TextRef,
 };
 
 use super::script::Script;
@@ -21,7 +23,7 @@ type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Plays a script to its end. Returns what was stored.
 pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
-    let hall = Hall { seat: Arc::new(stage.seat()), stage: Arc::clone(stage), state: Arc::default() };
+    let hall = Hall { stage: Arc::clone(stage), state: Arc::default() };
     let inbox = Arc::clone(&hall.state);
     stage.connect(Arc::new(move |to, command, what, texts| {
         let input = Input::Told { from: Sender::Owner { command }, what };
@@ -35,7 +37,6 @@ pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
 
 #[derive(Clone)]
 struct Hall {
-    seat: Arc<Seat>,
     stage: Arc<Stage>,
     state: Arc<Mutex<State>>,
 }
@@ -133,7 +134,7 @@ impl Hall {
     /// Runs one contract, and hands its report to its hirer.
     fn work(self, brief: Arc<Brief>, hirer: Option<AskKey>) -> Running<()> {
         Box::pin(async move {
-            let mut desk = Desk::new(self.clone(), brief.path.clone());
+            let mut desk = Desk::new(self.clone(), &brief);
             let Ok(report) = run(&mut desk, brief).await else { panic!("an admitted brief can be worked on") };
             let mut state = self.state();
             for letter in state.mail.remove(&desk.path).unwrap_or_default() {
@@ -147,6 +148,43 @@ impl Hall {
             }
             state.events += 1;
         })
+    }
+
+    /// What was said before a brief: a fork goes on from its hirer's request.
+    fn before(&self, brief: &Brief) -> Vec<Message> {
+        let (kernel::Context::Fork { upto, .. }, Some(hirer)) = (&brief.context, brief.path.hirer()) else {
+            return Vec::new();
+        };
+        let facts: Vec<Fact> = self.facts_of(&hirer).take(*upto as usize).collect();
+        let Some(Fact::Opened(above)) = facts.first() else { panic!("{hirer} has opened") };
+        let (before, texts) = (self.before(above), self.state().texts.clone());
+        History { before: &before, facts: &facts, texts: &texts }.messages()
+    }
+
+    fn facts_of(&self, contract: &Path) -> impl Iterator<Item = Fact> {
+        let facts = self.state().facts.clone();
+        let contract = contract.clone();
+        facts.into_iter().filter(move |stored| stored.contract == contract).map(|stored| stored.fact)
+    }
+
+    /// What was posted so far by those whom a contract's hirer has hired.
+    fn board(&self, reader: &Path) -> Vec<Post> {
+        let state = self.state();
+        let mut agents = BTreeMap::new();
+        let mut posts = Vec::new();
+        for stored in state.facts.iter().filter(|stored| stored.contract.hirer() == reader.hirer()) {
+            match &stored.fact {
+                Fact::Opened(brief) => {
+                    agents.insert(&stored.contract, &brief.agent);
+                }
+                Fact::Asked { ask: Ask::Tool(call), .. } if call.tool.as_str() == BOARD => {
+                    let arguments = state.texts.text(&call.arguments);
+                    posts.extend(Post::of(&stored.contract, agents[&stored.contract], &arguments));
+                }
+                _ => {}
+            }
+        }
+        posts
     }
 
     /// Lets leaf calls go on, without the state: they may speak to the owner.
@@ -181,15 +219,20 @@ fn poll<T>(future: &mut Running<T>) -> Option<T> {
 /// The reference engine, as one contract sees it.
 struct Desk {
     hall: Hall,
+    seat: Arc<Seat>,
     path: Path,
+    /// What was said before the contract's brief.
+    before: Arc<[Message]>,
     facts: Vec<Fact>,
     begun: BTreeSet<AskId>,
     teller: Option<AskKey>,
 }
 
 impl Desk {
-    fn new(hall: Hall, path: Path) -> Desk {
-        Desk { hall, path, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
+    fn new(hall: Hall, brief: &Brief) -> Desk {
+        let (seat, before) = (Arc::new(hall.stage.seat(brief)), hall.before(brief).into());
+        let path = brief.path.clone();
+        Desk { hall, seat, path, before, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
     }
 
     /// Says that the newest letter has been dealt with.
@@ -200,7 +243,8 @@ impl Desk {
     }
 
     fn call(&self, contract: &Contract, key: AskKey, ask: Ask) {
-        let (seat, facts) = (Arc::clone(&self.hall.seat), self.facts.clone());
+        let (seat, before, facts) = (Arc::clone(&self.seat), Arc::clone(&self.before), self.facts.clone());
+        let (board, clock) = (self.hall.board(&self.path), self.hall.clone());
         let mut state = self.hall.state();
         let (texts, deadline) = (state.texts.clone(), due(contract, key.ask));
         if deadline.is_some_and(|deadline| deadline <= state.now) {
@@ -210,10 +254,13 @@ impl Desk {
         let work = Box::pin(async move {
             match ask {
                 Ask::Model(request) => {
-                    let history = History { before: &[], facts: &facts, texts: &texts };
-                    seat.ask(asked, &request, history, &status, &|_| {}).await
+                    let history = History { before: &before, facts: &facts, texts: &texts };
+                    seat.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await
                 }
-                Ask::Tool(call) => seat.call(&asked, &call, &texts.text(&call.arguments)).await,
+                Ask::Tool(call) => {
+                    let around = Surroundings { facts: &facts, board: &board };
+                    seat.call(&asked, &call, &texts.text(&call.arguments), around).await
+                }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
                     unreachable!("only leaf calls are made")
                 }
@@ -233,6 +280,14 @@ impl Desk {
         } else if matches!(ask, Ask::Model(_) | Ask::Tool(_)) && self.begun.insert(key.ask) {
             state.answer(key, Answer::Aborted, Cost::Known(Msat::ZERO));
         }
+    }
+
+    /// Asks the hirer; it answers by a message.
+    fn question(&self, key: AskKey, words: TextRef) {
+        let hirer = self.path.hirer().expect("a root asks its owner");
+        let input = Input::Told { from: Sender::Contract(key), what: Stimulus::Question(words) };
+        let letter = Letter { arrival: Arrival { input, texts: Vec::new() }, teller: None };
+        self.hall.state().post(&hirer, letter);
     }
 
     fn tell(&self, key: AskKey, to: &Path, what: &Stimulus) {
@@ -284,7 +339,8 @@ impl Engine for Desk {
             Ask::Model(_) | Ask::Tool(_) => self.call(contract, key, ask.clone()),
             Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
             Ask::Tell { to, what } => self.tell(key, to, what),
-            Ask::Check(_) | Ask::Question { .. } => unreachable!("no script has checks or questions"),
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => self.question(key, *words),
+            Ask::Check(_) | Ask::Question { .. } => unreachable!("no script has checks or asks the owner"),
         }
     }
 

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_agent::{Attempt, ModelError, RawCall, Reply, Scribe, Stop, Text, ToolResult, Usage, Wire, task_key};
+use guildhall_agent::{
+    Attempt, ModelError, RawCall, Reply, Scribe, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
+};
 use guildhall_kernel::{
     AgentName, Brief, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path, Powers,
     Standing, Stay, Stimulus, Tariff, TextKind,
 };
 use serde_json::{Value, json};
 
+use super::crew::hiring_of;
 use crate::scenario::sat;
 
 /// One thing that every engine must do alike.
@@ -24,6 +27,8 @@ pub struct Script {
     /// How the root ends.
     pub outcome: Outcome,
     pub(crate) window: u64,
+    /// Who has a team.
+    pub(crate) teams: BTreeMap<AgentName, Arc<Team>>,
     pub(crate) lines: BTreeMap<&'static str, Line>,
 }
 
@@ -70,7 +75,20 @@ impl Script {
             checks: Arc::from([]),
             stay: Stay::Once,
         };
-        Script { name, brief: Arc::new(brief), texts: vec![task], outcome, window: 100_000, lines: BTreeMap::new() }
+        let (window, teams, lines) = (100_000, BTreeMap::new(), BTreeMap::new());
+        Script { name, brief: Arc::new(brief), texts: vec![task], outcome, window, teams, lines }
+    }
+
+    /// Gives the boss a team.
+    pub(crate) fn team(self, team: Team) -> Script {
+        let hiring = hiring_of(&team);
+        self.team_of("boss", team).with(|brief| brief.hiring = Some(hiring))
+    }
+
+    /// Gives somebody else one.
+    pub(crate) fn team_of(mut self, name: &str, team: Team) -> Script {
+        self.teams.insert(agent(name), Arc::new(team));
+        self
     }
 
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Brief)) -> Script {
@@ -124,6 +142,12 @@ pub(crate) fn says(words: &str) -> Brings {
 /// A reply of calls to the one tool there is.
 pub(crate) fn looks(ids: &[&str]) -> Brings {
     looks_at_length(ids, 10)
+}
+
+/// A reply of calls to any tools: by id, name and arguments.
+pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Brings {
+    let calls = calls.iter().map(|(id, name, arguments)| call(id, name, Ok(arguments.clone()))).collect();
+    Brings::Model(replies(None, calls, 10))
 }
 
 /// The same, with so many tokens of output.
@@ -202,7 +226,7 @@ pub(crate) fn scribe() -> Scribe {
 }
 
 /// A token of input costs one millisatoshi, a token of output a hundred.
-fn tariff() -> Tariff {
+pub(crate) fn tariff() -> Tariff {
     Tariff { input: sat(1000), output: sat(100_000), max_tokens: 100 }
 }
 
@@ -210,6 +234,6 @@ pub(crate) fn price(usage: &Usage) -> Msat {
     Msat::capped(u128::from(usage.input) + u128::from(usage.output) * 100)
 }
 
-fn agent(name: &str) -> AgentName {
+pub(crate) fn agent(name: &str) -> AgentName {
     AgentName::parse(name).expect("a name")
 }

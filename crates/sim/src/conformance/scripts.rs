@@ -5,6 +5,7 @@ use guildhall_agent::{ModelError, ToolResult};
 use guildhall_kernel::{Limit, Millis, Outcome, Path, Stimulus};
 use serde_json::json;
 
+use super::delegation::delegating;
 use super::script::{
     Brings, Script, call, cancels, fails, hires, looks, looks_at_length, replies, says, sees, tells, wraps_up,
 };
@@ -12,7 +13,7 @@ use crate::scenario::sat;
 
 /// Returns every script.
 pub fn scripts() -> Vec<Script> {
-    [alone(), failing(), ending(), told(), hiring()].concat()
+    [alone(), failing(), ending(), told(), hiring(), delegating()].concat()
 }
 
 fn alone() -> Vec<Script> {

@@ -6,8 +6,8 @@ use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use guildhall_agent::{Attempt, Model, Prompt, Seat, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch};
-use guildhall_kernel::{AskKey, Effect, Fact, Path, Stimulus, Stored};
+use guildhall_agent::{Attempt, Hired, Model, Prompt, Seat, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch};
+use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
 use serde_json::{Value, json};
 
 use super::script::{Brings, Script, price, scribe};
@@ -40,11 +40,12 @@ impl Stage {
         Arc::new(Stage { script: script.clone(), state: Mutex::default() })
     }
 
-    /// Returns the seat of everybody in it.
-    pub fn seat(self: &Arc<Stage>) -> Seat {
+    /// Returns the seat of whoever works on a brief.
+    pub fn seat(self: &Arc<Stage>, brief: &Brief) -> Seat {
         let actor = Arc::new(Actor(Arc::clone(self)));
         Seat {
-            team: None,
+            team: self.script.teams.get(&brief.agent).cloned(),
+            hired: Hired::of(brief),
             system: "You look at the sky and say what you see.".to_owned(),
             model: Arc::clone(&actor) as Arc<dyn Model>,
             window: self.script.window,

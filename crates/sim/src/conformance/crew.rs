@@ -1,0 +1,69 @@
+//! Who plays in scripts about hiring: a boss, those on its team, and on which conditions they work.
+
+use std::sync::Arc;
+
+use guildhall_agent::roster::{DelegationMode, Dialect};
+use guildhall_agent::{Hand, Team};
+use guildhall_kernel::{AgentName, Hiring, Msat, Powers};
+
+use super::script::{agent, scribe, tariff};
+use crate::scenario::sat;
+
+/// Who can be hired, and what they are good at.
+const PEOPLE: [(&str, &str, &str); 4] = [
+    ("boss", "Finds out what things are made of.", "boss"),
+    ("near-looker", "Looks at the near side of the moon.", "near side"),
+    ("far-looker", "Looks at the far side.", "far_side"),
+    ("cook", "Prepares meals.", "cheese"),
+];
+
+/// The boss's team: everybody else.
+pub(crate) fn team(dialect: Dialect, mode: DelegationMode) -> Team {
+    team_of("boss", &["near-looker", "far-looker", "cook"], dialect, mode)
+}
+
+/// Somebody's team.
+pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: DelegationMode) -> Team {
+    let hands = names.iter().map(|name| Arc::new(hand(name))).collect();
+    let own = Arc::new(Hand { hiring: Some(hiring(names)), ..hand(own) });
+    Team { dialect, mode, hands, ad_hoc: None, own, checks: Vec::new() }
+}
+
+/// The same, with a boss who may hire itself, and a looker who may hire the boss.
+pub(crate) fn circle() -> Team {
+    let mut team = team_of("boss", &["boss", "near-looker"], Dialect::DelegateTask, DelegationMode::Offered);
+    team.hands[1] = Arc::new(Hand { hiring: Some(hiring(&["boss"])), ..hand("near-looker") });
+    team
+}
+
+/// Whom a team's agent may hire, as its brief says.
+pub(crate) fn hiring_of(team: &Team) -> Hiring {
+    let names = team.hands.iter().map(|hand| hand.name.clone()).collect();
+    Hiring { team: names, ad_hoc: team.ad_hoc.is_some(), recursive: false }
+}
+
+fn hiring(names: &[&str]) -> Hiring {
+    let team: Vec<AgentName> = names.iter().map(|name| agent(name)).collect();
+    Hiring { team: team.into(), ad_hoc: false, recursive: false }
+}
+
+/// Somebody, with nobody to hire.
+pub(crate) fn hand(name: &str) -> Hand {
+    let (_, description, specialty) = PEOPLE.into_iter().find(|(known, ..)| *known == name).expect("one of the people");
+    Hand {
+        name: agent(name),
+        description: description.to_owned(),
+        specialties: vec![specialty.to_owned()],
+        budget_default: None,
+        budget_max: Some(sat(200)),
+        fee: Msat::ZERO,
+        severance: sat(20),
+        tariff: tariff(),
+        turns_max: 5,
+        opening_bytes: 400,
+        powers: Powers::default(),
+        hiring: None,
+        adds: vec![scribe().text(guildhall_kernel::TextKind::Term, &format!("{name} wants it short."))],
+        background: false,
+    }
+}
