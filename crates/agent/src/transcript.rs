@@ -142,14 +142,14 @@ impl<'a, T: Texts> Scribe<'a, T> {
             Fact::Refused { why, origin: Origin::Call(call) } => {
                 self.result(*call, wording::refusal(why), Outcome::Failed);
             }
-            Fact::Refused { why, origin: Origin::Cascade } => self.say(wording::refusal(why)),
+            Fact::Refused { why, origin: Origin::Cascade } => self.say(wording::not_handed_on(why)),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus),
             Fact::Woke { pause: Pause::Call(call), why } => {
                 self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
             }
-            Fact::Woke { pause: Pause::Hire(id), why } => {
-                if let Some((_, Origin::Call(call))) = self.asks.get(id) {
-                    self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
+            Fact::Woke { pause: Pause::Hire(id), .. } => {
+                if let Some((Ask::Hire { brief, .. }, Origin::Call(call))) = self.asks.get(id).copied() {
+                    self.result(call, wording::goes_on(brief), Outcome::Done);
                 }
             }
             Fact::Nudged(nudge) => self.say(wording::nudge(*nudge).to_owned()),
@@ -168,8 +168,7 @@ impl<'a, T: Texts> Scribe<'a, T> {
             // What comes while the model is at work is for its next turn.
             (Ask::Model(_), _) => self.turn(),
             (Ask::Hire { brief, mode: Mode::Background }, Origin::Call(call)) => {
-                let text = format!("{} was hired as {}; its report will come.", brief.agent, brief.path);
-                self.result(call, text, Outcome::Done);
+                self.result(call, wording::begins(brief), Outcome::Done);
             }
             (Ask::Hire { .. } | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
         }
@@ -221,7 +220,9 @@ impl<'a, T: Texts> Scribe<'a, T> {
             Origin::Cascade | Origin::Promise | Origin::Course => false,
         };
         let task = later.then(|| self.texts.text(&brief.task));
-        let (agent, text) = (brief.agent.as_str(), self.texts.text(text));
+        // Of one who came to nothing, the text is the task: there is no other.
+        let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text) };
+        let agent = brief.agent.as_str();
         wording::report(&Reported { hire: &brief.path, agent, report, text: &text, task: task.as_deref() })
     }
 

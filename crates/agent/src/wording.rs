@@ -1,7 +1,7 @@
 //! The runtime's own words: what an agent is told about its hires, its nudges and its refusals. Everything a tool or a hire
 //! says is put between marks, as data; none of it is ever the runtime's voice.
 
-use guildhall_kernel::{Acceptance, Answer, Limit, Nudge, Outcome, Path, Refusal, Report, Waking};
+use guildhall_kernel::{Acceptance, Answer, Brief, Limit, Nudge, Outcome, Path, Refusal, Report, Waking};
 
 use crate::status::{HiringLeft, Status};
 
@@ -62,6 +62,19 @@ pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
 
+/// What a call is told whose hire works in the background.
+pub(crate) fn begins(brief: &Brief) -> String {
+    format!("{} was hired as {}; its report will come.", brief.agent, brief.path)
+}
+
+/// What a call is told that waited for a hire, when somebody spoke to the hirer.
+pub(crate) fn goes_on(brief: &Brief) -> String {
+    format!("Somebody spoke to you. {} goes on as {} in the background; its report will come.", brief.agent, brief.path)
+}
+
+/// What a report says of one that was ended before it had said or found anything.
+pub(crate) const SAID_NOTHING: &str = "It ended before it had anything to say.";
+
 /// What a hire asks, and how it is answered.
 pub(crate) fn question(from: &Path, text: &str) -> String {
     format!("<question from=\"{from}\">\n{}\n</question>\nIt waits: answer with message_agent.", quote(text))
@@ -106,6 +119,11 @@ pub(crate) fn nudge(nudge: Nudge) -> &'static str {
 /// Why a call was not admitted.
 pub(crate) fn refusal(why: &Refusal) -> String {
     format!("refused: {why}")
+}
+
+/// Why an agent's words were not handed on in its stead.
+pub(crate) fn not_handed_on(why: &Refusal) -> String {
+    format!("Not handed on: {why}")
 }
 
 /// What a call that waited is told.

@@ -8,9 +8,9 @@ use crate::roster::{DelegationMode, Dialect};
 /// Returns what a hirer's instructions say about its team: who is on it, and the rules.
 pub fn team_prompt(team: &Team) -> String {
     let rules = [rule(team.mode)].into_iter().chain(RULES).chain(dialect(team.dialect).iter().copied());
-    let rules: String = rules.map(|rule| format!("- {rule}\n")).collect();
+    let rules = rules.collect::<Vec<_>>().join("\n- ");
     let (tool, members) = (Trade::Hire.name(team.dialect), members(team));
-    format!("# Your team\n\nYou can hire these with `{tool}`:\n{members}\n\nThe rules:\n{rules}")
+    format!("# Your team\n\nYou can hire these with `{tool}`:\n{members}\n\nThe rules:\n- {rules}\n")
 }
 
 /// Returns what the instructions of one say whom an agent hired.

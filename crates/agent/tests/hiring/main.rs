@@ -1,0 +1,168 @@
+//! Hiring, as an agent does it: its tools, what its calls mean, and what is made of its words.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+mod read;
+mod tools;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use guildhall_agent::roster::{DelegationMode, Dialect};
+use guildhall_agent::{
+    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Scribe, Seat, Status, Stop, Task, Team, Text, Texts,
+    Usage, Watch, Wire, task_key,
+};
+use guildhall_kernel::{
+    AgentName, AskId, AskKey, Brief, Context as Before, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat, Path,
+    Powers, Request, Standing, Stay, Tariff, TextKind, TextRef, Turn,
+};
+use serde_json::{Value, json};
+
+/// What time it is in these tests.
+const NOW: Millis = Millis(5000);
+
+/// What the boss works on.
+const TASK: &str = "Plan a cheap trip to Italy.";
+
+/// A model that always replies the same.
+struct Says(Reply);
+
+impl Model for Says {
+    fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        let attempt = Attempt { outcome: Ok(self.0.clone()), usage: Some(Usage::default()) };
+        Box::pin(async { attempt })
+    }
+}
+
+/// The task alone: what else was said does not matter here.
+struct Shelf(BTreeMap<TextRef, String>);
+
+impl Texts for Shelf {
+    fn text(&self, of: &TextRef) -> String {
+        self.0.get(of).cloned().unwrap_or_default()
+    }
+
+    fn reply(&self, of: &TextRef) -> Arc<Reply> {
+        Arc::new(serde_json::from_str(&self.0[of]).unwrap())
+    }
+}
+
+fn scribe() -> Scribe {
+    Scribe::new(Arc::new(|text: &str| text.into()))
+}
+
+fn sat(sat: u64) -> Msat {
+    Msat::from_sat(sat).unwrap()
+}
+
+fn agent(name: &str) -> AgentName {
+    AgentName::parse(name).unwrap()
+}
+
+fn text(kind: TextKind, says: &str) -> Text {
+    scribe().text(kind, says)
+}
+
+fn hand(name: &str, description: &str, specialties: &[&str]) -> Hand {
+    Hand {
+        name: agent(name),
+        description: description.to_owned(),
+        specialties: specialties.iter().map(|specialty| (*specialty).to_owned()).collect(),
+        budget_default: None,
+        budget_max: None,
+        fee: sat(1),
+        severance: sat(20),
+        tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
+        turns_max: 7,
+        opening_bytes: 1000,
+        powers: Powers::default(),
+        hiring: None,
+        adds: Vec::new(),
+        background: false,
+    }
+}
+
+/// A team of two.
+fn team(dialect: Dialect, mode: DelegationMode) -> Team {
+    let hands = vec![
+        Arc::new(hand("Flight Agent", "Finds flights.", &["air travel", "airports"])),
+        Arc::new(hand("food-agent", "Selects\n restaurants.", &[])),
+    ];
+    Team { dialect, mode, hands, ad_hoc: None, own: Arc::new(hand("boss", "", &[])), checks: Vec::new() }
+}
+
+fn offered() -> Team {
+    team(Dialect::DelegateTask, DelegationMode::Offered)
+}
+
+/// A team that may make somebody up.
+fn with_ad_hoc(team: Team) -> Team {
+    Team { ad_hoc: Some(Arc::new(Hand { turns_max: 3, ..hand("specialist", "", &[]) })), ..team }
+}
+
+fn seat(team: Option<Team>, hired: Hired, reply: Reply) -> Seat {
+    Seat {
+        system: String::new(),
+        model: Arc::new(Says(reply)),
+        window: 100_000,
+        price: Arc::new(|_| Msat::ZERO),
+        tools: BTreeMap::new(),
+        team: team.map(Arc::new),
+        hired,
+        scribe: scribe(),
+    }
+}
+
+fn brief() -> Brief {
+    let task = text(TextKind::Task, TASK);
+    Brief {
+        path: Path::root(1),
+        agent: agent("boss"),
+        standing: Standing::Listed,
+        task: task.of,
+        task_key: task_key(&task.says),
+        terms: Arc::from([]),
+        adds: Arc::from([]),
+        grant: Grant { money: sat(1000), heads: Heads(9), depth: 3, deadline: None },
+        fee: Msat::ZERO,
+        severance: sat(20),
+        tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
+        turns_max: 10,
+        context: Before::Fresh,
+        opening_bytes: 1000,
+        lineage: Lineage::default(),
+        powers: Powers::default(),
+        hiring: Some(Hiring { team: Arc::from([]), ad_hoc: false, recursive: false }),
+        checks: Arc::from([]),
+        stay: Stay::Once,
+    }
+}
+
+fn said(words: Option<&str>, calls: &[(&str, Value)]) -> Reply {
+    let call = |(at, (name, arguments)): (usize, &(&str, Value))| RawCall {
+        id: at.to_string(),
+        name: (*name).to_owned(),
+        arguments: Ok(arguments.clone()),
+    };
+    let calls = calls.iter().enumerate().map(call).collect();
+    Reply { wire: Wire::Inside, raw: json!({}), words: words.map(str::to_owned), calls, stop: Stop::End }
+}
+
+/// What a seat makes of its model's reply, after these facts.
+fn ask(seat: &Seat, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec<Text>) {
+    let task = text(TextKind::Task, TASK);
+    let texts = Shelf(BTreeMap::from([(task.of, task.says)]));
+    let upto = u32::try_from(facts.len()).unwrap();
+    let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn };
+    let key = AskKey { contract: Path::root(1), ask: AskId(1) };
+    let history = History { before: &[], facts, texts: &texts };
+    let status = Status { free: sat(900), turns: 9, hiring: None, time: None };
+    let mut asked = Box::pin(seat.ask(key, &request, history, &status, &|_| {}, &|| NOW));
+    let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("the model replies at once")
+    };
+    let Input::Reply { reply, .. } = arrival.input else { panic!("{:?}", arrival.input) };
+    (*reply, arrival.texts)
+}
