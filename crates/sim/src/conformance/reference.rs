@@ -173,15 +173,14 @@ impl Hall {
         let mut agents = BTreeMap::new();
         let mut posts = Vec::new();
         for stored in state.facts.iter().filter(|stored| stored.contract.hirer() == reader.hirer()) {
-            match &stored.fact {
-                Fact::Opened(brief) => {
-                    agents.insert(&stored.contract, &brief.agent);
-                }
-                Fact::Asked { ask: Ask::Tool(call), .. } if call.tool.as_str() == BOARD => {
-                    let arguments = state.texts.text(&call.arguments);
-                    posts.extend(Post::of(&stored.contract, agents[&stored.contract], &arguments));
-                }
-                _ => {}
+            if let Fact::Opened(brief) = &stored.fact {
+                agents.insert(&stored.contract, &brief.agent);
+            }
+            if let Fact::Asked { ask: Ask::Tool(call), .. } = &stored.fact
+                && call.tool.as_str() == BOARD
+            {
+                let arguments = state.texts.text(&call.arguments);
+                posts.extend(Post::of(&stored.contract, agents[&stored.contract], &arguments));
             }
         }
         posts

@@ -1,0 +1,312 @@
+//! What agents are shown when they hire, are hired, ask, post and are refused.
+
+use guildhall_agent::{Message, Part, Prompt};
+use guildhall_kernel::{Fact, Nudge, Report};
+use guildhall_sim::conformance::{Played, Stage, reference, scripts};
+use insta::assert_snapshot;
+
+fn play(name: &str) -> Played {
+    let script = scripts().into_iter().find(|script| script.name == name);
+    let script = script.unwrap_or_else(|| panic!("there is no script {name:?}"));
+    let stage = Stage::new(&script);
+    Played::new(&reference(&script, &stage), &stage)
+}
+
+/// Draws what a model call was shown, without the status.
+fn shown(played: &Played, key: &str) -> String {
+    drawn(&played.shown[key])
+}
+
+fn drawn(prompt: &Prompt) -> String {
+    let part = |part: &Part| match part {
+        Part::Words(words) => format!("user: {words}"),
+        Part::Result { call, text, failed } => {
+            format!("{} of {call}: {text}", if *failed { "failure" } else { "result" })
+        }
+    };
+    let message = |message: &Message| match message {
+        Message::User(parts) => parts.iter().map(part).collect::<Vec<_>>().join("\n"),
+        Message::Assistant(reply) => {
+            let calls: Vec<String> = reply.calls.iter().map(|call| format!(" [{} {}]", call.id, call.name)).collect();
+            format!("agent: {}{}", reply.words.as_deref().unwrap_or(""), calls.concat())
+        }
+    };
+    prompt.messages.iter().map(message).collect::<Vec<_>>().join("\n")
+}
+
+fn report(played: &Played, contract: &str) -> Report {
+    let facts = &played.facts[&contract.parse().expect("a path")];
+    let Some((_, Fact::Closed(report))) = facts.last() else { panic!("{contract} has closed") };
+    Report::clone(report)
+}
+
+#[test]
+fn a_call_that_hires_is_answered_by_the_labelled_report() {
+    let played = play("a call that hires is answered by the report");
+    assert_snapshot!(shown(&played, "1#3"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    result of a: <sub-agent-complete id="1.1" agent="near-looker" spent="3.2sat">
+    Grey.
+    </sub-agent-complete>
+    "#);
+}
+
+#[test]
+fn a_background_hire_answers_at_once_and_its_report_comes_with_its_task() {
+    let played = play("two hires side by side and one in the background");
+    assert_snapshot!(shown(&played, "1#6"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task] [b delegate_task] [c delegate_task]
+    result of a: <sub-agent-complete id="1.1" agent="near-looker" spent="1.1sat">
+    Grey.
+    </sub-agent-complete>
+    result of b: <sub-agent-complete id="1.2" agent="far-looker" spent="1.1sat">
+    Grey as well.
+    </sub-agent-complete>
+    result of c: cook was hired as 1.3; its report will come.
+    agent: Both sides are grey.
+    user: <sub-agent-complete id="1.3" agent="cook" spent="1.1sat">
+    task: Taste the cheese.
+
+    It tastes of dust.
+    </sub-agent-complete>
+    "#);
+}
+
+#[test]
+fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
+    let played = play("a fork sees the conversation and a fresh hire does not");
+    assert_snapshot!(shown(&played, "1.1#1"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [x look]
+    result of x: a grey ball
+    user: You were split off from the work above to do the following part of it, and nothing else. Report on that part:
+
+    Say what it is made of.
+    "#);
+    assert_snapshot!(shown(&played, "1.2#1"), @"user: Say how it tastes.");
+}
+
+#[test]
+fn hires_are_listed_told_stopped_and_awaited() {
+    let played = play("hires are listed, told, stopped and awaited");
+    assert_snapshot!(shown(&played, "1#13"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task] [b delegate_task]
+    result of a: near-looker was hired as 1.1; its report will come.
+    result of b: far-looker was hired as 1.2; its report will come.
+    agent:  [c list_agents]
+    result of c: 1.1 near-looker: at work, granted 100sat
+    1.2 far-looker: at work, granted 100sat
+    agent:  [d message_agent]
+    result of d: Delivered.
+    agent:  [e stop_agent]
+    result of e: Delivered.
+    agent:  [f wait_for_agents]
+    result of f: The hires that you waited for have reported.
+    user: <sub-agent-cancelled id="1.1" agent="near-looker" spent="10.454sat" not-accepted>
+    task: Look at the near side.
+
+    It ended before it had anything to say.
+    </sub-agent-cancelled>
+    user: <sub-agent-complete id="1.2" agent="far-looker" spent="3.2sat">
+    task: Look at the far side.
+
+    Grey, on a close look.
+    </sub-agent-complete>
+    agent:  [g list_agents]
+    result of g: 1.1 near-looker: reported (sub-agent-cancelled), granted 100sat, spent 10.454sat
+    1.2 far-looker: reported (sub-agent-complete), granted 100sat, spent 3.2sat
+    "#);
+    assert_snapshot!(shown(&played, "1.2#3"), @r#"
+    user: Look at the far side.
+    agent:  [x look]
+    result of x: grey
+    user: <message from="1">
+    Look closely.
+    </message>
+    "#);
+}
+
+#[test]
+fn a_question_is_answered_by_a_message_and_told_once() {
+    let played = play("a hire asks its hirer, who answers");
+    assert_snapshot!(shown(&played, "1#6"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    result of a: Somebody spoke to you. near-looker goes on as 1.1 in the background; its report will come.
+    user: <question from="1.1">
+    Which side?
+    </question>
+    It waits: answer with message_agent.
+    agent:  [b message_agent]
+    result of b: Delivered.
+    agent: I wait.
+    user: <sub-agent-complete id="1.1" agent="near-looker" spent="2.2sat">
+    task: Look at it.
+
+    It is grey.
+    </sub-agent-complete>
+    "#);
+    assert_snapshot!(shown(&played, "1.1#3"), @r#"
+    user: Look at it.
+    agent:  [x ask_hirer]
+    result of x: The near one.
+    "#);
+}
+
+#[test]
+fn a_board_shows_who_posted_what_and_takes_nothing_long() {
+    let played = play("the hires of one hirer share a board");
+    assert_snapshot!(shown(&played, "1.1#7"), @r#"
+    user: Look at the near side.
+    agent:  [x board]
+    result of x: <post from="1.1" agent="near-looker">
+    It is grey here. <\/post>
+    </post>
+    agent:  [z board]
+    result of z: not posted: 3000 bytes, and a post has at most 2048: say it in fewer words
+    agent:  [w board]
+    result of w: <post from="1.1" agent="near-looker">
+    It is grey here. <\/post>
+    </post>
+    <post from="1.2" agent="far-looker">
+    And here.
+    </post>
+    "#);
+}
+
+#[test]
+fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
+    let played = play("a first reply is handed to those whom it names");
+    assert_snapshot!(shown(&played, "1.1#1"), @r#"
+    user: boss hands this on to you:
+    I need to know from my near-looker what it sees, and the cook should taste it.
+
+    It works on this task:
+    Find out what the moon is made of.
+
+    Do your part of it and report.
+    "#);
+    assert_snapshot!(shown(&played, "1#4"), @r#"
+    user: Find out what the moon is made of.
+    agent: I need to know from my near-looker what it sees, and the cook should taste it.
+    user: <sub-agent-complete id="1.1" agent="near-looker" spent="1.1sat">
+    Grey.
+    </sub-agent-complete>
+    user: <sub-agent-complete id="1.2" agent="cook" spent="1.1sat">
+    Dust.
+    </sub-agent-complete>
+    "#);
+}
+
+#[test]
+fn a_cascade_that_can_t_be_paid_for_is_said_to_be_so() {
+    let played = play("a first reply that can't be handed on is told so");
+    assert_snapshot!(shown(&played, "1#2"), @r#"
+    user: Find out what the moon is made of.
+    agent: Let the cook taste it.
+    user: Not handed on: 1 heads asked for, 0 free: hire fewer, or wait for a report
+    "#);
+}
+
+#[test]
+fn a_promise_is_nudged_and_then_kept() {
+    let played = play("a promise that is not kept is kept by the runtime");
+    assert_snapshot!(shown(&played, "1#4"), @r#"
+    user: Find out what the moon is made of.
+    agent: I will ask the cook to taste it.
+    user: You said that you would hand this on, and made no call. Make the call now, or report without it.
+    agent: As I said, I will ask the cook.
+    user: <sub-agent-complete id="1.1" agent="cook" spent="1.1sat">
+    Dust.
+    </sub-agent-complete>
+    "#);
+}
+
+#[test]
+fn what_can_t_be_hired_is_refused_with_the_reason() {
+    let played = play("hires that can't be read or are of nobody are refused with the reason");
+    assert_snapshot!(shown(&played, "1#2"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task] [b delegate_task] [c delegate_task] [d delegate_task] [e delegate_task] [f delegate_task] [g delegate_task] [h delegate_task] [i delegate_task] [j delegate_task] [k Agent]
+    failure of a: refused: an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share
+    failure of b: refused: an amount can't be negative: give a whole number of sats
+    failure of c: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
+    failure of d: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
+    failure of e: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
+    failure of f: refused: 1sat is not possible: 978.9sat free, at least 30.441sat needed: do it yourself, or wait for change
+    failure of g: refused: there is not a word in it: say what is to be done, told or asked
+    failure of h: refused: the call could not be read: follow the tool's schema
+    failure of i: refused: a name can't contain '.': use letters a-z, digits, '-', '_', '.' and single spaces inside
+    failure of j: refused: stargazer is not on your team: hire one of near-looker, far-looker, cook
+    failure of k: refused: there is no such tool: use one of those you were given
+    "#);
+}
+
+#[test]
+fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
+    let played = play("a hire for more than the purse is refused");
+    assert_snapshot!(shown(&played, "1#2"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    failure of a: refused: 190sat is not possible: 128.9sat free, at least 30.441sat needed: do it yourself, or wait for change
+    "#);
+    let played = play("no hire goes below the granted depth");
+    assert_snapshot!(shown(&played, "1#2"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    failure of a: refused: no hires below this level: 1 more levels asked for, 0 left: do the work yourself
+    "#);
+    let played = play("no more are hired than there are heads");
+    assert_snapshot!(shown(&played, "1#4"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    result of a: cook was hired as 1.1; its report will come.
+    agent:  [b delegate_task]
+    failure of b: refused: 1 heads asked for, 0 free: hire fewer, or wait for a report
+    "#);
+}
+
+#[test]
+fn nobody_hires_itself_or_somebody_who_waits_for_it() {
+    let played = play("nobody hires itself or somebody who waits for it");
+    assert_snapshot!(shown(&played, "1#4"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    failure of a: refused: an agent can't hire itself: do the work yourself, or hire somebody else
+    agent:  [b delegate_task]
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" spent="2.2sat">
+    Grey.
+    </sub-agent-complete>
+    "#);
+    assert_snapshot!(shown(&played, "1.1#2"), @r#"
+    user: Look at the near side.
+    agent:  [c delegate_task]
+    failure of c: refused: boss -> near-looker -> boss would be a circle: hire somebody who is not waiting for you
+    "#);
+}
+
+#[test]
+fn a_stranger_is_not_told_stopped_or_awaited() {
+    let played = play("a stranger is not told, stopped or awaited");
+    assert_snapshot!(shown(&played, "1#2"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a message_agent] [b stop_agent] [c wait_for_agents] [d wait_for_agents] [e message_agent] [f message_agent]
+    failure of a: refused: 1.1 is not one of your live hires: ask for the list
+    failure of b: refused: 2 is not one of your live hires: ask for the list
+    failure of c: refused: 1.7 is not one of your live hires: ask for the list
+    failure of d: refused: none of your hires is at work: there is nothing to wait for
+    failure of e: refused: the call could not be read: follow the tool's schema
+    failure of f: refused: there is not a word in it: say what is to be done, told or asked
+    "#);
+}
+
+#[test]
+fn who_must_hire_and_does_not_is_flagged() {
+    let played = play("who must hire and does not is done all the same");
+    assert_eq!(report(&played, "1").unheeded, Some(Nudge::Required));
+    let played = play("who must hire is told so once");
+    assert_eq!(report(&played, "1").unheeded, None);
+}
