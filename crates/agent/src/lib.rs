@@ -4,7 +4,7 @@ mod engine;
 mod hiring;
 mod history;
 mod model;
-mod promise;
+pub mod promise;
 pub mod roster;
 mod run;
 mod seat;

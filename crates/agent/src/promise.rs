@@ -1,72 +1,76 @@
-//! Whether an agent says that it will hand something on. It looks at words alone; what was called is somebody else's to know.
+//! Empty promises: final words that say somebody will be hired although nobody was. Rules over English text, no model; in
+//! doubt nothing was promised, since a promise that is found here may end up being kept with money.
 
-use crate::hiring::{is_named, words_of};
+mod commitment;
+mod prose;
+mod target;
+mod verbs;
 
-/// What a text promises.
+use std::collections::BTreeSet;
+
+use commitment::commitments;
+use prose::{Sentence, sentences};
+use target::{Names, Target};
+
+/// How much of a reply is looked at, from its end: there it says what comes next.
+const WORDS_BYTES_MAX: usize = 64 * 1024;
+
+/// What a reply promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// Nothing.
+pub enum Promise {
+    /// No hire.
     None,
-    /// To hand on, but not to whom.
+    /// A hire, without a name of the team.
     Someone,
-    /// To hand on to these, by their places in the team.
+    /// Hires of these: places in the team, ascending, each once.
     Named(Vec<usize>),
 }
 
-/// How a sentence speaks of what is about to be done by its speaker.
-const ABOUT_TO: [&[&str]; 8] = [
-    &["i", "will"],
-    &["i", "ll"],
-    &["i", "m", "going", "to"],
-    &["i", "am", "going", "to"],
-    &["let", "me"],
-    &["i", "m", "delegating"],
-    &["i", "am", "delegating"],
-    &["delegating", "to"],
-];
-
-/// How handing on is called, whoever it is to.
-const HANDS_ON: [&str; 5] = ["delegate", "delegating", "hire", "assign", "outsource"];
-
-/// How else it is called where somebody of the team is named.
-const HANDS_ON_TO: [&str; 8] = ["ask", "consult", "coordinate", "engage", "forward", "have", "involve", "pass"];
-
-/// Tells whether an agent promises to hand something on, and to whom of its team.
-pub(crate) fn promised(words: &str, team: &[&str]) -> Promise {
-    let mut named = Vec::new();
-    let mut someone = false;
-    for sentence in words.split(['.', '!', '?', '\n', ';']) {
-        let said = words_of(sentence);
-        if !ABOUT_TO.iter().any(|sought| said.windows(sought.len()).any(|window| window == *sought)) {
-            continue;
-        }
-        let hands_on = |verbs: &[&str]| said.iter().any(|word| verbs.contains(&word.as_str()));
-        someone |= hands_on(&HANDS_ON);
-        if hands_on(&HANDS_ON) || hands_on(&HANDS_ON_TO) {
-            named.extend((0..team.len()).filter(|at| is_named(team[*at], &said)));
-        }
+/// Tells whom a final reply that made no hire says it will hire. `team` is whom its agent may hire.
+///
+/// Reports of what was done, advice, offers, questions, conditions, denials, quotations and code promise nothing. Names are
+/// recognised whatever their case and dashes, with or without "agent" at their end.
+///
+/// ```
+/// use guildhall_agent::promise::{Promise, promised};
+/// let team = ["scheduling-agent", "flight-agent"];
+/// assert_eq!(promised("I'm delegating to Scheduling Agent...", &team), Promise::Named(vec![0]));
+/// assert_eq!(promised("I'll hand this to a specialist.", &team), Promise::Someone);
+/// assert_eq!(promised("I asked the flight agent, and it found two.", &team), Promise::None);
+/// ```
+pub fn promised(words: &str, team: &[&str]) -> Promise {
+    let names = Names::new(team);
+    let from = words.len().saturating_sub(WORDS_BYTES_MAX);
+    let words = (from..=words.len()).find_map(|at| words.get(at..)).unwrap_or_default();
+    let mut found = Found::default();
+    for sentence in sentences(words, &|span| names.is_one(span)) {
+        found.take(&sentence, &names);
     }
-    named.sort_unstable();
-    named.dedup();
-    match (named.is_empty(), someone) {
-        (false, _) => Promise::Named(named),
-        (true, true) => Promise::Someone,
-        (true, false) => Promise::None,
+    match found {
+        Found { promises: false, .. } => Promise::None,
+        Found { named, .. } if named.is_empty() => Promise::Someone,
+        Found { named, .. } => Promise::Named(named.into_iter().collect()),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Promise, promised};
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    promises: bool,
+    named: BTreeSet<usize>,
+    /// Whether a promise ended with a colon, so that the items after it say whom.
+    lists: bool,
+}
 
-    #[test]
-    fn who_is_promised_work_is_known_from_who_is_only_spoken_of() {
-        let team = ["Scheduling Agent", "Financial Agent"];
-        let check = |words: &str, want: Promise| assert_eq!(promised(words, &team), want, "{words}");
-        check("I'm delegating to Scheduling Agent...", Promise::Named(vec![0]));
-        check("I'll coordinate with my scheduling and financial teams...", Promise::Named(vec![0, 1]));
-        check("I'm delegating to my child agent...", Promise::Someone);
-        check("The Financial Agent found flights for 850.", Promise::None);
-        check("I will book the flight.", Promise::None);
+impl Found {
+    fn take(&mut self, sentence: &Sentence, names: &Names) {
+        if self.lists && sentence.is_item {
+            self.named.extend(names.target(&sentence.tokens).map(|target| target.named).unwrap_or_default());
+            return;
+        }
+        let promises: Vec<Target> = commitments(sentence, names);
+        self.lists = !promises.is_empty() && sentence.opens_list;
+        self.promises |= !promises.is_empty();
+        self.named.extend(promises.into_iter().flat_map(|target| target.named));
     }
 }
