@@ -1,5 +1,6 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
 
+pub mod checks;
 mod engine;
 mod hiring;
 mod history;

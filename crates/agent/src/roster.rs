@@ -1,6 +1,7 @@
 //! The roster: who can be hired. Agents are Markdown files, taken from directories in the order that the caller gives; the
 //! first of a name wins. Reading a file never fails the rest: what is wrong is a problem with a file and a line.
 
+mod accept;
 mod amount;
 mod delegation;
 mod fields;
@@ -21,8 +22,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
+pub use accept::Accept;
 pub use amount::{Amount, MoneyError};
-pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, Memory, ModelChoice, Taken};
 pub use map::{Level, Map, Spot};
 pub use problem::{Flaw, Place, Problem, Weight};

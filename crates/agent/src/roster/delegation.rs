@@ -2,8 +2,8 @@
 
 use guildhall_kernel::AgentName;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::accept::{Accept, accept};
 use super::amount::Amount;
 use super::fields::{Fields, flag};
 use super::problem::Flaw;
@@ -71,19 +71,6 @@ pub enum Dialect {
     DelegateToAgent,
     /// `Agent`.
     Agent,
-}
-
-/// What the report of a hire must pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Accept {
-    /// A JSON schema for its structured output.
-    pub schema: Option<Value>,
-    /// Whether it must cite the calls that it relies on.
-    pub receipts: bool,
-    /// Files that must be there.
-    pub files: Vec<String>,
-    /// A command that must succeed.
-    pub command: Option<String>,
 }
 
 /// What an agent costs and gets.
@@ -154,23 +141,6 @@ fn team(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Team {
         Some("any" | "all" | "*") => Team::Any,
         Some(_) | None => Team::Named(members(items(node).into_iter(), flaws)),
     }
-}
-
-fn accept(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Accept {
-    let Is::Map(entries) = &node.is else {
-        let wanted = "a map of schema, receipts, files or command";
-        flaws.push((node.line, Flaw::BadValue { key: "delegation.accept".to_owned(), wanted }));
-        return Accept::default();
-    };
-    let mut fields = Fields::new("delegation.accept.", entries, flaws);
-    let accept = Accept {
-        schema: fields.take("schema").map(Node::json),
-        receipts: fields.flag("receipts").unwrap_or_default(),
-        files: fields.texts("files"),
-        command: fields.text("command"),
-    };
-    fields.finish();
-    accept
 }
 
 /// Reads `budget`. Money that can't be read is an error: nothing is made of it.

@@ -114,6 +114,17 @@ pub enum Flaw {
         /// Why.
         why: MoneyError,
     },
+    /// A check that can't be performed as it is written.
+    #[error("{key}: {why}")]
+    BadCheck {
+        /// Of which key.
+        key: String,
+        /// Why.
+        why: String,
+    },
+    /// A check for which something is missing yet.
+    #[error("{0} needs the sandbox, which is not there yet: it is not checked")]
+    NeedsSandbox(String),
     /// No name: the file's own is taken.
     #[error("there is no name; {0} is taken, as the file is called")]
     NoName(String),
@@ -178,8 +189,10 @@ impl Flaw {
             | Flaw::NotYaml(_)
             | Flaw::BadName(_)
             | Flaw::DoubledName { .. }
-            | Flaw::BadAmount { .. } => Weight::Error,
-            Flaw::NoName(_)
+            | Flaw::BadAmount { .. }
+            | Flaw::BadCheck { .. } => Weight::Error,
+            Flaw::NeedsSandbox(_)
+            | Flaw::NoName(_)
             | Flaw::NoDescription
             | Flaw::BadValue { .. }
             | Flaw::UnknownKey(_)

@@ -1,6 +1,7 @@
 //! Agent files as people write them, and what becomes of them.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod accept;
 mod bad;
 mod built_in;
 mod chance;
