@@ -101,6 +101,15 @@ const NAMED: &[(&str, &[usize])] = &[
     ("First I'll ask the flight agent. Then I'll ask the food agent.", &[FLIGHT, FOOD]),
     ("I’m going to delegate: flight-agent gets the flights.", &[FLIGHT]),
     ("I'll now send this brief over to the code-reviewer agent.", &[REVIEWER]),
+    // A fourth hand.
+    ("I'll begin by asking the flight agent for its cheapest options, then I'll compare them.", &[FLIGHT]),
+    ("We will now proceed to delegate the remaining work to the tester and the code-reviewer.", &[TESTER, REVIEWER]),
+    ("Sure! Let me call on the investigator for the summary.", &[INVESTIGATOR]),
+    ("I'm reaching out to our flight agent 🛫", &[FLIGHT]),
+    ("I'll pass it to investigator, tester and code-reviewer in that order.", &[INVESTIGATOR, TESTER, REVIEWER]),
+    ("Delegating this to investigator: \"Read api.ts and look for timeouts\"", &[INVESTIGATOR]),
+    ("I think the tester should take this, so I'll give it to the tester.", &[TESTER]),
+    ("I'll reassign this to the code reviewer.", &[REVIEWER]),
 ];
 
 /// Sentences that promise a hire, of nobody whom the team knows.
@@ -273,6 +282,26 @@ const NOTHING: &[&str] = &[
     "I'll route the request through the proxy to the server.",
     "I'll transfer the data to the team page.",
     "I'll forward port 80 to the worker.",
+    // A fourth hand.
+    "I'll get back to you once the flight agent has answered.",
+    "I'll note that the investigator and the tester disagree.",
+    "I will cite the investigator in full.",
+    "I'll start with what the investigator reported.",
+    "Let me give you the flight agent's answer in full.",
+    "I'm including the tester's output and the reviewer's patch.",
+    "I'll end with the open points: nobody asked the tester.",
+    "We will let the results of the tester decide.",
+    "I need to say that the tester was not hired for lack of money.",
+    "I'll use the word agent for every entry in the roster.",
+    "I'll add a team key to the file and give the agent a name.",
+    "I'm going to describe how an agent can delegate to a team.",
+    "We'll need an agent loop, a team page and a worker pool.",
+    "Let me start the worker process and call the agent endpoint.",
+    "I'll have the agents listed in a table below.",
+    "I'm using worker threads, so I'll spawn workers per core.",
+    "Now I'll get the team roster and send it to the workers over a channel.",
+    "I'm not sure the tester is needed, so I'll skip it.",
+    "I'll call this agent A and the other agent B.",
     // Nothing at all.
     "",
     "Done.",

@@ -117,8 +117,10 @@ fn phrase(tokens: &[String], at: usize, phrase: &str) -> Option<usize> {
 /// Whom the verb is about; nobody in particular if it needs nobody.
 fn whom(tokens: &[String], verb: Verb, names: &Names) -> Option<Target> {
     let next = || target_at(tokens, past(tokens, verb.end, &[","]), names);
-    match verb.takes {
-        Takes::Nothing => receivers(tokens, verb, names).or_else(next).or_else(|| unnamed(tokens, verb)),
+    let target = match verb.takes {
+        Takes::Nothing => {
+            return receivers(tokens, verb, names).or_else(next).or_else(|| unnamed(tokens, verb));
+        }
         Takes::Whom => next(),
         Takes::Doer => next().filter(|target| {
             // Letting somebody know is no hire.
@@ -130,7 +132,8 @@ fn whom(tokens: &[String], verb: Verb, names: &Names) -> Option<Target> {
         }),
         Takes::Receiver => receivers(tokens, verb, names).or_else(|| next().filter(|target| !target.is_bare)),
         Takes::Place => receivers(tokens, verb, names),
-    }
+    };
+    target.filter(|target| target.is_own)
 }
 
 fn target_at(tokens: &[String], at: usize, names: &Names) -> Option<Target> {

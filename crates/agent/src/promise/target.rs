@@ -1,7 +1,7 @@
 //! Whom a promise is about: the names of a team as people write them, and words for somebody.
 
 use super::prose::tokens;
-use super::verbs::{AFTER_BARE, ARTICLES, BOUNDS, DETERMINERS, JOINS, OTHERS, PROGRAM, SOMEBODY, THINGS};
+use super::verbs::{AFTER_BARE, ARTICLES, BOUNDS, DETERMINERS, JOINS, OTHERS, OWN, PROGRAM, SOMEBODY, THINGS};
 
 /// How many words that nobody knows may precede somebody: "the Rome flight agent".
 const UNKNOWN_MAX: usize = 2;
@@ -25,6 +25,8 @@ pub(super) struct Target {
     pub(super) end: usize,
     /// Whether some name is only a word that may mean something else.
     pub(super) is_bare: bool,
+    /// Whether it is somebody of the speaker's own: one of the team, "my agents", "a specialist"; not "the agents".
+    pub(super) is_own: bool,
 }
 
 /// One of those whom a phrase means.
@@ -32,6 +34,7 @@ struct One {
     name: Option<usize>,
     end: usize,
     is_bare: bool,
+    is_own: bool,
     is_plural: bool,
 }
 
@@ -62,6 +65,7 @@ impl Names {
             target.named.extend(one.name);
             // "Flight and food agents" are both agents.
             target.is_bare = (target.is_bare && !one.is_plural) || one.is_bare;
+            target.is_own |= one.is_own;
             target.end = one.end;
             at = past(tokens, one.end, JOINS);
             if at == one.end {
@@ -78,10 +82,10 @@ impl Names {
         let start = past(tokens, at, DETERMINERS);
         // A word before somebody that only a name has might also be a determiner: look at the name first.
         let named = (at..=start).find_map(|at| self.named(tokens, at));
-        named.or_else(|| somebody(tokens, start)).or_else(|| self.after_unknown(tokens, start))
+        named.or_else(|| somebody(tokens, at, start)).or_else(|| self.after_unknown(tokens, at, start))
     }
 
-    fn after_unknown(&self, tokens: &[String], start: usize) -> Option<One> {
+    fn after_unknown(&self, tokens: &[String], from: usize, start: usize) -> Option<One> {
         for skipped in 1..=UNKNOWN_MAX {
             let word = tokens.get(start + skipped - 1)?;
             if [BOUNDS, OTHERS, PROGRAM, ARTICLES].iter().any(|words| words.contains(&word.as_str())) {
@@ -89,7 +93,7 @@ impl Names {
             }
             let at = start + skipped;
             let named = self.named(tokens, at).filter(|one| !one.is_bare);
-            if let Some(one) = named.or_else(|| somebody(tokens, at)) {
+            if let Some(one) = named.or_else(|| somebody(tokens, from, at)) {
                 return Some(one);
             }
         }
@@ -108,7 +112,7 @@ impl Names {
         let title = tokens.get(after).filter(|word| SOMEBODY.contains(&word.as_str()));
         let is_plural = title.is_some_and(|title| title.ends_with('s'));
         let end = if title.is_some() { after + 1 } else { end };
-        Some(One { name: Some(place), end, is_bare: name.is_agent && title.is_none(), is_plural })
+        Some(One { name: Some(place), end, is_bare: name.is_agent && title.is_none(), is_own: true, is_plural })
     }
 }
 
@@ -123,9 +127,12 @@ fn begins_with(tokens: &[String], name: &Name) -> bool {
     name.words.iter().enumerate().all(is_same)
 }
 
-fn somebody(tokens: &[String], at: usize) -> Option<One> {
+/// Somebody without a name, with what was said about it from `from` on.
+fn somebody(tokens: &[String], from: usize, at: usize) -> Option<One> {
     let word = tokens.get(at).filter(|word| SOMEBODY.contains(&word.as_str()))?;
-    Some(One { name: None, end: at + 1, is_bare: false, is_plural: word.ends_with('s') })
+    let is_own = !matches!(word.as_str(), "agent" | "agents" | "team" | "teams")
+        || tokens[from..at].iter().any(|before| OWN.contains(&before.as_str()));
+    Some(One { name: None, end: at + 1, is_bare: false, is_own, is_plural: word.ends_with('s') })
 }
 
 /// The first place from `at` on that has none of these words.

@@ -85,6 +85,7 @@ pub(super) const VERBS: &[(&str, &str, Takes)] = &[
     ("leave", "leaving", Takes::Place),
     ("offload", "offloading", Takes::Place),
     ("pass", "passing", Takes::Receiver),
+    ("reassign", "reassigning", Takes::Place),
     ("refer this", "referring this", Takes::Place),
     ("kick", "kicking", Takes::Place),
     ("relay", "relaying", Takes::Place),
@@ -203,8 +204,8 @@ pub(super) const THINGS: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const SOMEBODY: &[&str] = &[
     "agent", "agents", "subagent", "subagents", "specialist", "specialists", "expert", "experts", "team", "teams",
-    "teammate", "teammates", "colleague", "colleagues", "researcher", "researchers", "worker", "workers",
-    "subcontractor", "subcontractors", "helper", "helpers", "children", "crew", "delegate", "delegates",
+    "teammate", "teammates", "colleague", "colleagues", "researcher", "researchers", "subcontractor",
+    "subcontractors", "children",
 ];
 
 /// What turns one of those into somebody else's, or one who hires.
@@ -222,6 +223,9 @@ pub(super) const DETERMINERS: &[&str] = &[
     "appropriate", "relevant", "right", "available", "child", "sub", "following", "new", "separate", "out", "more",
     "multiple", "parallel", "2", "3", "4", "5",
 ];
+
+/// What makes agents the speaker's own, or new ones.
+pub(super) const OWN: &[&str] = &["my", "our", "a", "an", "another", "sub", "child"];
 
 /// What begins somebody anew.
 pub(super) const ARTICLES: &[&str] = &["the", "a", "an", "my", "our"];

@@ -5,6 +5,7 @@ mod accept;
 mod bad;
 mod built_in;
 mod chance;
+mod examples;
 mod front;
 mod load;
 mod map;

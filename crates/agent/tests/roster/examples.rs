@@ -1,0 +1,162 @@
+//! The teams in `examples/`: each loads without an error, and is the team that its README draws.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use guildhall_agent::checks::{Report, checks_of, perform};
+use guildhall_agent::roster::{AgentFile, ModelChoice, Roster, Source, Weight};
+use guildhall_kernel::AgentName;
+
+use super::load::problems;
+
+/// The examples with their agents' directory, their entry and what is warned of.
+const TEAMS: &[(&str, &str, &str, &[&str])] = &[
+    ("travel", "travel/agents", "head-travel-agent", &[]),
+    ("travel-flat", "travel-flat/agents", "head-travel-agent", &[]),
+    ("research", "research/agents", "research-lead", &[]),
+    (
+        "claude",
+        "claude/.claude/agents",
+        "tech-lead",
+        &[
+            "DIR/bug-hunter.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/bug-hunter.md:4: warning: the tool Bash is not available here",
+            "DIR/tech-lead.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/test-writer.md:10: warning: the tool Write is not available here",
+            "DIR/test-writer.md:10: warning: the tool Edit is not available here",
+            "DIR/test-writer.md:13: warning: the key permissionMode has no effect here",
+        ],
+    ),
+];
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn loaded(agents: &str) -> Roster {
+    Roster::load(&[Source::Named(examples().join(agents))])
+}
+
+fn get<'a>(roster: &'a Roster, name: &str) -> &'a AgentFile {
+    roster.get(&AgentName::parse(name).unwrap()).expect("the agent is there")
+}
+
+/// The map as a README draws it: without descriptions.
+fn drawn(roster: &Roster, entry: &str) -> String {
+    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is there").to_string();
+    let tree = map.lines().take_while(|line| !line.is_empty());
+    tree.map(|line| line.split(": ").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_team_loads_without_an_error() {
+    for (_, agents, _, warnings) in TEAMS {
+        let roster = loaded(agents);
+        assert!(roster.problems().iter().all(|problem| problem.weight() == Weight::Warning), "{agents}");
+        assert_eq!(problems(&roster, &examples().join(agents)), *warnings, "{agents}");
+    }
+}
+
+#[test]
+fn every_team_is_on_as_many_levels_as_its_readme_draws() {
+    let counts =
+        TEAMS.iter().map(|(_, agents, entry, _)| drawn(&loaded(agents), entry).lines().next().map(str::to_owned));
+    assert_eq!(
+        counts.collect::<Option<Vec<_>>>().unwrap(),
+        [
+            "6 agents across 4 levels",
+            "6 agents across 3 levels",
+            "4 agents across 2 levels",
+            "3 agents across 2 levels",
+        ]
+    );
+    for (example, agents, entry, _) in TEAMS {
+        let roster = loaded(agents);
+        let map = roster.map(&AgentName::parse(entry).unwrap()).unwrap();
+        assert!(map.apart.is_empty() && map.problems == roster.problems(), "{example}: {map}");
+        let readme = fs::read_to_string(examples().join(example).join("README.md")).unwrap();
+        let tree = drawn(&roster, entry);
+        assert!(readme.contains(&format!("```text\n{tree}\n```")), "{example}/README.md does not draw\n{tree}");
+        assert!(
+            readme.contains("guildhall run ") && readme.contains(&format!("--agent {entry}")),
+            "{example}/README.md"
+        );
+    }
+}
+
+#[test]
+fn no_example_that_is_there_has_an_error() {
+    let directories = fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
+    let teams = directories.flat_map(|example| [example.join("agents"), example.join(".claude/agents")]);
+    let teams: Vec<PathBuf> = teams.filter(|team| team.is_dir()).collect();
+    assert!(teams.len() >= TEAMS.len(), "{teams:?}");
+    for team in teams {
+        let roster = Roster::load(&[Source::Named(team.clone())]);
+        assert!(roster.problems().iter().all(|problem| problem.weight() == Weight::Warning), "{}", team.display());
+    }
+}
+
+#[test]
+fn the_whole_directory_of_an_example_is_a_team_as_well() {
+    for example in ["travel", "travel-flat", "research"] {
+        let (whole, agents) = (loaded(example), loaded(&format!("{example}/agents")));
+        let names = |roster: &Roster| roster.agents().map(|agent| agent.name.clone()).collect::<Vec<_>>();
+        assert_eq!((names(&whole), whole.problems()), (names(&agents), agents.problems()), "{example}");
+    }
+}
+
+#[test]
+fn the_travel_filter_hands_its_caps_down_and_sends_back_what_is_over() {
+    for team in ["travel/agents", "travel-flat/agents"] {
+        let roster = loaded(team);
+        let filter = get(&roster, "financial-agent").delegation.as_ref().unwrap();
+        assert!(filter.terms.contains(&"Flights: at most $900 in total.".to_owned()), "{team}");
+        let told = |words: &str| {
+            let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
+            let checks = checks_of(&filter.accept);
+            checks.iter().filter_map(|check| perform(check, &report).err()).collect::<Vec<_>>().join("\n")
+        };
+        let booked = |price: &str| {
+            format!("The best.\n```json\n{{\"options\": [{{\"name\": \"LAX - Rome\", \"price_usd\": {price}}}]}}\n```")
+        };
+        assert_eq!(told(&booked("850")), "");
+        assert!(told(&booked("2150.50")).contains("is 150.50 over the cap of 2000"), "{}", told(&booked("2150.50")));
+        assert!(told(&booked("\"$850\"")).contains("options[0].price_usd: expected a number"), "{team}");
+        assert!(told("A flight for $850.").contains("no structured output"), "{team}");
+    }
+}
+
+#[test]
+fn prompts_show_blocks_that_their_own_checks_accept() {
+    let roster = loaded("travel/agents");
+    for (hirer, hires) in [
+        ("scheduling-agent", &["financial-agent"][..]),
+        ("financial-agent", &["flight-agent", "experiences-agent", "food-agent"]),
+    ] {
+        let checks = checks_of(&get(&roster, hirer).delegation.as_ref().unwrap().accept);
+        for hire in hires {
+            let words = &get(&roster, hire).instructions;
+            let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
+            let told: Vec<_> = checks.iter().map(|check| perform(check, &report)).collect();
+            assert_eq!(told, [Ok(()), Ok(())], "{hirer} hires {hire}");
+        }
+    }
+}
+
+#[test]
+fn researchers_work_in_the_background_and_the_lead_does_not() {
+    for agent in loaded("research/agents").agents() {
+        assert_eq!(agent.background, agent.name.as_str() != "research-lead", "{}", agent.name);
+    }
+}
+
+#[test]
+fn a_claude_team_keeps_its_models_limits_and_hiring_list() {
+    let roster = loaded("claude/.claude/agents");
+    let (lead, hunter) = (get(&roster, "tech-lead"), get(&roster, "bug-hunter"));
+    assert_eq!((&lead.model, lead.turns_max), (&ModelChoice::Inherit, Some(20)));
+    assert_eq!((&hunter.model, hunter.turns_max), (&ModelChoice::Named("sonnet".to_owned()), Some(15)));
+    assert!(hunter.description.starts_with("Use when: something fails"), "{}", hunter.description);
+    assert!(lead.delegation.is_some() && hunter.delegation.is_none());
+}
