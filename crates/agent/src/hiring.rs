@@ -20,7 +20,6 @@ use crate::text::Text;
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
-pub(crate) use choose::{is_named, words_of};
 pub(crate) use list::list;
 pub use prompt::{hired_prompt, team_prompt};
 pub(crate) use read::Reader;

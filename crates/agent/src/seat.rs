@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens, ToolCall,
-    ToolName, Turn, Unreadable, Verdict,
+    Answer, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens,
+    ToolCall, ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
 
+use crate::checks::{self, Check};
 use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
 use crate::history::History;
 use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
@@ -172,6 +173,10 @@ impl Seat {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = keep(texts, self.scribe.text(TextKind::Reply, &stored));
         let words = spoken(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, words)));
+        // Whoever is held to checks may have something for programs to read.
+        let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
+        let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
+        let output = output.map(|output| keep(texts, self.scribe.text(TextKind::Output, &output.to_string())));
         let mut ids = BTreeSet::new();
         let calls = reply.calls.iter().map(|call| {
             if ids.insert(&call.id) {
@@ -183,7 +188,7 @@ impl Seat {
         guildhall_kernel::Reply {
             reply: whole,
             words,
-            output: None,
+            output,
             // The next status may take more tokens than the one that was counted here.
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
             used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
@@ -221,6 +226,32 @@ impl Seat {
         };
         let task = history.texts.text(&brief.task);
         hiring::verdict(team, &Spoken { words, brief, task: &task, facts }, &self.scribe, texts)
+    }
+
+    /// Performs a check on a contract's final words.
+    pub fn check(
+        &self,
+        key: &AskKey,
+        check: &str,
+        words: &str,
+        facts: &[Fact],
+        exists: &dyn Fn(&str) -> bool,
+    ) -> Arrival {
+        let ask = |id: AskId| AskKey { contract: key.contract.clone(), ask: id }.to_string();
+        let made = |fact: &Fact| if let Fact::Asked { id, .. } = fact { Some(ask(*id)) } else { None };
+        let receipts = facts.iter().filter_map(made).collect();
+        let found = match check.parse::<Check>() {
+            Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
+            Err(why) => Err(why.to_string()),
+        };
+        let (answer, texts) = match found {
+            Ok(()) => (Answer::Passed, Vec::new()),
+            Err(why) => {
+                let text = self.scribe.text(TextKind::Finding, &why);
+                (Answer::FailedCheck(text.of), vec![text])
+            }
+        };
+        Arrival { input: Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) }, texts }
     }
 
     /// Calls a tool.

@@ -8,7 +8,7 @@ use guildhall::agent::roster::Roster;
 use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
-use guildhall::providers::{BaseUrl, Key, Rate};
+use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rate, Rehearsal};
 use guildhall::{ANTHROPIC, DatedRate, Hall, Models, OPENAI, Source};
 
 use crate::config::{Config, ProviderConfig, WireConfig};
@@ -19,6 +19,9 @@ use crate::print::tame;
 
 /// What a bitcoin cost in dollars when this version was made. The config has a newer rate, if its owner wants one.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
+
+/// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
+pub(crate) const REHEARSAL: &str = "rehearsal";
 
 /// The port on which Ollama listens, unless it is told otherwise.
 const OLLAMA_PORT: &str = "11434";
@@ -43,7 +46,9 @@ impl World {
     pub(crate) fn look() -> Result<World, Failure> {
         let paths = Paths::find(variable("GUILDHALL_HOME").map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
-        let mut world = World { models: Models::new(rate(&config)?), paths, secrets: Vec::new() };
+        let models =
+            Models::new(rate(&config)?).with_model(REHEARSAL, Arc::new(Rehearsal), REHEARSAL_PRICE, Replays::Yes);
+        let mut world = World { models, paths, secrets: Vec::new() };
         world.usual_sources()?;
         for (name, provider) in &config.providers {
             world.configured_source(name, provider)?;
@@ -129,6 +134,7 @@ impl World {
         let default = config.model.or_else(|| match () {
             () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
             () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
+            () if models.sources().next().is_none() => Some(REHEARSAL.to_owned()),
             () => None,
         });
         if let Some(default) = default {

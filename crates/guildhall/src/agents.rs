@@ -1,13 +1,13 @@
 //! Agents as a session keeps them: what their files said when the work was asked for. A file that changes later changes
 //! nothing of work that is under way.
 
+use guildhall_agent::checks::{Check, checks_of};
 use guildhall_agent::roster::{
     self, AgentFile, Amount, Delegation, DelegationMode, Dialect, ModelChoice, Roster, Team as FileTeam,
 };
 use guildhall_kernel::{AgentName, Msat};
 use guildhall_models::Rate;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Who works: an agent with everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Hires {
     /// What it adds to the terms of every brief that it hands down.
     pub terms: Vec<String>,
     /// What the reports of its hires must pass.
-    pub accept: Vec<Value>,
+    pub accept: Vec<Check>,
 }
 
 /// What an agent costs and gets.
@@ -126,7 +126,7 @@ impl Hires {
             recursive: file.recursive,
             ad_hoc: file.ad_hoc,
             terms: file.terms.clone(),
-            accept: Vec::new(),
+            accept: checks_of(&file.accept),
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_agent::{Hand, Scribe, Seat, Team, Tool};
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, PowerSet, Powers, Standing, Tariff, TextKind};
-use guildhall_local::{Place, SessionId, Watcher};
+use guildhall_agent::checks::Check;
+use guildhall_agent::{Hand, Hired, Scribe, Seat, Team, Tool, hired_prompt, team_prompt};
+use guildhall_kernel::{AgentName, Brief, Hiring, Msat, PowerSet, Powers, Standing, Tariff, TextKind};
+use guildhall_local::{Exists, Place, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
 use crate::hall::HallError;
@@ -26,6 +27,7 @@ pub(crate) struct Staff<'a> {
     pub(crate) tools: &'a BTreeMap<String, Arc<dyn Tool>>,
     pub(crate) scribe: &'a Scribe,
     pub(crate) watch: &'a Watcher,
+    pub(crate) exists: &'a Exists,
 }
 
 /// Everybody who can come to work in a session.
@@ -60,7 +62,7 @@ impl Crew {
         // How much a hand's opening takes is known once its own seat is, and that needs only the others' names.
         let mut sized: BTreeMap<AgentName, Arc<Hand>> = BTreeMap::new();
         for agent in &staff.staffing.agents {
-            let seat = staff.seat(agent, &chairs[&agent.name], &hands, Role::Hired)?;
+            let seat = staff.seat(agent, &chairs[&agent.name], &hands, Hired::ByAgent)?;
             let hand = Hand { opening_bytes: seat.opening_bytes(), ..Hand::clone(&hands[&agent.name]) };
             sized.insert(agent.name.clone(), Arc::new(hand));
         }
@@ -72,8 +74,8 @@ impl Crew {
             let made_up = made_up.then(|| staff.place(staff.made_up_seat(agent, chair), chair));
             let person = Person {
                 hand: Arc::clone(&sized[&agent.name]),
-                first: place(Role::First)?,
-                hired: place(Role::Hired)?,
+                first: place(Hired::ByOwner)?,
+                hired: place(Hired::ByAgent)?,
                 made_up,
             };
             people.insert(agent.name.clone(), person);
@@ -93,12 +95,13 @@ impl Crew {
 
     /// Where the agent of a brief sits. A fork sits where its hirer does: what it is shown begins in the same way.
     pub(crate) fn place(&self, brief: &Brief) -> Option<Place> {
-        let forks = matches!(brief.context, Context::Fork { .. });
-        let level = if forks { brief.path.level().saturating_sub(1) } else { brief.path.level() };
         match brief.standing {
             Standing::Listed => {
                 let person = self.people.get(&brief.agent)?;
-                Some(if level == 0 { person.first.clone() } else { person.hired.clone() })
+                Some(match Hired::of(brief) {
+                    Hired::ByOwner => person.first.clone(),
+                    Hired::ByAgent => person.hired.clone(),
+                })
             }
             Standing::AdHoc => {
                 let hirer = brief.lineage.upward().find_map(|link| self.people.get(&link.agent))?;
@@ -106,13 +109,6 @@ impl Crew {
             }
         }
     }
-}
-
-/// Whether an agent works for the session's owner or for another agent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    First,
-    Hired,
 }
 
 impl Staff<'_> {
@@ -169,7 +165,7 @@ impl Staff<'_> {
         agent: &Agent,
         chair: &Chair,
         hands: &BTreeMap<AgentName, Arc<Hand>>,
-        _role: Role,
+        role: Hired,
     ) -> Result<Seat, HallError> {
         let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, hands));
         let mut system = self.guided(&agent.instructions);
@@ -177,7 +173,12 @@ impl Staff<'_> {
             system.push_str("\n\n");
             system.push_str(&team_prompt(team));
         }
+        if role == Hired::ByAgent {
+            system.push_str("\n\n");
+            system.push_str(hired_prompt());
+        }
         Ok(Seat {
+            hired: role,
             system,
             model: Arc::clone(&chair.model),
             window: chair.window,
@@ -191,7 +192,7 @@ impl Staff<'_> {
     fn team(&self, agent: &Agent, hires: &Hires, hands: &BTreeMap<AgentName, Arc<Hand>>) -> Team {
         let own = Arc::clone(&hands[&agent.name]);
         let members = self.hiring(hires).team;
-        let check = |check: &serde_json::Value| (self.scribe.text(TextKind::Term, &check.to_string()), Msat::ZERO);
+        let check = |check: &Check| (self.scribe.text(TextKind::Term, &check.to_text()), Msat::ZERO);
         let ad_hoc = hires.ad_hoc.then(|| {
             Arc::new(Hand {
                 hiring: None,
@@ -217,6 +218,7 @@ impl Staff<'_> {
     fn made_up_seat(&self, hirer: &Agent, chair: &Chair) -> Seat {
         let tools = self.tools.iter().filter(|(name, _)| hirer.may_use(name));
         Seat {
+            hired: Hired::ByAgent,
             system: self.guided(AD_HOC),
             model: Arc::clone(&chair.model),
             window: chair.window,
@@ -237,7 +239,7 @@ impl Staff<'_> {
 
     fn place(&self, seat: Seat, chair: &Chair) -> Place {
         let (lane, replays, watch) = (Arc::clone(&chair.lane), chair.replays, Arc::clone(self.watch));
-        Place { seat: Arc::new(seat), lane, replays, watch }
+        Place { seat: Arc::new(seat), lane, replays, watch, exists: Arc::clone(self.exists) }
     }
 
     /// The tools that an agent may use.
@@ -254,8 +256,4 @@ impl Staff<'_> {
 
 fn severance(agent: &Agent, tariff: Tariff) -> Msat {
     agent.budget.severance.unwrap_or(Msat::ZERO).max(tariff.last_min())
-}
-
-fn team_prompt(_: &Team) -> String {
-    String::new()
 }

@@ -1,14 +1,16 @@
 //! A hall: where work is asked for, done, watched and taken up again.
 
 use std::collections::BTreeMap;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Redact, RunError, Scribe, Tool};
 use guildhall_kernel::{Msat, Path, Refusal, SessionError, Stimulus, TextKind};
-use guildhall_local::{Holder, Journal, JournalError, Office, OfficeError, Order, Places, SessionId, UnixMs, Watcher};
+use guildhall_local::{
+    Exists, Holder, Journal, JournalError, Office, OfficeError, Order, Places, SessionId, UnixMs, Watcher,
+};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
@@ -323,6 +325,8 @@ impl Hall {
         let project = Project::open(&self.inner.project)?;
         let tools = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
         let tools = tools.map(|tool| (tool.spec().name, tool)).collect();
+        let root = self.inner.project.clone();
+        let exists: Exists = Arc::new(move |path| is_beneath(path) && root.join(path).is_file());
         Crew::build(&Staff {
             models: self.models(),
             session: id,
@@ -330,6 +334,7 @@ impl Hall {
             tools: &tools,
             scribe: self.scribe(),
             watch: &self.inner.watch,
+            exists: &exists,
         })
     }
 
@@ -350,4 +355,9 @@ impl Hall {
         let rate = self.models().rate().clone();
         Ok(Staffing { agents, seated, rate, locked, guide: guide::find(self.project()) })
     }
+}
+
+/// Whether a path leads nowhere but down.
+fn is_beneath(path: &str) -> bool {
+    FilePath::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

@@ -37,7 +37,7 @@ pub struct Ended {
 /// What contracts cost, each its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bill {
-    /// One line per contract, in the order in which they were opened.
+    /// One line per contract, hires below their hirers.
     pub lines: Vec<Line>,
 }
 
@@ -96,6 +96,7 @@ impl Bill {
                 | Fact::Closed(_) => {}
             }
         }
+        lines.sort_by(|one, other| one.contract.cmp(&other.contract));
         Bill { lines }
     }
 

@@ -22,5 +22,5 @@ pub use journal::{
     SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
 };
 pub use lease::{Holder, Lease};
-pub use office::{Office, OfficeError, Order, Place, Places, Replays, Watcher};
+pub use office::{Exists, Office, OfficeError, Order, Place, Places, Replays, Watcher};
 pub use transcript::{INLINE_BYTES_MAX, Trouble};

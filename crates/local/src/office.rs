@@ -58,7 +58,12 @@ pub struct Place {
     pub replays: Replays,
     /// Is told what arrives of its replies before they are whole.
     pub watch: Watcher,
+    /// Tells whether the project has a file.
+    pub exists: Exists,
 }
+
+/// Tells whether there is a file.
+pub type Exists = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Is told what arrives of a reply, and of which ask. It is for people who watch; nothing depends on it.
 pub type Watcher = Arc<dyn Fn(&AskKey, Delta<'_>) + Send + Sync>;

@@ -37,6 +37,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         lane: Arc::clone(&lane),
         replays: Replays::Yes,
         watch: Arc::new(|_, _| {}),
+        exists: Arc::new(|_| false),
     });
     let office = Office::open(journal.clone(), lease, places).await.unwrap();
     let owner = office.clone();

@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 use guildhall::kernel::Outcome;
 use guildhall::local::{SessionId, raise_open_files};
-use guildhall::providers::Rate;
+use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Ended, Ending, Hall, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,7 +21,7 @@ use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ending, note};
 use crate::print::{BAD, WARN, out, say, say_in, tame, tame_lines};
 use crate::team::{self, Found};
-use crate::world::World;
+use crate::world::{REHEARSAL, World};
 
 /// The longest task, in bytes: the longest brief.
 const TASK_BYTES_MAX: u64 = 64 * 1024;
@@ -79,6 +79,9 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     };
     let most = both(most, &rate);
     note(&format!("{name}, at most {most}, {}", at_rate(&rate)));
+    if name.source == REHEARSAL {
+        note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
+    }
     consent::to_pay(&world.paths.data, hall.models().paid(&name), args.yes, &most, &name.source)?;
     let signals = Signals::listen()?;
     let running = work.start().await?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use guildhall_agent::{Arrival, Engine, History, Message, Reply, RunError, Status, Text, Texts};
 use guildhall_kernel::{
-    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Hash, Input, Matter,
-    Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
+    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Hash, Input,
+    Matter, Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -182,6 +182,16 @@ impl Desk {
 
     pub(super) fn key(&self, ask: AskId) -> AskKey {
         AskKey { contract: self.path.clone(), ask }
+    }
+
+    /// Performs a check on the final words.
+    fn check(&self, id: AskId, check: Check) {
+        let said = |fact: &Fact| {
+            if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.words } else { None }
+        };
+        let words = self.facts.iter().rev().find_map(said).map(|words| self.texts.text(&words)).unwrap_or_default();
+        let (key, what) = (self.key(id), self.texts.text(&check.what));
+        send(&self.post, self.place.seat.check(&key, &what, &words, &self.facts, &*self.place.exists));
     }
 
     /// Starts the same loop on the hire's brief, as a task of its own.
@@ -392,8 +402,7 @@ impl Engine for Desk {
             }
             // Whoever watches shows it to the owner; no reply in time is one.
             Ask::Question { .. } => {}
-            // No brief of this engine names checks yet; one that does is not accepted.
-            Ask::Check(_) => send_answer(&self.post, id, Answer::Lost),
+            Ask::Check(check) => self.check(id, *check),
         }
     }
 
