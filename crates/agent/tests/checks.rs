@@ -108,7 +108,7 @@ fn output_that_does_not_is_told_where_and_what_was_expected() {
         ),
         (
             r#"{"month": "May", "kind": 2, "note": "x", "options": []}"#,
-            "kind: expected 1, found 2\n- note: expected at least 2 characters, found 1\n- options: expected at least 1 items, found 0",
+            "kind: expected 1, found 2\n- note: expected at least 2 characters, found 1\n- options: expected at least 1 item, found 0",
         ),
         (
             r#"{"month": "May", "note": 5, "options": [{"price_usd": -0.5, "stops": 1.5}, {}, 3]}"#,

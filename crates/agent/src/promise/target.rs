@@ -80,7 +80,7 @@ impl Names {
 
     fn one(&self, tokens: &[String], at: usize) -> Option<One> {
         let start = past(tokens, at, DETERMINERS);
-        // A word before somebody that only a name has might also be a determiner: look at the name first.
+        // A name may begin with a word that is passed over elsewhere, such as "new".
         let named = (at..=start).find_map(|at| self.named(tokens, at));
         named.or_else(|| somebody(tokens, at, start)).or_else(|| self.after_unknown(tokens, at, start))
     }

@@ -66,10 +66,10 @@ impl Wrong {
                 format!("expected at most {wanted}, found {number}")
             }
             ("minLength" | "maxLength", Value::String(text)) => {
-                return self.count(keyword, wanted, text.chars().count(), "characters", at);
+                return self.count(keyword, wanted, text.chars().count(), "character", at);
             }
             ("minItems" | "maxItems", Value::Array(items)) => {
-                return self.count(keyword, wanted, items.len(), "items", at);
+                return self.count(keyword, wanted, items.len(), "item", at);
             }
             _ => return,
         };
@@ -78,6 +78,7 @@ impl Wrong {
 
     fn count(&mut self, keyword: &str, wanted: &Value, count: usize, what: &str, at: &str) {
         let (count, wanted) = (count as u64, wanted.as_u64().unwrap_or_default());
+        let what = if wanted == 1 { what.to_owned() } else { format!("{what}s") };
         let least = keyword.starts_with("min");
         if least && count < wanted {
             self.tell(at, &format!("expected at least {wanted} {what}, found {count}"));
