@@ -259,7 +259,7 @@ impl Watch {
             })),
             Output::Text => {
                 match ended.text.trim() {
-                    "" => say_in(WARN, "nothing was found"),
+                    "" => {}
                     _ if ended.report.outcome == Outcome::Failed => {}
                     answer => out(&tame_lines(answer)),
                 }
@@ -298,7 +298,9 @@ fn advise(ended: &Ended) {
     match ended.report.outcome {
         Outcome::Done => {}
         Outcome::Exhausted(_) => {
-            say_in(WARN, &format!("{what}: this is what was found so far. Go on with: guildhall run --continue {id}"));
+            let found =
+                if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
+            say_in(WARN, &format!("{what}: {found}. Go on with: guildhall run --continue {id}"));
         }
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or(&ended.text);
