@@ -60,15 +60,19 @@ impl Team {
         self.hands.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
     }
 
-    /// Those whose description has a word in common with a text.
-    pub(super) fn about(&self, text: &str) -> Vec<&Hand> {
+    /// Those who can be hired in the agent's stead: everybody but itself.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Hand> {
+        self.hands.iter().map(AsRef::as_ref).filter(|hand: &&Hand| hand.name != self.own.name)
+    }
+}
+
+impl Hand {
+    /// Whether its description has a telling word in common with a text.
+    pub(super) fn is_about(&self, text: &str) -> bool {
         let wanted: Vec<String> = words_of(text).into_iter().filter(|word| is_telling(word)).collect();
-        let fits = |hand: &&Hand| {
-            let says = [hand.name.as_str(), &hand.description].into_iter();
-            let says = says.chain(hand.specialties.iter().map(String::as_str));
-            says.flat_map(words_of).any(|word| wanted.contains(&word))
-        };
-        self.hands.iter().map(AsRef::as_ref).filter(fits).collect()
+        let says = [self.name.as_str(), &self.description].into_iter();
+        let says = says.chain(self.specialties.iter().map(String::as_str));
+        says.flat_map(words_of).any(|word| wanted.contains(&word))
     }
 }
 

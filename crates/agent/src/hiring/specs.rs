@@ -157,5 +157,10 @@ fn flag(description: &str) -> Value {
 
 fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> = properties.iter().map(|(name, is)| ((*name).to_owned(), is.clone())).collect();
-    json!({"type": "object", "properties": properties, "required": required})
+    let mut object = json!({"type": "object", "properties": properties});
+    // An empty list is no JSON schema to some who read it strictly.
+    if !required.is_empty() {
+        object["required"] = json!(required);
+    }
+    object
 }

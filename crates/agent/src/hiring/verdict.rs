@@ -98,27 +98,27 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
 /// Whom a first reply is handed to: those whom it names, else those whom the task is about, else all.
 fn audience<'a>(team: &'a Team, spoken: &Spoken<'_>) -> Vec<&'a Hand> {
     let words = words_of(spoken.words);
-    let all = || team.hands.iter().map(AsRef::as_ref);
-    let named: Vec<&Hand> = all().filter(|hand: &&Hand| is_named(hand.name.as_str(), &words)).collect();
+    let all: Vec<&Hand> = team.others().collect();
+    let named: Vec<&Hand> = all.iter().copied().filter(|hand| is_named(hand.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }
-    let about = team.about(spoken.task);
-    if about.is_empty() { all().collect() } else { about }
+    let about: Vec<&Hand> = all.iter().copied().filter(|hand| hand.is_about(spoken.task)).collect();
+    if about.is_empty() { all } else { about }
 }
 
 /// Whom the agent promised to hire and did not; nobody in particular is an empty list.
 fn unkept<'a>(team: &'a Team, words: &str, before: &Before<'_>) -> Option<Vec<&'a Hand>> {
-    let names: Vec<&str> = team.hands.iter().map(|hand| hand.name.as_str()).collect();
-    let missing = |hand: &&Hand| !before.hired.contains(&hand.name.as_str());
+    let all: Vec<&Hand> = team.others().collect();
+    let names: Vec<&str> = all.iter().map(|hand| hand.name.as_str()).collect();
     match promised(words, &names) {
         Promise::None => None,
         Promise::Someone if !before.hired.is_empty() => None,
         // Of a team of one it is clear who is meant.
-        Promise::Someone => Some(team.hands.iter().map(AsRef::as_ref).filter(|_| names.len() == 1).collect()),
+        Promise::Someone => Some(if all.len() == 1 { all } else { Vec::new() }),
         Promise::Named(who) => {
-            let hands = who.into_iter().filter_map(|at| team.hands.get(at)).map(AsRef::as_ref);
-            let missing: Vec<&Hand> = hands.filter(missing).collect();
+            let hands = who.into_iter().filter_map(|at| all.get(at).copied());
+            let missing: Vec<&Hand> = hands.filter(|hand| !before.hired.contains(&hand.name.as_str())).collect();
             (!missing.is_empty()).then_some(missing)
         }
     }

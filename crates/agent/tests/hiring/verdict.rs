@@ -100,6 +100,14 @@ fn a_cascade_hires_those_who_are_named_else_those_who_fit_else_all() {
 }
 
 #[test]
+fn nobody_hands_its_words_to_itself() {
+    let mut team = team(Dialect::DelegateTask, DelegationMode::Cascade);
+    team.hands.insert(0, Arc::clone(&team.own));
+    let verdict = verdict_after(team, "I, the boss, need something to eat: food-agent!", Stay::Once, vec![]).0;
+    assert_eq!(hires(&verdict), Some((Stead::Cascade, vec!["food-agent"])));
+}
+
+#[test]
 fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
     let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
