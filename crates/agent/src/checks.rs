@@ -2,6 +2,7 @@
 //! words, without a model and without money. What fails is told so that it can be mended.
 
 mod amount;
+mod demands;
 mod output;
 mod receipts;
 mod schema;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use amount::{Hundredths, HundredthsError};
+pub(crate) use demands::{Demands, demands};
 pub use output::{OUTPUT_BYTES_MAX, output};
 pub use schema::{Schema, SchemaError};
 pub use sum::{Sum, SumError};

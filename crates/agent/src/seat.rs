@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens,
     ToolCall, ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
@@ -238,7 +238,21 @@ impl Seat {
         exists: &dyn Fn(&str) -> bool,
     ) -> Arrival {
         let ask = |id: AskId| AskKey { contract: key.contract.clone(), ask: id }.to_string();
-        let made = |fact: &Fact| if let Fact::Asked { id, .. } = fact { Some(ask(*id)) } else { None };
+        let made = |fact: &Fact| match fact {
+            Fact::Asked { id, ask: Ask::Tool(_) | Ask::Hire { .. }, .. } => Some(ask(*id)),
+            Fact::Asked { .. }
+            | Fact::Opened(_)
+            | Fact::Answered { .. }
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Heard { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_)
+            | Fact::Closed(_) => None,
+        };
         let receipts = facts.iter().filter_map(made).collect();
         let found = match check.parse::<Check>() {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),

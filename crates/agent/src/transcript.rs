@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, Brief, CallRef, Context, Fact, Mode, Origin, Path, Pause, Report, Sender, Stimulus, TextRef,
+    Answer, Ask, AskId, AskKey, Brief, CallRef, Context, Fact, Mode, Origin, Path, Pause, Report, Sender, Stimulus,
+    TextRef,
 };
 
+use crate::checks::{Demands, demands};
 use crate::model::{Message, Part, Reply};
 use crate::wording::{self, Reported};
 
@@ -36,8 +38,14 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Vec<Message> {
         | Fact::Closing(_)
         | Fact::Closed(_) => None,
     });
-    let mut scribe =
-        Scribe { texts, messages: Vec::new(), told: Told::default(), asks: BTreeMap::new(), calls: BTreeMap::new() };
+    let mut scribe = Scribe {
+        texts,
+        messages: Vec::new(),
+        told: Told::default(),
+        asks: BTreeMap::new(),
+        calls: BTreeMap::new(),
+        cites_as: None,
+    };
     for (at, fact) in facts.iter().enumerate() {
         let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
         scribe.write(fact, view);
@@ -124,6 +132,8 @@ struct Scribe<'a, T> {
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
     /// The calls of the newest reply, by their place: the model's own id for each.
     calls: BTreeMap<CallRef, String>,
+    /// As whose calls results are to be cited, if they must be.
+    cites_as: Option<&'a Path>,
 }
 
 /// What the agent is to be told next: results in the order of their calls, then words.
@@ -136,7 +146,10 @@ struct Told {
 impl<'a, T: Texts> Scribe<'a, T> {
     fn write(&mut self, fact: &'a Fact, view: View) {
         match fact {
-            Fact::Opened(brief) => self.say(opening(brief, self.texts)),
+            Fact::Opened(brief) => {
+                self.cites_as = demands_of(brief, self.texts).receipts.then_some(&brief.path);
+                self.say(opening(brief, self.texts));
+            }
             Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin),
             Fact::Answered { id, answer, .. } => self.answered(*id, answer, view),
             Fact::Refused { why, origin: Origin::Call(call) } => {
@@ -193,6 +206,12 @@ impl<'a, T: Texts> Scribe<'a, T> {
             }
             (_, Some(text)) => self.texts.text(&text),
             (_, None) => wording::bare(answer).to_owned(),
+        };
+        let text = match self.cites_as {
+            Some(path) if matches!(ask, Ask::Tool(_) | Ask::Hire { .. }) => {
+                format!("[{}]\n{text}", AskKey { contract: path.clone(), ask: id })
+            }
+            Some(_) | None => text,
         };
         if matches!(answer, Answer::Words(_)) {
             // The words that answer a question were heard just before; they are told as its answer alone.
@@ -277,7 +296,7 @@ enum Outcome {
     Failed,
 }
 
-/// The brief, as the agent reads it: the task, then the terms it must honour.
+/// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.
 fn opening(brief: &Brief, texts: &impl Texts) -> String {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
@@ -291,5 +310,12 @@ fn opening(brief: &Brief, texts: &impl Texts) -> String {
             words.push_str(&texts.text(term));
         }
     }
+    words.push_str(&demands_of(brief, texts).words);
     words
+}
+
+/// What a brief's checks demand.
+fn demands_of(brief: &Brief, texts: &impl Texts) -> Demands {
+    let checks: Vec<String> = brief.checks.iter().map(|check| texts.text(&check.what)).collect();
+    demands(checks.iter().map(String::as_str))
 }

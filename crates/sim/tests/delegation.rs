@@ -1,7 +1,7 @@
 //! What agents are shown when they hire, are hired, ask, post and are refused.
 
 use guildhall_agent::{Message, Part, Prompt};
-use guildhall_kernel::{Fact, Nudge, Report};
+use guildhall_kernel::{Acceptance, Fact, Nudge, Report};
 use guildhall_sim::conformance::{Played, Stage, reference, scripts};
 use insta::assert_snapshot;
 
@@ -309,4 +309,31 @@ fn who_must_hire_and_does_not_is_flagged() {
     assert_eq!(report(&played, "1").unheeded, Some(Nudge::Required));
     let played = play("who must hire is told so once");
     assert_eq!(report(&played, "1").unheeded, None);
+}
+
+#[test]
+fn a_hire_knows_what_its_report_must_pass_and_mends_it_once() {
+    let played = play("a report that fails a check is mended once");
+    assert_snapshot!(shown(&played, "1.1#6"), @r#"
+    user: Count the stones.
+
+    Your report counts only if it passes these checks:
+    - The numbers `stones` in its JSON add up to no more than 10.
+    - Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it.
+    agent:  [x look]
+    result of x: [1.1#2]
+    stones
+    agent: Many [1.1#2]. {"stones": 20}
+    user: The sum of stones is 20 (20), which is 10 over the cap of 10. Find options that cost less, or leave some out.
+    user: Your report did not pass its checks, see above. Mend it and report again: it is checked once more.
+    "#);
+    assert_eq!(report(&played, "1.1").acceptance, Acceptance::Accepted);
+    let played = play("a report that passes its checks is accepted");
+    assert_eq!(report(&played, "1.1").acceptance, Acceptance::Accepted);
+    let played = play("a report that fails a check twice is not accepted");
+    assert_eq!(report(&played, "1.1").acceptance, Acceptance::NotAccepted);
+    assert!(
+        shown(&played, "1#3")
+            .contains("<sub-agent-complete id=\"1.1\" agent=\"near-looker\" spent=\"4.3sat\" not-accepted>")
+    );
 }

@@ -5,6 +5,7 @@ use guildhall_kernel::{
 };
 
 use super::{Hand, Team};
+use crate::checks::demands;
 use crate::text::{Scribe, Text, task_key};
 use crate::wording;
 
@@ -45,7 +46,8 @@ impl Order<'_> {
             severance: hand.severance,
             tariff: hand.tariff,
             turns_max: hand.turns_max,
-            opening_bytes: opening_bytes(hand, inherit, of, hirer),
+            opening_bytes: opening_bytes(hand, inherit, of, hirer)
+                + demands(team.checks.iter().map(|(what, _)| what.says.as_str())).words.len() as u64,
             powers: hand.powers.clone(),
             hiring: hand.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),

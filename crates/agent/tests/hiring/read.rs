@@ -139,7 +139,7 @@ fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignor
 
 #[test]
 fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
-    let (adds, check) = (text(TextKind::Term, "Under 900 dollars."), text(TextKind::Term, "{\"receipts\":true}"));
+    let (adds, check) = (text(TextKind::Term, "Under 900 dollars."), text(TextKind::Term, "\"receipts\""));
     let mut team = offered();
     team.hands[1] = Arc::new(Hand { adds: vec![adds.clone()], background: true, ..hand("food-agent", "", &[]) });
     team.checks = vec![(check.clone(), sat(2))];
@@ -150,7 +150,9 @@ fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
     let Call::Hire(offer) = call else { panic!("{call:?}") };
     assert_eq!((offer.fee, offer.severance, offer.turns_max, offer.mode), (sat(1), sat(20), 7, Mode::Background));
     assert_eq!((&*offer.adds, &*offer.checks), (&[adds.of][..], &[Check { what: check.of, price: sat(2) }][..]));
-    let shown = "Eat.\n\nYou and everybody you hire must honour these terms:\n- In May.\n- By train.";
+    let shown = "Eat.\n\nYou and everybody you hire must honour these terms:\n- In May.\n- By train.\
+                 \n\nYour report counts only if it passes these checks:\n- Each claim is followed by the id of the call \
+                 that shows it, in brackets, as the result of that call has it.";
     assert_eq!(offer.opening_bytes, 1000 + shown.len() as u64 + FRAME_TOKENS);
     for named in [offer.task, adds.of, check.of] {
         assert!(texts.iter().any(|text| text.of == named), "{named:?} is stored with the offer");
@@ -158,7 +160,7 @@ fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
     let arguments = json!({"task": "Eat.", "context": "fork"});
     let Call::Hire(fork) = read_with_texts(team, brief, "delegate_task", arguments).0 else { panic!("no hire") };
     assert_eq!((fork.inherit, fork.agent, fork.mode), (Inherit::Fork, agent("boss"), Mode::Blocking));
-    assert!(fork.opening_bytes < 400, "what precedes a fork's brief is counted by the kernel: {}", fork.opening_bytes);
+    assert!(fork.opening_bytes < 600, "what precedes a fork's brief is counted by the kernel: {}", fork.opening_bytes);
 }
 
 #[test]

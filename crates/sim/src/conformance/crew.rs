@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{Hand, Team};
-use guildhall_kernel::{AgentName, Hiring, Msat, Powers};
+use guildhall_kernel::{AgentName, Hiring, Msat, Powers, TextKind};
 
 use super::script::{agent, scribe, tariff};
 use crate::scenario::sat;
@@ -20,6 +20,13 @@ const PEOPLE: [(&str, &str, &str); 4] = [
 /// The boss's team: everybody else.
 pub(crate) fn team(dialect: Dialect, mode: DelegationMode) -> Team {
     team_of("boss", &["near-looker", "far-looker", "cook"], dialect, mode)
+}
+
+/// The same, with a boss who wants receipts, and for whom what is counted must come to no more than ten.
+pub(crate) fn strict() -> Team {
+    let checks = [r#"{"sum":{"of":"stones","max":"10"}}"#, "\"receipts\""];
+    let checks = checks.iter().map(|check| (scribe().text(TextKind::Term, check), Msat::ZERO)).collect();
+    Team { checks, ..team(Dialect::DelegateTask, DelegationMode::Offered) }
 }
 
 /// Somebody's team.
@@ -63,7 +70,7 @@ pub(crate) fn hand(name: &str) -> Hand {
         opening_bytes: 400,
         powers: Powers::default(),
         hiring: None,
-        adds: vec![scribe().text(guildhall_kernel::TextKind::Term, &format!("{name} wants it short."))],
+        adds: vec![scribe().text(TextKind::Term, &format!("{name} wants it short."))],
         background: false,
     }
 }

@@ -6,12 +6,12 @@ use guildhall_agent::roster::Dialect::{Agent, DelegateTask, DelegateToAgent};
 use guildhall_kernel::{Heads, Outcome};
 use serde_json::{Value, json};
 
-use super::crew::{circle, team, team_of};
+use super::crew::{circle, strict, team, team_of};
 use super::script::{Brings, Script, call, calls, looks, replies, says, sees};
 
 /// Returns the scripts about delegation.
 pub(crate) fn delegating() -> Vec<Script> {
-    [hiring(), contexts(), steering(), talking(), modes(), refusing()].concat()
+    [hiring(), contexts(), steering(), talking(), modes(), checking(), refusing()].concat()
 }
 
 fn boss(name: &'static str) -> Script {
@@ -209,6 +209,25 @@ fn modes() -> Vec<Script> {
             .line("1#2", says("As I said, I will ask the cook."))
             .line("1.1#1", says("Dust."))
             .line("1#4", says("It is dust.")),
+    ]
+}
+
+fn checking() -> Vec<Script> {
+    let (many, few) = ("Many [1.1#2]. {\"stones\": 20}", "A few [1.1#2]. {\"stones\": 7}");
+    let strict = |name| {
+        let script = Script::new(name, 1000, Outcome::Done).team(strict());
+        script
+            .line("1#1", hires("a", task("near-looker", "Count the stones.")))
+            .line("1.1#1", looks(&["x"]))
+            .line("1.1#2", sees("stones"))
+            .line("1#3", says("I see."))
+    };
+    vec![
+        strict("a report that passes its checks is accepted").line("1.1#3", says(few)),
+        strict("a report that fails a check is mended once").line("1.1#3", says(many)).line("1.1#6", says(few)),
+        strict("a report that fails a check twice is not accepted")
+            .line("1.1#3", says("A few [1.1#9]. {\"stones\": 7}"))
+            .line("1.1#6", says("A few. {\"stones\": 7}")),
     ]
 }
 

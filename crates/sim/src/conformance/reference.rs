@@ -281,6 +281,18 @@ impl Desk {
         }
     }
 
+    /// Performs a check on the newest words. There are no files.
+    fn check(&self, key: &AskKey, what: &TextRef) {
+        let said = |fact: &Fact| {
+            if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.words } else { None }
+        };
+        let words = self.facts.iter().rev().find_map(said).expect("only words are checked");
+        let mut state = self.hall.state();
+        let (what, words) = (state.texts.text(what), state.texts.text(&words));
+        let arrival = self.seat.check(key, &what, &words, &self.facts, &|_| false);
+        state.post(&self.path, Letter { arrival, teller: None });
+    }
+
     /// Asks the hirer; it answers by a message.
     fn question(&self, key: AskKey, words: TextRef) {
         let hirer = self.path.hirer().expect("a root asks its owner");
@@ -339,7 +351,8 @@ impl Engine for Desk {
             Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
             Ask::Tell { to, what } => self.tell(key, to, what),
             Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => self.question(key, *words),
-            Ask::Check(_) | Ask::Question { .. } => unreachable!("no script has checks or asks the owner"),
+            Ask::Check(check) => self.check(&key, &check.what),
+            Ask::Question { .. } => unreachable!("no script asks the owner"),
         }
     }
 

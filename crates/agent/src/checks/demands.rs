@@ -1,0 +1,67 @@
+//! What a hire is told of the checks that its report must pass, before it has written one.
+
+use super::{Check, Schema, Sum};
+
+/// What precedes the checks in a brief.
+const HEADING: &str = "\n\nYour report counts only if it passes these checks:";
+
+/// What the checks of a brief demand.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demands {
+    /// In words, as a part of the brief; nothing if there are none.
+    pub(crate) words: String,
+    /// Whether calls must be cited, so that results must say what to cite them by.
+    pub(crate) receipts: bool,
+}
+
+/// Puts checks, as they travel in a brief, into words. What is no check can't be met, so it is not demanded either.
+pub(crate) fn demands<'a>(checks: impl IntoIterator<Item = &'a str>) -> Demands {
+    let checks: Vec<Check> = checks.into_iter().filter_map(|text| text.parse().ok()).collect();
+    let listed: String = checks.iter().flat_map(|check| ["\n- ".to_owned(), demand(check)]).collect();
+    let words = if listed.is_empty() { listed } else { format!("{HEADING}{listed}") };
+    Demands { words, receipts: checks.contains(&Check::Receipts) }
+}
+
+fn demand(check: &Check) -> String {
+    match check {
+        Check::Schema(schema) => demand_schema(schema),
+        Check::Sum(sum) => demand_sum(sum),
+        Check::Receipts => {
+            "Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it."
+                .to_owned()
+        }
+        Check::Files(files) => format!("These files are there: {}.", files.join(", ")),
+    }
+}
+
+fn demand_schema(schema: &Schema) -> String {
+    let value = schema.value();
+    format!(
+        "It ends with one block that begins with ```json, ends with ``` and has one JSON value in it that follows this schema: {value}"
+    )
+}
+
+fn demand_sum(sum: &Sum) -> String {
+    format!("The numbers `{}` in its JSON add up to no more than {}.", sum.of(), sum.max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Demands, demands};
+
+    #[test]
+    fn checks_are_put_into_words_and_none_are_no_words() {
+        let checks = [r#"{"sum":{"of":"options.price_usd","max":"2000"}}"#, "\"receipts\"", r#"{"files":["a.md"]}"#];
+        let Demands { words, receipts } = demands(checks);
+        assert!(receipts);
+        assert_eq!(
+            words,
+            "\n\nYour report counts only if it passes these checks:\
+             \n- The numbers `options.price_usd` in its JSON add up to no more than 2000.\
+             \n- Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it.\
+             \n- These files are there: a.md."
+        );
+        assert_eq!(demands([]), Demands::default());
+        assert_eq!(demands(["no check"]), Demands::default());
+    }
+}
