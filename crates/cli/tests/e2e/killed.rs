@@ -23,7 +23,7 @@ const WINDOW: u64 = 1200;
 /// The kinds of facts that a task has.
 const KINDS: [&str; 6] = ["opened", "asked", "answered", "refused", "nudged", "closed"];
 
-fn rounds() -> usize {
+pub(crate) fn rounds() -> usize {
     let wanted = std::env::var("GUILDHALL_ROUNDS").ok().map(|text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
     wanted.unwrap_or(ROUNDS).div_ceil(SHARES)
 }

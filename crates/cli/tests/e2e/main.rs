@@ -2,12 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod alone;
+mod bad_teams;
 mod control;
+mod crew;
+mod delegation;
 mod faults;
 mod hostile;
 mod house;
 mod killed;
+mod killed_trees;
 mod looking;
 mod money;
 mod people;
+mod refusals;
+mod teams;
+mod trees;
 mod work;

@@ -1,0 +1,111 @@
+//! Teams that are none: one clear message with the file and the line, the exit code for it, and nothing begun.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::crew::{CREW, assert_has, enlist, hires, shown};
+use crate::house::{House, Wire, says};
+
+fn house() -> House {
+    House::new(Wire::Anthropic, &json!([{"then": says("On Tuesday.")}]))
+}
+
+/// Runs a team with this file in it, which is refused in these words at this place.
+#[track_caller]
+fn check(file: &str, content: &[u8], line: u32, words: &str) {
+    let house = house();
+    enlist(&house, &[("ada", "")]);
+    let path = house.project().join("crew").join(file);
+    fs::write(&path, content).unwrap();
+    refused(&house, &CREW, &[&format!("crew/{file}:{line}: error: "), words]);
+}
+
+/// A run that does not begin: nobody is asked, and no session is left.
+#[track_caller]
+fn refused(house: &House, more: &[&str], words: &[&str]) {
+    let ended = house.run(more).expect(2);
+    assert_has(&ended.stderr, words);
+    assert_eq!((ended.stdout.as_str(), ended.stderr.trim_end().lines().count()), ("", 1), "{}", ended.stderr);
+    assert_eq!(house.requests().len(), 0);
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json(), json!([]));
+}
+
+#[test]
+fn a_team_that_is_not_there_is_named() {
+    refused(&house(), &["--team", "nowhere"], &["nowhere", "there is no such directory"]);
+}
+
+#[test]
+fn a_team_without_an_agent_is_named() {
+    let house = house();
+    fs::create_dir(house.project().join("crew")).unwrap();
+    refused(&house, &CREW, &["the team crew: there is no agent in it"]);
+    fs::write(house.project().join("crew/readme.txt"), "nobody").unwrap();
+    refused(&house, &CREW, &["the team crew: there is no agent in it"]);
+}
+
+#[test]
+fn a_team_that_is_a_file_is_named() {
+    refused(&house(), &["--team", "notes.txt"], &["notes.txt"]);
+}
+
+#[test]
+fn a_file_that_is_no_agent_is_named_with_its_line() {
+    check("bob.md", b"", 1, "the file is empty");
+    check("bob.md", b"\x00\xff\xfe\x80\x81", 1, "it is no text");
+    check("bob.md", &vec![b'x'; 10 * 1024 * 1024], 1, "an agent file has at most");
+    check("bob.md", b"Just words.\n", 1, "there is no front matter");
+    check("bob.md", b"---\nname: bob\n", 1, "the front matter does not end");
+    check("bob.md", b"---\nname: bob\ndescription: x\nbudget: {max: -1}\n---\n", 4, "budget.max: ");
+    check("bob.md", b"---\nname: Bob the Builder!\ndescription: x\n---\n", 2, "");
+}
+
+#[test]
+fn a_bomb_of_anchors_is_refused_at_its_line() {
+    let mut bomb = "---\nname: bob\na0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let before = level - 1;
+        let nine = vec![format!("*a{before}"); 9].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{nine}]\n"));
+    }
+    bomb.push_str("---\nBoom.\n");
+    check("bob.md", bomb.as_bytes(), 3, "anchors are not taken here");
+}
+
+#[test]
+fn front_matter_that_is_nested_too_deep_or_too_long_is_refused() {
+    let deep = format!("---\nname: bob\ndescription: {}\n---\n", "[".repeat(100_000));
+    check("bob.md", deep.as_bytes(), 1, "front matter has at most");
+    let deep = format!("---\nname: bob\ntools: {}x{}\n---\n", "[".repeat(900), "]".repeat(900));
+    let house = house();
+    enlist(&house, &[("ada", "")]);
+    fs::write(house.project().join("crew/bob.md"), deep).unwrap();
+    let ended = house.run(&[&CREW[..], &["--agent", "ada"]].concat());
+    assert!([0, 2].contains(&ended.code()), "{ended:?}");
+}
+
+#[test]
+fn two_agents_of_one_name_are_refused_with_both_files() {
+    let twin = b"---\nname: ada\ndescription: The other.\n---\nYou are another.\n";
+    check("twin.md", twin, 2, "the agent ada is also in ");
+}
+
+#[test]
+fn several_who_could_take_the_work_on_are_listed() {
+    let house = house();
+    enlist(&house, &[("ada", ""), ("bob", "")]);
+    refused(&house, &CREW, &["name one with --agent, out of ada, bob"]);
+    refused(&house, &[&CREW[..], &["--agent", "zoe"]].concat(), &["\"zoe\" is no agent", "ada, bob"]);
+}
+
+#[test]
+fn a_team_that_could_hire_in_a_circle_works_and_the_map_says_so() {
+    let house = house();
+    enlist(&house, &[("ada", &hires(&["bob", "zoe"])), ("bob", &hires(&["ada"]))]);
+    house.run(&[&CREW[..], &["--agent", "ada"]].concat()).expect(0);
+    assert_eq!(shown(&house, "ada").len(), 1);
+    let map = house.guildhall(&["map", "--team", "crew", "--agent", "ada"]);
+    let said = format!("{}{}", map.stdout, map.stderr);
+    assert_has(&said, &["crew/ada.md:5: ", "ada may hire zoe, but there is no such agent", "a hiring cycle"]);
+}

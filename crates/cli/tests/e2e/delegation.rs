@@ -1,0 +1,334 @@
+//! Delegation as a model does it: forks, background hires, steering, the modes, promises, and the dialects to the letter.
+
+use serde_json::{Value, json};
+
+use crate::crew::{
+    CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, delegates_in_background, facts, first, hires,
+    shown, slowly, staffed, stalls, until_asked, worked,
+};
+use crate::house::{House, Known, WIRES, Wire, reads, says};
+
+/// A lead that hires `ada` and `bob` in the words of a dialect, and what all of them say.
+fn house(wire: Wire, dialect: &str, rules: &Value) -> House {
+    let lead = format!("{}\n  dialect: {dialect}", hires(&["ada", "bob"]));
+    staffed(House::known(wire, Known::ByVariables, rules), &[("lead", &lead), ("ada", ""), ("bob", "")])
+}
+
+#[test]
+fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
+    for wire in WIRES {
+        let two = calls(&[
+            ("Agent", json!({"name": "splitter", "prompt": "Say which day."})),
+            ("Agent", json!({"subagent_type": "ada", "prompt": "Say which hour."})),
+        ]);
+        let rules = json!([
+            by("lead", json!({"last_user": "split off"}), says("It is the day that I read of.")),
+            first("lead", reads(&["notes.txt"])),
+            by("lead", json!({"tool_result": "Tuesday"}), two),
+            always("lead", says("A day and no hour.")),
+            always("ada", says("I can't know.")),
+        ]);
+        let house = house(wire, "Agent", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(worked(&result), ["1 lead done", "1.1 lead done", "1.2 ada done"], "{wire:?}");
+        let fork = shown(&house, "lead").into_iter().find(|request| request.contains("split off")).unwrap();
+        assert_has(&fork, &["When is the meeting?", "the meeting is on Tuesday", "Say which day."]);
+        let fresh = shown(&house, "ada").swap_remove(0);
+        assert_has(&fresh, &["Say which hour."]);
+        assert_lacks(&fresh, &["When is the meeting?", "Tuesday", "Say which day."]);
+    }
+}
+
+#[test]
+fn the_literal_call_of_the_runtime_chapter_forks_and_returns_the_finding() {
+    // As it stands in the seed document: a name and a prompt, no type.
+    let call = json!({"name": "bug-investigator", "prompt": "Read api.ts and look for timeout configurations."});
+    for wire in WIRES {
+        let rules = json!([
+            by("lead", json!({"last_user": "Read api.ts"}), says("I found a timeout error in api.ts.")),
+            first("lead", calls(&[("Agent", call.clone())])),
+            always("lead", says("Fixed: {{tool_result}}")),
+        ]);
+        let house = house(wire, "Agent", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["I found a timeout error in api.ts."]);
+        assert_eq!(worked(&result).len(), 2, "{wire:?}");
+    }
+}
+
+#[test]
+fn the_other_calls_of_the_seed_documents_work_as_written() {
+    let check = |dialect: &str, tool: &str, call: Value| {
+        let rules = json!([
+            first("lead", calls(&[(tool, call)])),
+            always("lead", says("Heard: {{tool_result}}")),
+            always("ada", says("I have seen it all.")),
+        ]);
+        let house = house(Wire::Anthropic, dialect, &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["I have seen it all."]);
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{dialect}");
+    };
+    check("delegate_task", "delegate_task", json!({"specialty": "ada", "task": "Look at it.", "budget": 250}));
+    check("delegate_to_agent", "delegate_to_agent", json!({"target_agent": "ada", "prompt": "Look at it."}));
+    check("Agent", "Agent", json!({"subagent_type": "ada", "description": "Look", "prompt": "Look at it."}));
+    check("Agent", "Task", json!({"subagent_type": "ada", "prompt": "Look at it.", "model": "opus"}));
+}
+
+#[test]
+fn a_background_hire_answers_at_once_and_wakes_an_idle_hirer() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates_in_background("ada", "Look.", 500)),
+            by("lead", json!({"nth_of_agent": 2}), says("I wait for ada to look.")),
+            always("lead", says("Now I know.")),
+            always("ada", slowly(says("Tuesday, I found."), 700)),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!((answer(&result), &worked(&result)[1..]), ("Now I know.", &["1.1 ada done".to_owned()][..]));
+        let lead = shown(&house, "lead");
+        assert_eq!(lead.len(), 3, "{wire:?}");
+        assert_has(&lead[1], &["ada was hired as 1.1; its report will come."]);
+        assert_lacks(&lead[1], &["<sub-agent-complete", "Tuesday"]);
+        assert_has(&lead[2], &["<sub-agent-complete", "task: Look.", "Tuesday, I found."]);
+    }
+}
+
+#[test]
+fn a_background_hire_is_heard_by_a_busy_hirer_at_its_next_turn() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates_in_background("ada", "Look.", 500)),
+            by("lead", json!({"nth_of_agent": 2}), slowly(reads(&["agenda.txt"]), 700)),
+            always("lead", says("Now I know.")),
+            always("ada", says("Tuesday, I found.")),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        house.run(&CREW).expect(0);
+        let lead = shown(&house, "lead");
+        assert_eq!(lead.len(), 3, "{wire:?}: no turn of its own");
+        assert_has(&lead[2], &["the roof", "<sub-agent-complete", "Tuesday, I found."]);
+    }
+}
+
+#[test]
+fn a_background_hire_that_fails_is_heard() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates_in_background("ada", "Look.", 500)),
+            by("lead", json!({"last_user": "<sub-agent-failed"}), says("Without ada, then.")),
+            always("lead", says("I wait.")),
+            always("ada", json!({"wrong": "request"})),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(
+            (answer(&result), &worked(&result)[1..]),
+            ("Without ada, then.", &["1.1 ada failed".to_owned()][..])
+        );
+    }
+}
+
+#[test]
+fn a_background_hire_that_runs_dry_is_heard_with_what_it_found() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates_in_background("ada", "Look.", 9)),
+            by("lead", json!({"last_user": "<sub-agent-exhausted"}), says("That must do.")),
+            always("lead", says("I wait.")),
+            by("ada", json!({"last_user": "last reply"}), says("This far: it is in the notes.")),
+            always("ada", reads(&["notes.txt"])),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), "That must do.");
+        assert_eq!(worked(&result)[1..], ["1.1 ada exhausted purse"], "{wire:?}");
+        let heard = shown(&house, "lead").pop().unwrap();
+        assert_has(&heard, &["ran out of money", "This far: it is in the notes."]);
+    }
+}
+
+#[test]
+fn a_background_hire_that_another_terminal_stops_is_heard() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates_in_background("ada", "Look.", 500)),
+            by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Without ada, then.")),
+            always("lead", says("I wait.")),
+            always("ada", stalls()),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let running = house.start(&CREW);
+        let id = running.session();
+        until_asked(&house, "ada", 1);
+        house.guildhall(&["stop", &format!("{id}/1.1")]).expect(0).says("carries it out");
+        let result = running.end().expect(0).json();
+        assert_eq!(answer(&result), "Without ada, then.");
+        assert_eq!(worked(&result)[1..], ["1.1 ada cancelled"], "{wire:?}");
+    }
+}
+
+#[test]
+fn hires_are_listed_told_awaited_and_stopped() {
+    let two = ["ada", "bob"]
+        .map(|who| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 500, "background": true})));
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", calls(&two)),
+            by("lead", json!({"tool_result": "will come"}), calls(&[("list_agents", json!({}))])),
+            by(
+                "lead",
+                json!({"tool_result": "at work"}),
+                calls(&[
+                    ("message_agent", json!({"id": "1.1", "text": "Look closely, ada."})),
+                    ("wait_for_agents", json!({"ids": ["1.1"]})),
+                ])
+            ),
+            by("lead", json!({"tool_result": "have reported"}), calls(&[("stop_agent", json!({"id": "1.2"}))])),
+            by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Ada said it, bob was stopped.")),
+            always("lead", says("I wait.")),
+            by("ada", json!({"last_user": "Look closely, ada."}), says("Closely: Tuesday.")),
+            always("ada", slowly(reads(&["notes.txt"]), 700)),
+            always("bob", stalls()),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), "Ada said it, bob was stopped.", "{wire:?}");
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob cancelled"]);
+        let all = shown(&house, "lead").join("\n");
+        assert_has(&all, &["1.1 ada: at work, granted 500sat", "1.2 bob: at work", "Delivered.", "Closely: Tuesday."]);
+    }
+}
+
+#[test]
+fn a_wait_ends_with_its_time() {
+    let rules = json!([
+        first("lead", delegates_in_background("ada", "Look.", 500)),
+        by("lead", json!({"tool_result": "will come"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
+        by("lead", json!({"tool_result": "The time is over"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
+        by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Too slow.")),
+        always("lead", says("I wait.")),
+        always("ada", stalls()),
+    ]);
+    let house = house(Wire::OpenAi, "delegate_task", &rules);
+    assert_eq!(answer(&house.run(&CREW).expect(0).json()), "Too slow.");
+}
+
+#[test]
+fn a_question_is_answered_by_the_hirer() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates("ada", "Look.", 500)),
+            by(
+                "lead",
+                json!({"last_user": "<question"}),
+                calls(&[("message_agent", json!({"id": "1.1", "text": "The second."}))])
+            ),
+            by("lead", json!({"last_user": "<sub-agent-complete"}), says("So it is the second.")),
+            always("lead", says("I wait.")),
+            first("ada", calls(&[("ask_hirer", json!({"question": "Which of the two?"}))])),
+            always("ada", says("Told: {{tool_result}}")),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), "So it is the second.", "{wire:?}");
+        assert_has(&shown(&house, "lead").join("\n"), &["Which of the two?"]);
+        assert_has(&shown(&house, "ada")[1], &["The second."]);
+    }
+}
+
+#[test]
+fn a_cascade_hands_the_first_reply_to_those_whom_it_names() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", says("This needs ada: count the days.")),
+            always("lead", says("Put together: seven.")),
+            always("ada", says("Seven.")),
+            always("bob", says("Nobody asked me.")),
+        ]);
+        let lead = format!("{}\n  mode: cascade", hires(&["ada", "bob"]));
+        let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("ada", ""), ("bob", "")]);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), "Put together: seven.", "{wire:?}");
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"]);
+        let ada = shown(&house, "ada").swap_remove(0);
+        assert_has(&ada, &["lead hands this on to you", "This needs ada: count the days.", "When is the meeting?"]);
+        assert_has(&shown(&house, "lead")[1], &["Seven."]);
+    }
+}
+
+#[test]
+fn who_must_hire_is_told_once_and_a_report_without_it_is_flagged() {
+    let lead = format!("{}\n  mode: required", hires(&["ada", "bob"]));
+    for wire in WIRES {
+        let rules = json!([
+            by("lead", json!({"last_user": "requires that you hire"}), delegates("ada", "Look.", 500)),
+            first("lead", says("I know it myself.")),
+            always("lead", says("Ada says so.")),
+            always("ada", says("Tuesday.")),
+        ]);
+        let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("ada", ""), ("bob", "")]);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
+        assert_eq!(answer(&result), "Ada says so.");
+
+        let rules = json!([
+            first("boss", delegates("lead", "Look.", 2000)),
+            always("boss", says("Heard: {{tool_result}}")),
+            always("lead", says("I know it myself.")),
+        ]);
+        let house = staffed(
+            House::new(wire, &rules),
+            &[("boss", &hires(&["lead"])), ("lead", &lead), ("ada", ""), ("bob", "")],
+        );
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["hired-nobody", "I know it myself."]);
+        assert_eq!(shown(&house, "lead").len(), 2, "{wire:?}: told once");
+    }
+}
+
+#[test]
+fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
+    for wire in WIRES {
+        let rules = json!([
+            by("lead", json!({"last_user": "hands this on"}), says("unreachable")),
+            by("lead", json!({"nth_of_agent": {"from": 1, "to": 2}}), says("I will delegate this to ada.")),
+            always("lead", says("Ada says: Tuesday.")),
+            always("ada", says("Tuesday, it is.")),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), "Ada says: Tuesday.", "{wire:?}");
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"]);
+        let nudged = facts(&house, result["session"].as_str().unwrap(), "nudged");
+        assert_eq!(nudged, [("1".to_owned(), json!("promise"))]);
+        let lead = shown(&house, "lead");
+        assert_has(&lead[1], &["You said that you would hand this on, and made no call."]);
+        assert_has(&lead[2], &["Tuesday, it is."]);
+    }
+}
+
+#[test]
+fn what_only_sounds_like_a_promise_is_an_answer() {
+    let rules = json!([always("lead", says("I did not delegate this to ada: the notes say Tuesday."))]);
+    let house = house(Wire::Anthropic, "delegate_task", &rules);
+    let result = house.run(&CREW).expect(0).json();
+    assert_eq!((worked(&result), house.peer.executions()), (vec!["1 lead done".to_owned()], 1));
+}
+
+#[test]
+fn a_board_is_shared_by_the_hires_of_one_hirer() {
+    let rules = json!([
+        first("lead", delegates("ada", "Look.", 500)),
+        by("lead", json!({"tool_result": "Posted"}), delegates("bob", "Look.", 500)),
+        always("lead", says("{{tool_result}}")),
+        first("ada", calls(&[("board", json!({"post": "The roof leaks."}))])),
+        always("ada", says("Posted.")),
+        first("bob", calls(&[("board", json!({}))])),
+        always("bob", says("Read: {{tool_result}}")),
+    ]);
+    let house = house(Wire::Anthropic, "delegate_task", &rules);
+    let result = house.run(&CREW).expect(0).json();
+    assert_has(answer(&result), &["The roof leaks.", "agent=\"ada\""]);
+}

@@ -1,0 +1,103 @@
+//! `kill -9` in the middle of a tree, then `resume`: the same answer, the same bill, and nothing executed twice.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::crew::{CREW, always, answer, by, hires, staffed, worked};
+use crate::house::{House, Known, Running, Wire, msat, wait_for};
+use crate::killed::rounds;
+
+/// A lead with one hire that hires and one in the background. Every reply says what it used, since ids that a provider makes
+/// up differ in length, and takes a while, so that a kill can land before it comes.
+fn rules() -> Value {
+    let reply = |mut reply: Value, input: u64| {
+        reply["pace"] = json!({"headers_ms": 15, "first_ms": 15});
+        reply["usage"] = json!({"input": input, "output": 20});
+        json!({"reply": reply})
+    };
+    let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "name": name, "arguments": arguments});
+    let hire = |who: &str, budget: u64, background: bool| {
+        let task = format!("Look, {who}.");
+        let arguments = json!({"specialty": who, "task": task, "budget": budget, "background": background});
+        call(&format!("hire-{who}"), "delegate_task", arguments)
+    };
+    let read = |file: &str| json!({"calls": [call("read", "read_file", json!({"path": file}))]});
+    let both = json!({"calls": [hire("ada", 1500, false), hire("bob", 1000, true)]});
+    let wait = json!({"calls": [call("wait", "wait_for_agents", json!({}))]});
+    let fresh = json!({"has_tool_result": false});
+    json!([
+        by("lead", json!({"messages": 1}), reply(both, 100)),
+        by("lead", json!({"tool_result": "will come"}), reply(wait, 200)),
+        always("lead", reply(json!({"text": "A day and a roof."}), 300)),
+        by("ada", fresh.clone(), reply(json!({"calls": [hire("eve", 500, false)]}), 110)),
+        always("ada", reply(json!({"text": "A day."}), 210)),
+        by("bob", fresh.clone(), reply(read("agenda.txt"), 120)),
+        always("bob", reply(json!({"text": "A roof."}), 220)),
+        by("eve", fresh, reply(read("notes.txt"), 130)),
+        always("eve", reply(json!({"text": "Tuesday."}), 230)),
+    ])
+}
+
+/// How many facts all contracts of a session have until now.
+fn facts(house: &House, id: &str) -> usize {
+    let transcripts = house.home().join("sessions").join(id).join("transcripts");
+    let files = fs::read_dir(transcripts).into_iter().flatten();
+    let lines =
+        |file: &std::path::Path| fs::read(file).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+    files.map(|file| lines(&file.unwrap().path())).sum()
+}
+
+fn kill_at(house: &House, mut running: Running, id: &str, target: usize) {
+    wait_for("as many facts", || (facts(house, id) >= target || running.has_ended()).then_some(()));
+    running.kill();
+}
+
+fn kill_everywhere(wire: Wire) {
+    let house = House::known(wire, Known::AsReplaying, &rules());
+    let house =
+        staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", &hires(&["eve"])), ("bob", ""), ("eve", "")]);
+    let calm = house.run(&CREW).expect(0).json();
+    let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
+    assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &everybody.map(str::to_owned)[..]));
+    let (all, executions) = (facts(&house, calm["session"].as_str().unwrap()), house.peer.executions());
+    let rounds = rounds();
+    let mut landed = 0;
+    for round in 0..rounds {
+        let before = house.peer.executions();
+        let target = 1 + (all - 1) * round / rounds;
+        let running = house.start(&CREW);
+        let id = running.session();
+        kill_at(&house, running, &id, target);
+        if round % 3 == 2 {
+            let left = facts(&house, &id);
+            kill_at(&house, Running::start(house.command(&["resume", &id]), ""), &id, left + 3);
+        }
+        let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
+        let result = match resumed.code() {
+            0 => {
+                landed += 1;
+                resumed.json()
+            }
+            // The kill came after the end.
+            4 => house.show(&id),
+            _ => panic!("{wire:?} after {target} facts: {resumed:?}"),
+        };
+        let of = |result: &Value| (answer(result).to_owned(), msat(&result["bill"]["spent"]), worked(result));
+        assert_eq!(of(&result), of(&calm), "{wire:?} after {target} of {all} facts");
+        assert_eq!(msat(&result["bill"]["lost"]), 0, "{wire:?} after {target} facts");
+        assert_eq!(house.peer.executions() - before, executions, "{wire:?} after {target} facts: nothing twice");
+    }
+    assert!(2 * landed >= rounds, "only {landed} of {rounds} kills landed");
+    house.guildhall(&["verify"]).expect(0);
+}
+
+#[test]
+fn a_tree_is_killed_anywhere_and_resumed_over_anthropic() {
+    kill_everywhere(Wire::Anthropic);
+}
+
+#[test]
+fn a_tree_is_killed_anywhere_and_resumed_over_openai() {
+    kill_everywhere(Wire::OpenAi);
+}

@@ -1,0 +1,165 @@
+//! Hires that are refused: the model is told why and what to do instead, nothing is spent on them, and the work goes on.
+
+use serde_json::{Value, json};
+
+use crate::crew::{CREW, always, answer, assert_has, by, calls, delegates, first, hires, shown, staffed, worked};
+use crate::house::{House, WIRES, Wire, msat, says};
+
+/// A call of an agent that may hire `ada` and `bob`, and what the model is told about it.
+fn told(wire: Wire, call: &Value) -> (House, Value) {
+    let house = House::new(wire, &json!([first("lead", call.clone()), {"then": says("Told: {{tool_result}}")}]));
+    let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")]);
+    let result = house.run(&CREW).expect(0).json();
+    (house, result)
+}
+
+/// Makes a call that is refused for this reason.
+#[track_caller]
+fn check(wire: Wire, call: &Value, reason: &str) {
+    let (house, result) = told(wire, call);
+    assert_has(answer(&result), &["Told: ", "refused: ", reason]);
+    assert_eq!(worked(&result), ["1 lead done"], "{wire:?}: {call}");
+    assert_eq!(house.peer.executions(), 2, "{wire:?}: {call}");
+}
+
+fn hire(specialty: &str, budget: &Value) -> Value {
+    calls(&[("delegate_task", json!({"specialty": specialty, "task": "Look.", "budget": budget}))])
+}
+
+#[test]
+fn whoever_asks_for_an_unknown_agent_is_told_who_is_there() {
+    for wire in WIRES {
+        check(wire, &delegates("zoe", "Look.", 500), "zoe is not on your team: hire one of ada, bob");
+    }
+}
+
+#[test]
+fn a_budget_that_is_none_is_refused_with_what_to_write_instead() {
+    check(Wire::Anthropic, &hire("ada", &json!(0)), "an amount of 0 buys nothing");
+    check(Wire::OpenAi, &hire("ada", &json!(-1)), "an amount can't be negative");
+    check(Wire::Anthropic, &hire("ada", &json!("NaN")), "not a word, a list or NaN");
+    check(Wire::OpenAi, &hire("ada", &json!("plenty")), "not a word, a list or NaN");
+    check(Wire::Anthropic, &hire("ada", &json!([5])), "not a word, a list or NaN");
+    check(Wire::OpenAi, &hire("ada", &json!(1.5)), "an amount must be a whole number of sats");
+    check(Wire::OpenAi, &hire("ada", &json!(1e300)), "only 21 million bitcoin");
+    for wire in WIRES {
+        let nan = json!({"reply": {"calls": [{"name": "delegate_task",
+            "raw": "{\"specialty\": \"ada\", \"task\": \"Look.\", \"budget\": NaN}"}]}});
+        check(wire, &nan, "follow the tool's schema");
+    }
+}
+
+#[test]
+fn more_money_than_there_is_or_too_little_to_work_with_is_refused_with_the_figures() {
+    for wire in WIRES {
+        check(wire, &hire("ada", &json!(1_000_000)), "1000000sat is not possible: ");
+        check(wire, &hire("ada", &json!(1)), "1sat is not possible: ");
+        let (_, result) = told(wire, &hire("ada", &json!(1)));
+        let (_, least) = answer(&result).split_once("at least ").unwrap();
+        let least = least.split("sat needed").next().unwrap();
+        // The figure is the truth: what it says is enough, rounded up to a sat.
+        let least: u64 = least.split('.').next().unwrap().parse().unwrap();
+        let (_, result) = told(wire, &hire("ada", &json!(least + 1)));
+        assert_eq!(worked(&result)[1..], ["1.1 ada done"], "{wire:?}");
+        check(wire, &hire("ada", &json!(least - 1)), "sat needed");
+    }
+}
+
+#[test]
+fn a_budget_in_words_that_mean_a_number_is_taken() {
+    for budget in [json!("250"), json!("250sat"), json!(250.0)] {
+        let (_, result) = told(Wire::Anthropic, &hire("ada", &budget));
+        assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 250_000, "{budget}");
+    }
+}
+
+#[test]
+fn a_circle_is_refused_with_the_way_round() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("ada", delegates("bob", "Ask ada.", 2000)),
+                first("bob", delegates("ada", "Ask bob.", 500)),
+                {"then": says("Told: {{tool_result}}")},
+            ]),
+        );
+        let house = staffed(house, &[("ada", &hires(&["bob"])), ("bob", &hires(&["ada"]))]);
+        let args = [&CREW[..], &["--agent", "ada"]].concat();
+        let result = house.run(&args).expect(0).json();
+        assert_has(answer(&result), &["refused: ada -> bob -> ada would be a circle"]);
+        assert_eq!(worked(&result), ["1 ada done", "1.1 bob done"], "{wire:?}");
+    }
+}
+
+#[test]
+fn a_hire_below_the_last_level_is_refused() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", delegates("ada", "Ask bob.", 2000)),
+                first("ada", delegates("bob", "Look.", 500)),
+                {"then": says("Told: {{tool_result}}")},
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", &hires(&["bob"])), ("bob", "")]);
+        let result = house.run(&[&CREW[..], &["--max-depth", "1"]].concat()).expect(0).json();
+        assert_has(answer(&result), &["refused: no hires below this level", "do the work yourself"]);
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
+        let result = house.run(&[&CREW[..], &["--max-depth", "0"]].concat()).json();
+        assert_eq!(worked(&result), ["1 lead done"], "{wire:?}");
+    }
+}
+
+#[test]
+fn more_hires_than_there_are_heads_are_refused() {
+    for wire in WIRES {
+        let two =
+            ["ada", "bob"].map(|who| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 500})));
+        let house = House::new(wire, &json!([first("lead", calls(&two)), {"then": says("Told: {{tool_result}}")}]));
+        let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")]);
+        let result = house.run(&[&CREW[..], &["--max-hires", "1"]].concat()).expect(0).json();
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
+        assert_has(
+            &shown(&house, "lead")[1],
+            &["refused: 1 heads asked for, 0 free: hire fewer, or wait for a report"],
+        );
+    }
+}
+
+#[test]
+fn the_task_that_somebody_above_has_already_is_refused() {
+    let house = House::new(
+        Wire::Anthropic,
+        &json!([
+            by("ada", json!({"last_user": "the roof"}), delegates("ada", "Look at  the Roof.", 500)),
+            first("ada", delegates("ada", "Look at the roof.", 2000)),
+            always("ada", says("Told: {{tool_result}}")),
+        ]),
+    );
+    let house = staffed(house, &[("ada", "delegation:\n  team: [ada]\n  recursive: true")]);
+    let result = house.run(&CREW).expect(0).json();
+    assert_has(answer(&result), &["refused: ada above you already has this very task"]);
+    assert_eq!(worked(&result), ["1 ada done", "1.1 ada done"]);
+}
+
+#[test]
+fn calls_that_cant_be_read_are_refused_and_the_others_are_carried_out() {
+    let mixed = calls(&[
+        ("delegate_task", json!({"specialty": "ada"})),
+        ("delegate_task", json!({"specialty": "ada", "task": "  "})),
+        ("delegate_task", json!({"specialty": "ada", "task": "Look.", "budget": 400})),
+        ("stop_agent", json!({"id": "1.9"})),
+        ("message_agent", json!({"id": "1.9", "text": "Hello"})),
+        ("wait_for_agents", json!({"ids": ["1.9"]})),
+    ]);
+    for wire in WIRES {
+        let (house, result) = told(wire, &mixed);
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
+        assert_has(
+            &shown(&house, "lead")[1],
+            &["follow the tool's schema", "there is not a word in it", "1.9 is not one of your live hires"],
+        );
+    }
+}

@@ -1,0 +1,247 @@
+//! Teams at work: the first minute of a newcomer, who knows whom, whose words reach whom, and who pays.
+
+use serde_json::{Value, json};
+
+use crate::crew::{
+    CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, first, hires, repository, shown, staffed,
+    worked,
+};
+use crate::house::{Ended, House, Running, WIRES, Wire, msat, reads, says};
+
+/// The README's first command, with another question, in the repository's root.
+fn rehearse(question: &str) -> Ended {
+    let house = House::new(Wire::Anthropic, &json!([]));
+    let args = ["run", "--model", "rehearsal", "--team", "examples/payment", "--budget", "500sat", question];
+    let mut command = house.command(&args);
+    command.current_dir(repository());
+    let ended = Running::start(command, "").end();
+    assert_eq!(house.requests(), Vec::<Value>::new(), "a rehearsal asks nobody");
+    ended
+}
+
+#[test]
+fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
+    let ended = rehearse("Why is the payment API failing?").expect(0);
+    assert_has(
+        &ended.stdout,
+        &["rehearsal: no language model", "service/acquirer.py:32", "\nchain: ", "config/service.toml:11", "logs/"],
+    );
+    assert_has(&ended.stderr, &["1.2.1.2 client-reader", "laws: kept"]);
+    // What each cost is what all cost.
+    let cost = |line: &&str| line.split(": ").nth(1)?.split(" sat").next()?.parse::<f64>().ok();
+    let lines = || ended.stderr.lines().filter(|line| line.starts_with("  1") && line.contains(" calls, "));
+    let all = ended.stderr.lines().find_map(|line| line.strip_prefix("  in all ")?.split(" sat").next());
+    let sum: f64 = lines().filter_map(|line| cost(&line)).sum();
+    assert_eq!((lines().count(), Some(format!("{sum:.3}").as_str())), (10, all), "{}", ended.stderr);
+}
+
+#[test]
+fn a_question_about_nothing_hires_nobody_and_says_so() {
+    let ended = rehearse("xyzzy plugh frobnicate?").expect(0).says("laws: kept");
+    assert_has(&ended.stdout, &["rehearsal: no language model", "no evidence", "Nobody was hired"]);
+    assert_lacks(&ended.stderr, &[" hires ", "1.1"]);
+}
+
+#[test]
+fn a_great_grandchilds_finding_is_in_the_roots_answer() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", delegates("mid", "Ask low.", 2000)),
+                first("mid", delegates("low", "Ask leaf.", 1000)),
+                first("low", delegates("leaf", "Look into the notes.", 500)),
+                first("leaf", reads(&["notes.txt"])),
+                always("leaf", says("notes.txt:1 says so: {{tool_result}}")),
+                {"then": says("I heard: {{tool_result}}")},
+            ]),
+        );
+        let house = staffed(
+            house,
+            &[("lead", &hires(&["mid"])), ("mid", &hires(&["low"])), ("low", &hires(&["leaf"])), ("leaf", "")],
+        );
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["notes.txt:1", "the meeting is on Tuesday"]);
+        assert_eq!(worked(&result), ["1 lead done", "1.1 mid done", "1.1.1 low done", "1.1.1.1 leaf done"]);
+    }
+}
+
+#[test]
+fn a_parent_knows_its_team_and_nobody_elses() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([first("lead", delegates("ada", "Look.", 900)), {"then": says("Done.")}]));
+        let house = staffed(
+            house,
+            &[
+                ("lead", &hires(&["ada", "bob"])),
+                ("ada", &format!("specialties: [lookery]\n{}", hires(&["eve"]))),
+                ("bob", ""),
+                ("eve", ""),
+            ],
+        );
+        house.run(&CREW).expect(0);
+        let lead = house.requests().swap_remove(0);
+        let tools = lead["tools"].as_array().unwrap().iter().map(Value::to_string);
+        let tool = tools.into_iter().find(|tool| tool.contains("\"delegate_task\"")).unwrap();
+        let team = ["ada: Knows all about adary.", "lookery", "bob: Knows all about bobry."];
+        assert_has(&tool, &team);
+        let mut without_tools = lead.clone();
+        without_tools["tools"].take();
+        assert_has(&without_tools.to_string(), &team);
+        assert_lacks(&lead.to_string(), &["everybody else", "Knows all about every."]);
+        let ada = shown(&house, "ada").swap_remove(0);
+        assert_has(&ada, &["eve: Knows all about every."]);
+        assert_lacks(&ada, &["bobry"]);
+    }
+}
+
+/// Who is who in the example of a trip, by the first words of its instructions.
+const TRAVELLERS: [&str; 6] = [
+    "You plan trips.",
+    "You fix when things happen.",
+    "You are the filter between wishes and money.",
+    "You find flights.",
+    "You find things to do.",
+    "You find places to eat.",
+];
+
+/// What the agents of a trip say: the flights are too dear at first.
+fn trip() -> Value {
+    let [head, scheduling, financial, flights, experiences, food] = TRAVELLERS;
+    let rule = |agent: &str, when: Value, then: Value| {
+        let mut when = when;
+        when["agent"] = json!(agent);
+        json!({"when": when, "then": then})
+    };
+    let books = |what: &str, price: u64| {
+        says(&format!("This.\n```json\n{{\"options\": [{{\"name\": \"{what}\", \"price_usd\": {price}}}]}}\n```"))
+    };
+    let all = "```json\n{\"options\": [{\"category\": \"flights\", \"name\": \"A\", \"price_usd\": 850}, \
+        {\"category\": \"experiences\", \"name\": \"B\", \"price_usd\": 75}, \
+        {\"category\": \"food\", \"name\": \"C\", \"price_usd\": 250}]}\n```";
+    let three = ["flight-agent", "experiences-agent", "food-agent"]
+        .map(|agent| ("delegate_task", json!({"specialty": agent, "task": "Ten days in Italy.", "budget": 300})));
+    let has = |has: bool| json!({"has_tool_result": has});
+    json!([
+        rule(head, has(false), delegates("scheduling", "Italy in October.", 4000)),
+        rule(head, has(true), says("Booked: {{tool_result}}")),
+        rule(scheduling, has(false), delegates("financial-agent", "Ten days in Italy.", 3000)),
+        rule(scheduling, has(true), says("Day by day: {{tool_result}}")),
+        rule(financial, has(false), calls(&three)),
+        rule(financial, has(true), says(all)),
+        rule(flights, json!({"last_user": "did not pass"}), books("A", 850)),
+        rule(flights, json!({}), books("A", 2850)),
+        rule(experiences, json!({}), books("B", 75)),
+        rule(food, json!({}), books("C", 250)),
+    ])
+}
+
+#[test]
+fn a_filters_terms_reach_the_leaf_verbatim_and_what_breaks_them_is_sent_back_once() {
+    let house = House::new(Wire::Anthropic, &trip());
+    let team = repository().join("examples/travel").display().to_string();
+    let result = house.run(&["--team", &team, "--budget", "8000sat"]).expect(0).json();
+    assert_has(answer(&result), &["Booked: ", "\"price_usd\": 850"]);
+    let shown = |agent: &str| -> Vec<String> {
+        house.requests().iter().map(Value::to_string).filter(|request| request.contains(agent)).collect()
+    };
+    let terms = [
+        "- The traveller wants a plan to book from, not a list of ideas.",
+        "- Every offer must be available on the dates in this brief.",
+        "- Flights: at most $900 in total.",
+        "- Experiences: at most $600 in total.",
+        "- Food: at most $500 in total.",
+        "- Prefer the best value for the price over the lowest price.",
+    ];
+    for leaf in &TRAVELLERS[3..] {
+        assert_has(&shown(leaf)[0], &terms);
+    }
+    let [scheduling, financial] = [TRAVELLERS[1], TRAVELLERS[2]].map(|agent| shown(agent).swap_remove(0));
+    assert_has(&scheduling, &terms[..1]);
+    assert_lacks(&scheduling, &terms[1..]);
+    assert_has(&financial, &terms[..2]);
+    let flights = shown(TRAVELLERS[3]);
+    assert_eq!(flights.len(), 2, "one chance to mend");
+    assert_has(&flights[1], &["2850", "did not pass its checks"]);
+    assert_lacks(&shown(TRAVELLERS[2])[1], &["2850", "not-accepted"]);
+}
+
+#[test]
+fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
+    let used = |mut then: Value, input: u64, output: u64| {
+        then["reply"]["usage"] = json!({"input": input, "output": output});
+        then
+    };
+    for wire in WIRES {
+        let two = [("ada", 400), ("bob", 300)]
+            .map(|(who, budget)| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": budget})));
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", used(calls(&two), 1000, 100)),
+                always("lead", used(says("Tuesday."), 2000, 10)),
+                first("ada", used(reads(&["notes.txt"]), 300, 20)),
+                always("ada", used(says("Tuesday."), 400, 30)),
+                always("bob", used(says("Nothing."), 500, 40)),
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")]);
+        let result = house.run(&CREW).expect(0).json();
+        let line = |line: &Value| {
+            let (tokens, granted) = (&line["tokens"], msat(&line["granted"]));
+            let tokens = (tokens["input"].as_u64(), tokens["output"].as_u64());
+            (line["agent"].as_str().unwrap().to_owned(), granted, msat(&line["own"]), line["calls"].as_u64(), tokens)
+        };
+        let lines: Vec<_> = result["bill"]["contracts"].as_array().unwrap().iter().map(line).collect();
+        assert_eq!(
+            lines,
+            [
+                ("lead".to_owned(), 5_000_000, 3550, Some(2), (Some(3000), Some(110))),
+                ("ada".to_owned(), 400_000, 950, Some(2), (Some(700), Some(50))),
+                ("bob".to_owned(), 300_000, 700, Some(1), (Some(500), Some(40))),
+            ],
+            "{wire:?}"
+        );
+        assert_eq!(msat(&result["bill"]["spent"]), 3550 + 950 + 700, "{wire:?}");
+    }
+}
+
+#[test]
+fn what_a_child_read_never_enters_its_parents_context() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", delegates("ada", "When is it?", 500)),
+                always("lead", says("It is on {{tool_result}}")),
+                first("ada", reads(&["notes.txt"])),
+                always("ada", says("I looked it up: the second day of the week.")),
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["the second day of the week"]);
+        assert_has(&shown(&house, "ada")[1], &["the meeting is on Tuesday"]);
+        for request in shown(&house, "lead") {
+            assert_lacks(&request, &["Tuesday", "read_file\",\"input\"", "You are ada."]);
+        }
+    }
+}
+
+#[test]
+fn a_hire_knows_its_brief_and_nothing_of_the_conversation_above_it() {
+    let house = House::new(
+        Wire::OpenAi,
+        &json!([
+            first("lead", reads(&["agenda.txt"])),
+            by("lead", json!({"tool_result": "the roof"}), delegates("ada", "Count the days.", 500)),
+            always("lead", says("Seven.")),
+            always("ada", says("Seven.")),
+        ]),
+    );
+    let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+    house.run(&CREW).expect(0);
+    let ada = shown(&house, "ada").swap_remove(0);
+    assert_has(&ada, &["Count the days."]);
+    assert_lacks(&ada, &["the roof", "When is the meeting?", "You are lead."]);
+}

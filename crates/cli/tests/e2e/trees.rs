@@ -1,0 +1,175 @@
+//! Trees: wide, deep and many, within the money and however few calls run at once; and hands on one that is at work.
+
+use serde_json::{Value, json};
+
+use crate::crew::{CREW, always, answer, assert_has, by, calls, first, hires, shown, slowly, staffed, stalls, worked};
+use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
+
+/// One who hires more of its kind.
+const RECURSIVE: &str = "delegation:\n  team: [worker]\n  recursive: true";
+
+/// As many heads as can be had: each of a chain keeps half of what it has.
+const ALL_HEADS: &str = "4294967295";
+
+/// Runs a task with a team.
+fn run(house: &House, task: &str, more: &[&str]) -> Value {
+    let args = [&["run", task, "--yes", "--output", "json", "--team", "crew"], more].concat();
+    Running::start(house.command(&args), "").end().expect(0).json()
+}
+
+#[test]
+fn a_tree_of_1111_agents_finishes_with_its_laws_kept() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": {"tree": {}}}]));
+        let house = staffed(house, &[("worker", RECURSIVE)]);
+        // Hirers share their heads and keep a share themselves, so that more must be free than are hired.
+        let flags = ["--budget", "3000000sat", "--max-hires", "2000", "--max-depth", "3"];
+        let result = run(&house, "TREE depth=3 fanout=10", &flags);
+        assert_eq!(answer(&result), "done d=3 n=1000 err=0", "{wire:?}");
+        let worked = worked(&result);
+        assert_eq!(worked.len(), 1111, "{wire:?}");
+        assert!(worked.iter().all(|line| line.ends_with(" worker done")), "{wire:?}: {worked:?}");
+        house.guildhall(&["verify"]).expect(0);
+    }
+}
+
+#[test]
+fn a_hundred_parallel_hires_never_exceed_the_budget() {
+    // Those that name a budget ask for more than there is; those that name none share what there is.
+    for (budget, wire) in [(Some(60), Wire::Anthropic), (None, Wire::OpenAi)] {
+        let mut arguments = json!({"specialty": "ada", "task": "Look {{i}}."});
+        if let Some(budget) = budget {
+            arguments["budget"] = json!(budget);
+        }
+        let hundred = json!({"reply": {"calls": [{"name": "delegate_task", "arguments": arguments, "times": 100}]}});
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", hundred),
+                always("lead", says("All have reported.")),
+                by("ada", json!({"has_tool_result": false}), reads(&["notes.txt"])),
+                always("ada", says("Tuesday.")),
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let result = run(&house, "Look everywhere.", &["--budget", "3000sat"]);
+        let lines = result["bill"]["contracts"].as_array().unwrap();
+        let granted: u64 = lines[1..].iter().map(|line| msat(&line["granted"])).sum();
+        assert!(granted < 3_000_000, "{granted} for {} hires", lines.len() - 1);
+        assert!(msat(&result["bill"]["spent"]) <= 3_000_000);
+        let heard = shown(&house, "lead").swap_remove(1);
+        let (reports, refusals) = (heard.matches("<sub-agent-complete").count(), heard.matches("refused: ").count());
+        assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call has its answer");
+        match budget {
+            Some(_) => assert!(reports >= 40 && refusals > 0, "{reports} reports"),
+            None => assert_eq!(reports, 100),
+        }
+    }
+}
+
+#[test]
+fn a_chain_of_32_agents_finishes_with_one_call_at_a_time() {
+    let task = |level: u64| format!("Now go to level {level}.");
+    let level = |level: u64| {
+        let arguments = json!({"specialty": "worker", "task": task(level + 1), "budget": 100 * (32 - level)});
+        let when = json!({"last_user": task(level), "has_tool_result": false});
+        by("worker", when, calls(&[("delegate_task", arguments)]))
+    };
+    for wire in WIRES {
+        let mut rules: Vec<Value> = (1..32).map(level).collect();
+        rules.push(by("worker", json!({"last_user": task(32)}), says("The bottom is dry.")));
+        rules.push(by("worker", json!({"tool_result": "bottom is dry"}), says("Below me: the bottom is dry.")));
+        let house = staffed(House::new(wire, &json!(rules)), &[("worker", RECURSIVE)]);
+        let flags = ["--budget", "4000sat", "--max-depth", "31", "--max-concurrency", "1", "--max-hires", ALL_HEADS];
+        let result = run(&house, &task(1), &flags);
+        assert_eq!(answer(&result), "Below me: the bottom is dry.", "{wire:?}");
+        let worked = worked(&result);
+        assert_eq!((worked.len(), worked.iter().filter(|line| line.ends_with(" done")).count()), (32, 32));
+        assert_eq!(worked[31].matches(".1").count(), 31, "{wire:?}: {worked:?}");
+    }
+}
+
+#[test]
+fn a_tree_at_work_is_shown_told_topped_up_and_stopped_in_part() {
+    let two = ["ada", "bob"].map(|who| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 500})));
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", calls(&two)),
+                always("lead", says("Heard: {{tool_result}}")),
+                by("ada", json!({"last_user": "Enough, ada."}), says("Tuesday, then.")),
+                always("ada", slowly(reads(&["notes.txt"]), 300)),
+                always("bob", stalls()),
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", "maxTurns: 900"), ("bob", "")]);
+        let running = house.start(&CREW);
+        let id = running.session();
+        wait_for("both at work", || (house.peer.executions() >= 3).then_some(()));
+
+        let seen = house.show(&id);
+        assert_has(seen["state"].as_str().unwrap(), &["at work in process"]);
+        assert_eq!(worked(&seen), ["1 lead not ended", "1.1 ada not ended", "1.2 bob not ended"], "{wire:?}");
+        let listed = house.guildhall(&["ls"]).expect(0);
+        assert_has(&listed.stdout, &[&id, "at work in process"]);
+        house.guildhall(&["verify", &id]).expect(0);
+        house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("carries it out");
+        house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says("carries it out");
+        house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("carries it out");
+        house.guildhall(&["stop", &format!("{id}/1.9")]).expect(4);
+
+        let result = running.end().expect(0).json();
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob cancelled"], "{wire:?}");
+        let granted = |line: usize| msat(&result["bill"]["contracts"][line]["granted"]);
+        assert_eq!((granted(0), granted(1), granted(2)), (5_700_000, 1_200_000, 500_000), "{wire:?}");
+        let heard = shown(&house, "lead").pop().unwrap();
+        assert_has(&heard, &["Tuesday, then.", "<sub-agent-cancelled"]);
+        assert_has(&shown(&house, "ada").pop().unwrap(), &["Enough, ada."]);
+        house.guildhall(&["verify", &id]).expect(0);
+    }
+}
+
+#[test]
+fn stopping_a_tree_stops_everybody_in_it() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", calls(&[("delegate_task", json!({"specialty": "ada", "task": "Ask.", "budget": 2000}))])),
+                first("ada", calls(&[("delegate_task", json!({"specialty": "bob", "task": "Look.", "budget": 500}))])),
+                always("bob", stalls()),
+            ]),
+        );
+        let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", &hires(&["bob"])), ("bob", "")]);
+        let running = house.start(&CREW);
+        let id = running.session();
+        wait_for("bob at work", || (house.peer.executions() >= 3).then_some(()));
+        house.guildhall(&["stop", &id]).expect(0);
+        let result = running.end().expect(1).json();
+        assert_eq!(worked(&result), ["1 lead cancelled", "1.1 ada cancelled", "1.1.1 bob cancelled"], "{wire:?}");
+        assert_eq!(house.peer.executions(), 3, "{wire:?}: nobody is asked any more");
+    }
+}
+
+#[test]
+fn wrapping_up_a_tree_lets_everybody_report() {
+    let house = House::new(
+        Wire::Anthropic,
+        &json!([
+            by("lead", json!({"last_user": "last reply"}), says("This far: a roof.")),
+            by("ada", json!({"last_user": "last reply"}), says("The roof, so far.")),
+            first("lead", calls(&[("delegate_task", json!({"specialty": "ada", "task": "Look.", "budget": 2000}))])),
+            always("ada", slowly(reads(&["agenda.txt"]), 200)),
+        ]),
+    );
+    let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "maxTurns: 900")]);
+    let running = house.start(&CREW);
+    let id = running.session();
+    wait_for("ada at work", || (house.peer.executions() >= 2).then_some(()));
+    house.guildhall(&["stop", &id, "--wrap-up"]).expect(0);
+    let result = running.end().expect(130).json();
+    assert_eq!(worked(&result), ["1 lead exhausted asked", "1.1 ada exhausted asked"]);
+    assert_eq!(answer(&result), "This far: a roof.");
+    assert_has(&shown(&house, "lead").pop().unwrap(), &["<sub-agent-exhausted", "The roof, so far."]);
+}
