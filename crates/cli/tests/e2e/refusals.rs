@@ -27,6 +27,13 @@ fn hire(specialty: &str, budget: &Value) -> Value {
 }
 
 #[test]
+fn an_agent_cant_hire_itself() {
+    for wire in WIRES {
+        check(wire, &delegates("lead", "Do it for me.", 500), "an agent can't hire itself: do the work yourself");
+    }
+}
+
+#[test]
 fn whoever_asks_for_an_unknown_agent_is_told_who_is_there() {
     for wire in WIRES {
         check(wire, &delegates("zoe", "Look.", 500), "zoe is not on your team: hire one of ada, bob");

@@ -257,6 +257,10 @@ impl Contract {
         let Some(hiring) = &self.brief.hiring else { return Err(Refusal::MayNotHire) };
         let made_up = standing == Standing::AdHoc;
         let known = if made_up { hiring.ad_hoc } else { hiring.team.contains(agent) };
+        // Nobody need be on its own team to learn that it named itself: a list without its name would not say so.
+        if !fork && !known && !made_up && !hiring.recursive && *agent == self.brief.agent {
+            return Err(Refusal::SelfHire);
+        }
         if !fork && !known {
             let team = hiring.team.iter().filter(|listed| *listed != agent).cloned().collect();
             return Err(Refusal::UnknownAgent { agent: agent.clone(), team });

@@ -43,6 +43,11 @@ fn nobody_hires_itself() {
 }
 
 #[test]
+fn nobody_hires_itself_who_is_not_on_its_own_team_either() {
+    check(&mut Hall::open(root("contractor", 1000)), "1", hire("contractor").task("one half"), &Refusal::SelfHire);
+}
+
+#[test]
 fn a_fork_is_not_a_self_hire() {
     let mut hall = two_levels();
     let fork = hire("researcher").task("one half").with(|offer| offer.inherit = Inherit::Fork);
