@@ -1,6 +1,7 @@
 //! `kill -9` in the middle of a tree, then `resume`: the same answer, the same bill, and nothing executed twice.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -43,8 +44,7 @@ fn rules() -> Value {
 fn facts(house: &House, id: &str) -> usize {
     let transcripts = house.home().join("sessions").join(id).join("transcripts");
     let files = fs::read_dir(transcripts).into_iter().flatten();
-    let lines =
-        |file: &std::path::Path| fs::read(file).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+    let lines = |file: &Path| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).matches('\n').count();
     files.map(|file| lines(&file.unwrap().path())).sum()
 }
 

@@ -1,5 +1,6 @@
 //! Trees: wide, deep and many, within the money and however few calls run at once; and hands on one that is at work.
 
+use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
 use crate::crew::{CREW, always, answer, assert_has, by, calls, first, hires, shown, slowly, staffed, stalls, worked};
@@ -87,6 +88,45 @@ fn a_chain_of_32_agents_finishes_with_one_call_at_a_time() {
         assert_eq!((worked.len(), worked.iter().filter(|line| line.ends_with(" done")).count()), (32, 32));
         assert_eq!(worked[31].matches(".1").count(), 31, "{wire:?}: {worked:?}");
     }
+}
+
+#[test]
+fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
+    let thousand = json!({"reply": {"calls": [{"name": "delegate_task", "times": 1000, "arguments":
+        {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
+    let house = House::new(Wire::Anthropic, &json!([first("lead", thousand), always("ada", stalls())]));
+    let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+    let args = [&["--team", "crew", "--budget", "60000sat"][..], &["--max-hires", "1000", "--max-concurrency", "1000"]];
+    let running = house.start(&args.concat());
+    let id = running.session();
+    wait_for("all at work", || (house.peer.executions() > 1000).then_some(()));
+    house.guildhall(&["stop", &id]).expect(0);
+    let result = running.end().expect(1).json();
+    let worked = worked(&result);
+    assert_eq!(worked.iter().filter(|line| line.ends_with(" ada cancelled")).count(), 1000);
+    assert_eq!((worked.len(), house.peer.executions()), (1001, 1001), "nobody is asked any more");
+}
+
+#[test]
+fn no_more_calls_run_at_once_than_were_allowed() {
+    let five = json!({"reply": {"calls": [{"name": "delegate_task", "times": 12, "arguments":
+        {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
+    let house = House::new(
+        Wire::OpenAi,
+        &json!([first("lead", five), always("lead", says("All.")), always("ada", slowly(says("Here."), 30))]),
+    );
+    let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+    house.run(&[&CREW[..], &["--max-concurrency", "3"]].concat()).expect(0);
+    let (mut open, mut most) = (0_u32, 0);
+    for entry in house.peer.log() {
+        match entry {
+            Entry::Request { .. } => open += 1,
+            Entry::End { .. } => open = open.saturating_sub(1),
+            Entry::Answer { .. } | Entry::Mark { .. } => {}
+        }
+        most = most.max(open);
+    }
+    assert_eq!(most, 3);
 }
 
 #[test]
