@@ -64,6 +64,20 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Print where everything is kept
     Paths(PathsArgs),
+    /// See a team at work on a small service with a fault: no key, no network, nothing of yours is touched
+    Demo(DemoArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(subcommand)]
+    pub(crate) kind: Option<DemoKind>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum DemoKind {
+    /// Kill it half-way with SIGKILL, take it up again, and compare with an undisturbed run
+    Crash,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod agents;
+pub(crate) mod demo;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod run;
@@ -17,20 +18,22 @@ use crate::world::World;
 
 /// Carries a command out.
 pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
-    let world = World::look()?;
+    // Each looks around for itself: a demo must not, so that nothing of the user's can spoil it.
+    let look = World::look;
     match command {
-        Command::Run(args) => run::run(&world, args).await,
-        Command::Resume(args) => run::resume(&world, args).await,
-        Command::Show(args) => show::show(&world, args).await,
-        Command::Ls(args) => list::list(&world, args).await,
-        Command::Stop(args) => stop::stop(&world, args).await,
-        Command::Message(args) => stop::message(&world, args).await,
-        Command::Topup(args) => stop::topup(&world, args).await,
-        Command::Map(args) => agents::map(&world, &args),
-        Command::Agents(args) => agents::agents(&world, &args),
-        Command::Verify(args) => verify::verify(&world, args).await,
-        Command::Models(args) => Ok(models::models(&world, &args)),
-        Command::Paths(args) => Ok(paths(&world, &args)),
+        Command::Run(args) => run::run(&look()?, args).await,
+        Command::Resume(args) => run::resume(&look()?, args).await,
+        Command::Show(args) => show::show(&look()?, args).await,
+        Command::Ls(args) => list::list(&look()?, args).await,
+        Command::Stop(args) => stop::stop(&look()?, args).await,
+        Command::Message(args) => stop::message(&look()?, args).await,
+        Command::Topup(args) => stop::topup(&look()?, args).await,
+        Command::Map(args) => agents::map(&look()?, &args),
+        Command::Agents(args) => agents::agents(&look()?, &args),
+        Command::Verify(args) => verify::verify(&look()?, args).await,
+        Command::Models(args) => Ok(models::models(&look()?, &args)),
+        Command::Paths(args) => Ok(paths(&look()?, &args)),
+        Command::Demo(args) => demo::demo(args).await,
     }
 }
 

@@ -29,6 +29,10 @@ const OLLAMA_PORT: &str = "11434";
 /// The name that Ollama goes by.
 const OLLAMA: &str = "ollama";
 
+/// The variables that tell of providers.
+pub(crate) const VARIABLES: [&str; 5] =
+    ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"];
+
 /// What this program found.
 pub(crate) struct World {
     pub(crate) paths: Paths,
@@ -46,15 +50,27 @@ impl World {
     pub(crate) fn look() -> Result<World, Failure> {
         let paths = Paths::find(variable("GUILDHALL_HOME").map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
-        let models =
-            Models::new(rate(&config)?).with_model(REHEARSAL, Arc::new(Rehearsal), REHEARSAL_PRICE, Replays::Yes);
-        let mut world = World { models, paths, secrets: Vec::new() };
+        let mut world = World::new(paths, &config)?;
         world.usual_sources()?;
         for (name, provider) in &config.providers {
             world.configured_source(name, provider)?;
         }
         world.defaults(config);
         Ok(world)
+    }
+
+    /// A world with a home of its own, and nobody in it but the rehearsal.
+    pub(crate) fn apart(home: PathBuf) -> Result<World, Failure> {
+        let config = Config::default();
+        let mut world = World::new(Paths::find(Some(home))?, &config)?;
+        world.defaults(config);
+        Ok(world)
+    }
+
+    fn new(paths: Paths, config: &Config) -> Result<World, Failure> {
+        let models = Models::new(rate(config)?);
+        let models = models.with_model(REHEARSAL, Arc::new(Rehearsal), REHEARSAL_PRICE, Replays::Yes);
+        Ok(World { models, paths, secrets: Vec::new() })
     }
 
     /// Opens the hall that works on a project.

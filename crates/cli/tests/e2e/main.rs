@@ -6,6 +6,7 @@ mod bad_teams;
 mod control;
 mod crew;
 mod delegation;
+mod demo;
 mod faults;
 mod hostile;
 mod house;

@@ -1,0 +1,62 @@
+//! The demo: it works for somebody who has nothing, touches nothing of somebody who has something, and survives SIGKILL.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+use toml::Table;
+
+use crate::house::{Ended, House, Running, Wire, says};
+
+/// A house whose provider must not be asked.
+fn house() -> House {
+    House::new(Wire::Anthropic, &json!([{"then": says("Nobody asked you.")}]))
+}
+
+/// Runs a demo whose files lie in the project while it runs.
+fn demo(house: &House, args: &[&str]) -> Ended {
+    let mut command: Command = house.command(args);
+    command.env("TMPDIR", house.project());
+    Running::start(command, "").end()
+}
+
+/// The names of what is in a directory.
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// What the tests know about the example; nothing of it stands here.
+fn known(key: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/payment.toml");
+    let known: Table = fs::read_to_string(file).unwrap().parse().unwrap();
+    known[key].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_demo_finds_the_fault_and_leaves_nothing_behind() {
+    let house = house();
+    // Whatever is wrong with the user's own is no matter of the demo.
+    house.write_config("modle = ");
+    let before = (names(house.home()), names(house.project()));
+    let ended = demo(&house, &["demo"]).expect(0).says("rehearsal: no language model").says("laws: kept");
+    assert!(ended.stdout.contains(&known("fault")), "{}", ended.stdout);
+    assert_eq!((names(house.home()), names(house.project())), before);
+    assert_eq!(house.requests().len(), 0, "the provider was asked");
+}
+
+#[test]
+fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
+    let house = house();
+    let before = (names(house.home()), names(house.project()));
+    let ended = demo(&house, &["demo", "crash"]).expect(0).says("SIGKILL").says("guildhall resume").says("goes on");
+    assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
+    let line = |start: &str| ended.stdout.lines().find_map(|line| line.strip_prefix(start)).map(str::trim);
+    let (whole, resumed) = (line("bill, undisturbed"), line("bill, killed and resumed"));
+    assert!(whole.is_some() && whole == resumed, "{}", ended.stdout);
+    assert_eq!((names(house.home()), names(house.project())), before);
+    assert_eq!(house.requests().len(), 0, "the provider was asked");
+}
