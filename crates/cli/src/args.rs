@@ -29,6 +29,16 @@ Examples:
 
 Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
 
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  guildhall chat --team examples/research --budget 2000sat
+  guildhall chat --continue brave-otter-17
+
+Hires in the background live on while you talk; at the end they are waited for. From another terminal:
+  guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
+
+Ctrl-C once asks for a last report, which is paid for; twice stops at once. Go on later with: guildhall resume ID";
+
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
 #[command(name = "guildhall", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -42,6 +52,9 @@ pub(crate) enum Command {
     /// Do a task, within a budget
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Talk with an agent and its team: each line is heard, until /end or the end of input
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(ChatArgs),
     /// Take up a session that was interrupted
     Resume(ResumeArgs),
     /// Show a session: its task, its answer, its bill
@@ -52,6 +65,8 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Say something to an agent at work
     Message(MessageArgs),
+    /// Put an agent to work in a session without a model's decision
+    Hire(HireArgs),
     /// Give a session, or one contract of it, more money
     Topup(TopupArgs),
     /// Draw who can hire whom
@@ -84,6 +99,19 @@ pub(crate) enum DemoKind {
 pub(crate) struct RunArgs {
     /// What is to be done; read from stdin if it is left out or `-`
     pub(crate) task: Option<String>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+/// Who works on what, with which means.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
     /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
     /// tools, model, maxTurns) and instructions [default: the one of --team whom nobody else hires]
     #[arg(long, value_name = "NAME|FILE")]
@@ -159,6 +187,19 @@ pub(crate) struct MessageArgs {
     pub(crate) to: Target,
     /// What to say
     pub(crate) text: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HireArgs {
+    /// The session; its root is the hirer and hears the report
+    pub(crate) session: SessionId,
+    /// Whom: one whom the root may hire
+    pub(crate) agent: String,
+    /// What is to be done
+    pub(crate) task: String,
+    /// What it may cost at most [default: what the agent's file says, or a share of what is free]
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) budget: Option<Budget>,
 }
 
 #[derive(Debug, Args)]

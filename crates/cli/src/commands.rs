@@ -1,7 +1,9 @@
 //! The commands.
 
 pub(crate) mod agents;
+pub(crate) mod chat;
 pub(crate) mod demo;
+pub(crate) mod hire;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod run;
@@ -22,11 +24,13 @@ pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
     let look = World::look;
     match command {
         Command::Run(args) => run::run(&look()?, args).await,
+        Command::Chat(args) => chat::chat(&look()?, args).await,
         Command::Resume(args) => run::resume(&look()?, args).await,
         Command::Show(args) => show::show(&look()?, args).await,
         Command::Ls(args) => list::list(&look()?, args).await,
         Command::Stop(args) => stop::stop(&look()?, args).await,
         Command::Message(args) => stop::message(&look()?, args).await,
+        Command::Hire(args) => hire::hire(&look()?, args).await,
         Command::Topup(args) => stop::topup(&look()?, args).await,
         Command::Map(args) => agents::map(&look()?, &args),
         Command::Agents(args) => agents::agents(&look()?, &args),

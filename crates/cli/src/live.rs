@@ -24,6 +24,15 @@ impl Live {
         Live { hall, agents: BTreeMap::new(), asks: BTreeMap::new() }
     }
 
+    /// Learns from what happened before whose facts it will tell.
+    pub(crate) fn know(&mut self, before: &[Stored]) {
+        for stored in before {
+            if let Fact::Opened(brief) = &stored.fact {
+                self.agents.insert(stored.contract.clone(), brief.agent.clone());
+            }
+        }
+    }
+
     /// Tells one fact.
     pub(crate) async fn tell(&mut self, stored: &Stored) {
         let contract = &stored.contract;

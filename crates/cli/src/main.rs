@@ -10,8 +10,11 @@ mod consent;
 mod exit;
 mod live;
 mod paths;
+mod prepare;
 mod print;
+mod talk;
 mod team;
+mod watch;
 mod world;
 
 use std::process::ExitCode;

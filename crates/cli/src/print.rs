@@ -21,6 +21,12 @@ pub(crate) fn say(line: &str) {
     writeln!(anstream::stderr().lock(), "{line}").ok();
 }
 
+/// Shows that something can be typed.
+pub(crate) fn prompt(sign: &str) {
+    let mut stderr = anstream::stderr().lock();
+    write!(stderr, "{sign}").and_then(|()| stderr.flush()).ok();
+}
+
 /// Says something in a style.
 pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));

@@ -7,10 +7,8 @@ use std::time::SystemTime;
 
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Redact, RunError, Scribe, Tool};
-use guildhall_kernel::{Msat, Path, Refusal, SessionError, Stimulus, TextKind};
-use guildhall_local::{
-    Exists, Holder, Journal, JournalError, Office, OfficeError, Order, Places, SessionId, UnixMs, Watcher,
-};
+use guildhall_kernel::{Msat, Path, Refusal, SessionError, Stimulus};
+use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
@@ -19,7 +17,7 @@ use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::session::View;
-use crate::setup::{Staffing, newest_root};
+use crate::setup::Staffing;
 use crate::undertaking::{Running, Undertaking};
 
 /// Why work could not be done. What was done until then is kept.
@@ -253,44 +251,6 @@ impl Hall {
     /// Takes up what was interrupted, from what is stored.
     pub async fn resume(&self, id: &SessionId) -> Result<Running, HallError> {
         Running::resume(self, id).await
-    }
-
-    /// Tells whoever runs a session to end it, now or when it is next taken up. Returns who runs it now.
-    pub async fn end(&self, id: &SessionId, how: Ending) -> Result<Option<Holder>, HallError> {
-        Ok(self.leave(id, how).await?.1)
-    }
-
-    /// Leaves the order to end a session in its inbox. Returns its number there, and who runs the session now.
-    pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<(u64, Option<Holder>), HallError> {
-        let root = newest_root(self.journal(), id).await?;
-        let view = self.session(id).await?;
-        if view.ended() {
-            return Err(HallError::HasEnded(id.clone()));
-        }
-        let order = Order { to: root.path, what: how.stimulus(), words: None };
-        Ok((self.journal().put(id, &order, UnixMs::now()).await?, view.holder))
-    }
-
-    /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who
-    /// runs it now.
-    pub async fn tell(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Option<Holder>, HallError> {
-        let view = self.session(id).await?;
-        let root = view.root.as_ref().ok_or_else(|| HallError::NothingToResume(id.clone()))?.path.clone();
-        let open = view.bill.lines.iter().find(|line| line.contract == *to).is_some_and(|line| line.outcome.is_none());
-        if !open {
-            return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
-        }
-        // Money goes down from the root one hop at a time; words go direct.
-        let (to, what, words) = match what {
-            Telling::Words(text) => {
-                let text = self.scribe().text(TextKind::Message, &text);
-                (to.clone(), Stimulus::Message(text.of), Some((text.of, text.says)))
-            }
-            Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, None),
-            Telling::End(how) => (to.clone(), how.stimulus(), None),
-        };
-        self.journal().put(id, &Order { to, what, words }, UnixMs::now()).await?;
-        Ok(view.holder)
     }
 
     /// Returns all sessions, the newest first.

@@ -48,7 +48,7 @@ impl Meter {
     /// Leaves the order and hands it over at once: a quick model takes many turns before the inbox is looked into again.
     /// Whoever finds it there later finds it carried out.
     async fn wrap_up(&self) -> Result<(), HallError> {
-        let (number, _) = self.hall.leave(&self.id, Ending::WrapUp).await?;
+        let number = self.hall.leave(&self.id, Ending::WrapUp).await?.number;
         self.office.tell(&self.root, number, Ending::WrapUp.stimulus(), Vec::new());
         Ok(())
     }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use guildhall_agent::{Text, task_key};
 use guildhall_kernel::{
-    AgentName, Answer, Ask, Brief, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage, Millis, Msat, Path, Request,
-    Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
+    AgentName, Answer, Ask, Brief, Context, Contract, FRAME_TOKENS, Fact, Floor, Grant, Heads, Lineage, Millis, Msat,
+    Path, Request, Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
 };
 use guildhall_local::{Journal, NewSession, Office, SessionId, Subscription, UnixMs, texts_named};
 use tokio::task::JoinHandle;
 
 use crate::agents::{Agent, under, with};
 use crate::built_in::assistant;
-use crate::hall::{Ending, Hall, HallError};
+use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::Meter;
 use crate::name::fresh_id;
 use crate::session::Ended;
@@ -46,6 +46,7 @@ pub struct Undertaking {
     tokens_max: Option<u64>,
     id: Option<SessionId>,
     after: Option<SessionId>,
+    stay: Stay,
 }
 
 impl Undertaking {
@@ -63,6 +64,7 @@ impl Undertaking {
             tokens_max: None,
             id: None,
             after: None,
+            stay: Stay::Once,
         }
     }
 
@@ -140,6 +142,14 @@ impl Undertaking {
     #[must_use]
     pub fn after(mut self, id: SessionId) -> Undertaking {
         self.after = Some(id);
+        self
+    }
+
+    /// Makes it a conversation: the task is the first thing said in it, a final text does not end it, and
+    /// [`Running::say`] goes on.
+    #[must_use]
+    pub fn open(mut self) -> Undertaking {
+        self.stay = Stay::Open;
         self
     }
 
@@ -234,7 +244,7 @@ impl Undertaking {
             powers: hand.powers.clone(),
             hiring: hand.hiring.clone(),
             checks: Arc::from([]),
-            stay: Stay::Once,
+            stay: self.stay,
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).collect();
@@ -301,6 +311,7 @@ async fn account(journal: &Journal, id: &SessionId) -> Result<Session, HallError
 pub struct Running {
     hall: Hall,
     id: SessionId,
+    root: Arc<Brief>,
     first: u64,
     work: JoinHandle<Result<Ended, HallError>>,
 }
@@ -329,8 +340,9 @@ impl Running {
         texts: Vec<Text>,
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts + 1;
+        let root = Arc::clone(&setup.brief);
         let work = tokio::spawn(work(hall.clone(), id.clone(), setup, office, texts));
-        Ok(Running { hall, id, first, work })
+        Ok(Running { hall, id, root, first, work })
     }
 
     /// Returns the session's id.
@@ -341,6 +353,27 @@ impl Running {
     /// Returns the facts from here on, each as soon as it is durable.
     pub fn facts(&self) -> Subscription {
         self.hall.journal().subscribe(&self.id, self.first)
+    }
+
+    /// Returns what the root was hired for.
+    pub fn root(&self) -> &Brief {
+        &self.root
+    }
+
+    /// Says something to the root. It is stored before this returns, and heard as the command of this number.
+    pub async fn say(&self, words: &str) -> Result<u64, HallError> {
+        let told = self.hall.order(&self.id, &self.root.path, Telling::Words(words.to_owned())).await?;
+        Ok(told.number)
+    }
+
+    /// Returns who is to speak next, by what is stored.
+    pub async fn floor(&self) -> Result<Floor, HallError> {
+        let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
+        if stored.is_empty() {
+            return Ok(Floor::Agent);
+        }
+        let root = Contract::restore(stored.into_iter().map(|stored| stored.fact));
+        root.map(|root| root.floor()).map_err(|why| HallError::Damaged(why.to_string()))
     }
 
     /// Tells the work to end before it is done.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::account::Account;
 use crate::ask::{Answer, Ask, Cost, Origin, Sender, ToolCall};
-use crate::brief::Brief;
+use crate::brief::{Brief, Stay};
 use crate::fact::{Fact, Hold};
 use crate::input::{Input, Need, Reply};
 use crate::money::{Heads, Msat};
@@ -178,6 +178,20 @@ struct Round {
     unpaid: bool,
 }
 
+/// Who is to speak next in a conversation: a root that stays open, and its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floor {
+    /// The agent: it has something to read, or waits for what it asked.
+    Agent,
+    /// The owner: the agent has said what it had to say.
+    Owner {
+        /// How many hires are at work in the background meanwhile.
+        hires: usize,
+    },
+    /// Nobody: it is ending, has ended, or ends with its final text.
+    Nobody,
+}
+
 /// Says which fact of a journal can't have happened, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fact {index} ({fact}) can't have happened: {why}")]
@@ -282,6 +296,15 @@ impl Contract {
     /// Returns whether it was cancelled and has yet to fall silent: its open leaf calls are to be aborted.
     pub fn is_cancelled(&self) -> bool {
         self.phase == Phase::Closing(Outcome::Cancelled)
+    }
+
+    /// Returns who is to speak next.
+    pub fn floor(&self) -> Floor {
+        match (&self.phase, self.brief.stay) {
+            (Phase::Working, Stay::Open) if self.pauses > 0 || self.unread => Floor::Agent,
+            (Phase::Working, Stay::Open) => Floor::Owner { hires: self.live.len() },
+            (Phase::Working, Stay::Once) | (Phase::Closing(_) | Phase::Closed(_), _) => Floor::Nobody,
+        }
     }
 
     /// Returns what it was hired for.

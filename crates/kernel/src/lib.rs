@@ -28,7 +28,7 @@ pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
     Standing, Stay,
 };
-pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX};
+pub use contract::{Contract, Corrupt, Floor, LOSSES_MAX, NOTICE_BYTES_MAX};
 pub use fact::{Cause, FORMAT, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};

@@ -87,8 +87,8 @@ pub struct Order {
     pub to: Path,
     /// What it says.
     pub what: Stimulus,
-    /// The words, where it has any.
-    pub words: Option<(TextRef, String)>,
+    /// The texts that it names.
+    pub texts: Vec<(TextRef, String)>,
 }
 
 /// A running session.
@@ -177,8 +177,8 @@ impl Office {
     /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.
     fn carry_out(&self, command: &Command) -> bool {
         let order = Order::deserialize(&command.command);
-        order.is_ok_and(|Order { to, what, words }| {
-            let texts = words.into_iter().map(|(of, says)| Text { of, says }).collect();
+        order.is_ok_and(|Order { to, what, texts }| {
+            let texts = texts.into_iter().map(|(of, says)| Text { of, says }).collect();
             self.tell(&to, command.number, what, texts)
         })
     }

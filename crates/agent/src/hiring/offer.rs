@@ -55,6 +55,25 @@ impl Order<'_> {
     }
 }
 
+impl Team {
+    /// Makes an offer that no call asks for: a person's. Returns it with the texts that it names, or nothing if the team has
+    /// nobody of that name.
+    pub fn offer(
+        &self,
+        name: &AgentName,
+        task: &str,
+        budget: Option<Msat>,
+        hirer: &Brief,
+        scribe: &Scribe,
+    ) -> Option<(Offer, Vec<Text>)> {
+        let hand = self.hands.iter().find(|hand| hand.name == *name)?;
+        let (standing, inherit, mode) = (Standing::Listed, Inherit::Fresh, Mode::Background);
+        let mut texts = Vec::new();
+        let order = Order { hand, name: name.clone(), standing, task, inherit, mode, budget };
+        Some((order.offer(self, hirer, scribe, &mut texts), texts))
+    }
+}
+
 /// The size of what precedes the transcript, and of the brief as its agent reads it. What precedes a fork's brief is its
 /// hirer's request, which the kernel counts.
 fn opening_bytes(hand: &Hand, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {

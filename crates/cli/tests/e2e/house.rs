@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -234,14 +234,21 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts a command, with this on its stdin.
-    pub(crate) fn start(mut command: Command, stdin: &str) -> Running {
+    pub(crate) fn start(command: Command, stdin: &str) -> Running {
+        let (running, mut open) = Running::start_open(command);
+        // One that does not read its stdin may have closed it.
+        open.write_all(stdin.as_bytes()).ok();
+        running
+    }
+
+    /// Starts a command whose stdin stays open.
+    pub(crate) fn start_open(mut command: Command) -> (Running, ChildStdin) {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
-        // One that does not read its stdin may have closed it.
-        child.stdin.take().expect("stdin is a pipe").write_all(stdin.as_bytes()).ok();
+        let stdin = child.stdin.take().expect("stdin is a pipe");
         let stdout = Stream::of(child.stdout.take().expect("stdout is a pipe"));
         let stderr = Stream::of(child.stderr.take().expect("stderr is a pipe"));
-        Running { child, stdout, stderr }
+        (Running { child, stdout, stderr }, stdin)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -257,10 +264,15 @@ impl Running {
         self.stderr.wait(words, rest)
     }
 
+    /// Waits until stdout says this.
+    pub(crate) fn printed(&self, words: &str) {
+        self.stdout.wait(words, |text| text.contains(words).then_some(()));
+    }
+
     /// Waits for the session's id.
     pub(crate) fn session(&self) -> String {
         let id = self.told("session ");
-        id.split(' ').next().unwrap_or_default().to_owned()
+        id.split([' ', ';']).next().unwrap_or_default().to_owned()
     }
 
     /// Ctrl-C.

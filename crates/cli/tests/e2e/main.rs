@@ -3,11 +3,13 @@
 
 mod alone;
 mod bad_teams;
+mod chat;
 mod control;
 mod crew;
 mod delegation;
 mod demo;
 mod faults;
+mod hire;
 mod hostile;
 mod house;
 mod killed;

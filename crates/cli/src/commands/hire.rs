@@ -1,0 +1,40 @@
+//! `hire`: somebody is put to work under a session's root without a model's decision, from this terminal or another.
+
+use guildhall::Spawned;
+use guildhall::kernel::AgentName;
+
+use crate::amount::sats;
+use crate::args::HireArgs;
+use crate::commands::run::project_of;
+use crate::exit::{Exit, Failure};
+use crate::live::note;
+use crate::print::out;
+use crate::world::World;
+
+/// Hires somebody, and says what became of it.
+pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure> {
+    let id = &args.session;
+    let agent = AgentName::parse(&args.agent)
+        .map_err(|why| Failure::usage(format!("{:?} is no agent's name: {why}", args.agent)))?;
+    if args.task.trim().is_empty() {
+        return Err(Failure::usage("the task is empty"));
+    }
+    let hall = world.hall(project_of(world, id).await?)?;
+    let budget = args.budget.map(|budget| budget.msat(hall.models().rate()));
+    match hall.hire(id, &agent, args.task.trim(), budget).await? {
+        Spawned::Hired { contract, money } => {
+            out(&format!("{id}/{contract}"));
+            note(&format!("{agent} is hired with {}; its hirer hears its report", sats(money)));
+            Ok(Exit::Done)
+        }
+        Spawned::Refused(why) => Err(Failure::refused(format!("{agent} is not hired: {why}. Nothing was spent"))),
+        Spawned::Waits(Some(holder)) => {
+            note(&format!("{id} has not heard it yet; process {} runs it", holder.pid));
+            Ok(Exit::Temporary)
+        }
+        Spawned::Waits(None) => {
+            note(&format!("nobody runs {id} now: {agent} is hired when it goes on with: guildhall resume {id}"));
+            Ok(Exit::Done)
+        }
+    }
+}

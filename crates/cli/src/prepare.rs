@@ -1,0 +1,114 @@
+//! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
+
+use std::path::Path as FilePath;
+
+use guildhall::kernel::Msat;
+use guildhall::providers::{REHEARSAL_LABEL, Rate};
+use guildhall::{Agent, Hall, ModelName, Undertaking};
+
+use crate::agent_file;
+use crate::amount::{BUDGET, at_rate, both};
+use crate::args::WorkArgs;
+use crate::commands::run::{here, project};
+use crate::consent;
+use crate::exit::Failure;
+use crate::live::note;
+use crate::team::{self, Found};
+use crate::world::{REHEARSAL, World};
+
+/// Work that lacks nothing but a task.
+pub(crate) struct Prepared {
+    pub(crate) hall: Hall,
+    args: WorkArgs,
+    entry: EntryAgent,
+    model: ModelName,
+    budget: Option<Msat>,
+}
+
+impl Prepared {
+    /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
+    pub(crate) async fn new(world: &World, args: WorkArgs) -> Result<Prepared, Failure> {
+        let about = match (&args.project, &args.team) {
+            (None, Some(team)) => team::project_of(team, &here()?),
+            (_, _) => None,
+        };
+        let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
+        let rate = world.models.rate().clone();
+        let found = team::find(world, &project, args.team.as_deref())?;
+        let entry = entry(&args, &found, rate.usd_per_btc)?;
+        let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
+        let wanted = args.model.clone().or_else(|| entry.model());
+        let model = hall.models().find(wanted.as_deref()).map_err(guildhall::HallError::from)?;
+        let budget = match (args.budget, &args.after) {
+            (Some(budget), _) => Some(budget.msat(&rate)),
+            (None, None) => Some(BUDGET.msat(&rate)),
+            (None, Some(_)) => None,
+        };
+        let most = match (budget, &args.after) {
+            (Some(budget), _) => budget,
+            (None, Some(id)) => hall.session(id).await?.free,
+            (None, None) => BUDGET.msat(&rate),
+        };
+        let most = both(most, &rate);
+        note(&format!("{model}, at most {most}, {}", at_rate(&rate)));
+        if model.source == REHEARSAL {
+            note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
+        }
+        consent::to_pay(&world.paths.data, hall.models().paid(&model), args.yes, &most, &model.source)?;
+        Ok(Prepared { hall, args, entry, model, budget })
+    }
+
+    /// Describes the work on a task.
+    pub(crate) fn undertaking(&self, task: String) -> Undertaking {
+        let Prepared { hall, args, .. } = self;
+        let mut work = hall.run(task).heads_max(args.max_hires).depth_max(args.max_depth);
+        if args.model.is_some() {
+            work = work.model(self.model.to_string());
+        }
+        if let Some(budget) = self.budget {
+            work = work.budget(budget);
+        }
+        if let Some(turns) = args.max_turns {
+            work = work.turns_max(turns);
+        }
+        if let Some(time) = args.timeout {
+            work = work.time_max(time);
+        }
+        if let Some(tokens) = args.max_tokens_total {
+            work = work.tokens_max(tokens);
+        }
+        if let Some(id) = args.after.clone() {
+            work = work.after(id);
+        }
+        match &self.entry {
+            EntryAgent::Listed(agent) => work.entry(agent.name.clone()),
+            EntryAgent::Given(agent) => work.agent(agent.clone()),
+        }
+    }
+}
+
+/// Who takes the work on.
+enum EntryAgent {
+    /// Somebody on the roster.
+    Listed(Agent),
+    /// Somebody out of a file of its own.
+    Given(Agent),
+}
+
+impl EntryAgent {
+    fn model(&self) -> Option<String> {
+        let (EntryAgent::Listed(agent) | EntryAgent::Given(agent)) = self;
+        agent.model.clone()
+    }
+}
+
+/// Finds out who takes the work on. What looks like a file is one.
+fn entry(args: &WorkArgs, found: &Found, rate: Rate) -> Result<EntryAgent, Failure> {
+    let named = args.agent.as_deref();
+    if let Some(file) = named.filter(|named| named.contains(['/', '.'])) {
+        return Ok(EntryAgent::Given(agent_file::read(FilePath::new(file), rate)?));
+    }
+    let name = found.entry(named)?;
+    let file = found.roster.get(&name).ok_or_else(|| Failure::usage(format!("there is no agent {name}")))?;
+    Ok(EntryAgent::Listed(Agent::of_file(file, rate)))
+}

@@ -1,0 +1,252 @@
+//! Work that is under way, as the person at this terminal sees and steers it: until it ends, or is interrupted.
+
+use guildhall::kernel::{Outcome, Stored, TextRef};
+use guildhall::local::{Subscription, raise_open_files};
+use guildhall::{Ended, Ending, Hall, HallError, Running};
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args::Output;
+use crate::bill::Sheet;
+use crate::commands::out_json;
+use crate::exit::{self, Exit, Failure, Interrupted};
+use crate::live::{Live, ending};
+use crate::print::{BAD, WARN, out, say, say_in, tame, tame_lines};
+use crate::talk::{Next, Talk, Typed, is_for_person};
+
+/// What is said to somebody who said too much at once.
+pub(crate) const TOO_LONG: &str = "that was too long to be heard: put it into a file and name the file";
+
+/// What a person or the system asks of this process. It listens before work begins: until then, a signal ends the process
+/// without a word about how to go on.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Signals, Failure> {
+        let listen = |kind| signal(kind).map_err(|why| Failure::failed(format!("signals can't be heard: {why}")));
+        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+}
+
+/// Watches work that is under way.
+pub(crate) struct Watch {
+    hall: Hall,
+    running: Running,
+    live: Live,
+    output: Output,
+    signals: Signals,
+    /// What the person says meanwhile, if it is a conversation.
+    talk: Option<Talk>,
+}
+
+impl Watch {
+    pub(crate) fn new(hall: Hall, running: Running, output: Output, signals: Signals) -> Watch {
+        raise_open_files();
+        Watch { live: Live::new(hall.clone()), hall, running, output, signals, talk: None }
+    }
+
+    /// Makes it a conversation.
+    pub(crate) fn with(self, talk: Option<Talk>) -> Watch {
+        Watch { talk, ..self }
+    }
+
+    /// Tells it what happened before.
+    pub(crate) fn after(mut self, before: &[Stored]) -> Watch {
+        self.live.know(before);
+        self
+    }
+
+    pub(crate) async fn until_the_end(mut self) -> Result<Exit, Failure> {
+        let mut facts = self.running.facts();
+        self.look().await?;
+        let mut interrupted = Interrupted::No;
+        let ended = loop {
+            tokio::select! {
+                biased;
+                _ = self.signals.interrupt.recv() => match interrupted {
+                    Interrupted::No => {
+                        interrupted = Interrupted::Yes;
+                        say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
+                        self.running.end(Ending::WrapUp).await?;
+                    }
+                    Interrupted::Yes => return Ok(self.leave().await),
+                },
+                _ = self.signals.terminate.recv() => return Ok(self.leave().await),
+                fact = facts.next() => self.tell_all(fact?, &mut facts).await?,
+                ended = self.running.wait() => break ended,
+                heard = listen(self.talk.as_mut()) => self.pass_on(heard).await?,
+            }
+        };
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(why) => {
+                say_in(WARN, &format!("session {} is kept; go on with: guildhall resume {0}", self.running.id()));
+                return Err(why.into());
+            }
+        };
+        while let Some(fact) = facts.try_next().await? {
+            self.tell(&fact).await?;
+        }
+        let words = self.talk.as_mut().and_then(Talk::rest);
+        self.speak(words).await?;
+        let exit = exit::of(&ended, interrupted);
+        self.print(&ended, exit);
+        // What has queued up for the transcripts is written before the process ends.
+        drop(facts);
+        close(self.hall, self.running, self.live).await;
+        Ok(exit)
+    }
+
+    /// Tells a fact and all that are there already: what was stored together is seen together.
+    async fn tell_all(&mut self, first: Stored, facts: &mut Subscription) -> Result<(), Failure> {
+        self.tell(&first).await?;
+        while let Some(fact) = facts.try_next().await? {
+            self.tell(&fact).await?;
+        }
+        self.look().await
+    }
+
+    async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
+        let root = self.running.root().path.clone();
+        let talk = self.talk.as_mut().filter(|_| stored.contract == root);
+        let words = talk.and_then(|talk| talk.take(&stored.fact));
+        self.speak(words).await?;
+        let shown = self.talk.is_some() && self.output == Output::Text && is_for_person(stored, &root);
+        if !shown {
+            self.live.tell(stored).await;
+        }
+        Ok(())
+    }
+
+    /// Prints words of the agent that are for the person.
+    async fn speak(&mut self, words: Option<TextRef>) -> Result<(), Failure> {
+        let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
+        if self.output == Output::Text {
+            let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
+            out(&tame_lines(String::from_utf8_lossy(&text).trim()));
+            talk.shown = Some(words);
+        }
+        Ok(())
+    }
+
+    /// Looks whose turn it is, once all facts were told that there are.
+    async fn look(&mut self) -> Result<(), Failure> {
+        let words = self.talk.as_mut().and_then(Talk::rest);
+        self.speak(words).await?;
+        let Some(talk) = &mut self.talk else { return Ok(()) };
+        match talk.look(self.running.floor().await?) {
+            Next::Wait => {}
+            Next::End => self.running.end(Ending::WrapUp).await?,
+            Next::Report { hires } => {
+                say_in(WARN, &format!("{hires} still at work; the conversation ends when they have reported"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what was typed.
+    async fn pass_on(&mut self, typed: Typed) -> Result<(), Failure> {
+        let Some(talk) = &mut self.talk else { return Ok(()) };
+        match typed {
+            Typed::Words(words) => match self.running.say(&words).await {
+                Ok(number) => talk.said(number),
+                Err(why @ (HallError::NobodyThere { .. } | HallError::Refused(_))) => {
+                    say_in(WARN, &format!("not said: {why}"));
+                }
+                Err(why) => return Err(why.into()),
+            },
+            Typed::TooLong => say_in(WARN, TOO_LONG),
+            Typed::Unreadable(why) => {
+                say_in(WARN, &format!("stdin can't be read any more: {why}"));
+                talk.over();
+            }
+            Typed::Over => talk.over(),
+        }
+        self.look().await
+    }
+
+    /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
+    async fn leave(self) -> Exit {
+        let id = self.running.id().clone();
+        close(self.hall, self.running, self.live).await;
+        say_in(WARN, &format!("stopped; nothing is lost. Go on with: guildhall resume {id}"));
+        Exit::Interrupted
+    }
+
+    fn print(&self, ended: &Ended, exit: Exit) {
+        let sheet = sheet(ended);
+        match self.output {
+            Output::Json => out_json(&json!({
+                "session": ended.session,
+                "outcome": ended.report.outcome,
+                "answer": ended.text,
+                "failure": ended.failure,
+                "exit_code": exit.code(),
+                "bill": sheet.json(),
+            })),
+            Output::Text => {
+                let shown = self.talk.as_ref().and_then(|talk| talk.shown);
+                match ended.text.trim() {
+                    _ if shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash) => {}
+                    "" => {}
+                    _ if ended.report.outcome == Outcome::Failed => {}
+                    answer => out(&tame_lines(answer)),
+                }
+                for line in sheet.lines() {
+                    say(&line);
+                }
+            }
+        }
+        advise(ended);
+    }
+}
+
+/// Waits for what is typed, in a conversation.
+async fn listen(talk: Option<&mut Talk>) -> Typed {
+    match talk {
+        Some(talk) => talk.listen().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn close(hall: Hall, running: Running, live: Live) {
+    drop((running, live));
+    let journal = hall.journal().clone();
+    drop(hall);
+    journal.close().await;
+}
+
+fn sheet(ended: &Ended) -> Sheet<'_> {
+    Sheet {
+        bill: &ended.bill,
+        rate: &ended.setup.staffing.rate,
+        model: ended.setup.staffing.model(),
+        granted: ended.granted,
+        spent: ended.report.spent,
+        head: &ended.head,
+        violations: &ended.violations,
+    }
+}
+
+/// Says what happened and what to type next, where it is not simply done.
+fn advise(ended: &Ended) {
+    let id = &ended.session;
+    let what = ending(ended.report.outcome);
+    match ended.report.outcome {
+        Outcome::Done => {}
+        Outcome::Exhausted(_) => {
+            let found =
+                if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
+            say_in(WARN, &format!("{what}: {found}. Go on with: guildhall run --continue {id}"));
+        }
+        Outcome::Failed => {
+            let why = ended.failure.as_deref().unwrap_or(&ended.text);
+            say_in(BAD, &format!("failed: {}", tame(why, 1000)));
+            say_in(WARN, &format!("session {id} is kept. When that is mended: guildhall run --continue {id}"));
+        }
+        Outcome::Cancelled => say_in(WARN, &format!("{what}. Go on with: guildhall run --continue {id}")),
+    }
+}

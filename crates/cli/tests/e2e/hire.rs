@@ -1,0 +1,68 @@
+//! Hires without a model's decision, from another terminal.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use crate::chat::{CHAT, nth, team};
+use crate::house::{House, Running, says};
+
+fn house() -> House {
+    team(&json!([
+        nth("lead", 1, &says("What shall I do?")),
+        nth("lead", 2, &says("There are twelve chairs.")),
+        nth("ada", 1, &says("I counted 12.")),
+    ]))
+}
+
+#[test]
+fn somebody_is_hired_into_a_conversation_and_heard() {
+    let house = house();
+    let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
+    stdin.write_all(b"Hello.\n").unwrap();
+    talking.printed("What shall I do?");
+    let id = talking.session();
+    let hired = house.guildhall(&["hire", &id, "ada", "Count the chairs.", "--budget", "500sat"]).expect(0);
+    assert_eq!(hired.stdout, format!("{id}/1.1\n"));
+    hired.says("ada is hired with 500 sat");
+    talking.printed("There are twelve chairs.");
+    drop(stdin);
+    let ended = talking.end().expect(0).says("1.1 ada");
+    assert_eq!(ended.stdout, "What shall I do?\nThere are twelve chairs.\n");
+    let heard = house.requests().last().unwrap().to_string();
+    assert!(heard.contains("I counted 12."), "{heard}");
+    house.guildhall(&["verify", &id]).expect(0);
+    house.guildhall(&["hire", &id, "ada", "Count the tables."]).expect(4).says("has ended");
+}
+
+#[test]
+fn what_is_refused_is_said_and_costs_nothing() {
+    let house = house();
+    let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
+    stdin.write_all(b"Hello.\n").unwrap();
+    talking.printed("What shall I do?");
+    let id = talking.session();
+    let count = |agent, more: &[&str]| house.guildhall(&[&["hire", &id, agent, "Count the chairs."], more].concat());
+    count("bob", &[]).expect(2).says("there is no agent bob: there are ada");
+    count("ada", &["--budget", "1sat"]).expect(4).says("ada is not hired").says("Nothing was spent");
+    count("ada", &["--budget", "9999sat"]).expect(4).says("ada is not hired");
+    house.guildhall(&["hire", &id, "ada", " "]).expect(2).says("the task is empty");
+    house.guildhall(&["hire", "no-such-1", "ada", "Count."]).expect(2);
+    drop(stdin);
+    talking.end().expect(0);
+    house.guildhall(&["verify", &id]).expect(0);
+}
+
+#[test]
+fn a_hire_that_nobody_hears_waits_for_the_resume() {
+    let house = house();
+    let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
+    stdin.write_all(b"Hello.\n").unwrap();
+    talking.printed("What shall I do?");
+    let id = talking.session();
+    talking.kill();
+    house.guildhall(&["hire", &id, "ada", "Count the chairs."]).expect(0).says("guildhall resume");
+    let resumed = Running::start(house.command(&["resume", &id]), "").end().expect(0);
+    assert_eq!(resumed.stdout, "There are twelve chairs.\n");
+    house.guildhall(&["verify", &id]).expect(0);
+}

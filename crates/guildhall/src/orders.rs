@@ -1,0 +1,158 @@
+//! Orders: what a person tells a session, from the terminal that runs it or from another. An order lies in the session's inbox
+//! until whoever runs it has heard it; only what was stored counts.
+
+use std::time::Duration;
+
+use guildhall_kernel::{
+    AgentName, Ask, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, Stimulus, Stored, TextKind,
+};
+use guildhall_local::{Holder, Order, SessionId, UnixMs};
+
+use crate::hall::{Ending, Hall, HallError, Telling};
+use crate::setup::newest_root;
+
+/// How long to wait until whoever runs the session has heard an order.
+const HEARD_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often to look whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// An order that was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Its number in the inbox.
+    pub(crate) number: u64,
+    /// Who runs the session now.
+    pub(crate) holder: Option<Holder>,
+}
+
+/// What became of a hire that a person ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spawned {
+    /// The agent is at work.
+    Hired {
+        /// Its contract.
+        contract: Path,
+        /// What it was granted.
+        money: Msat,
+    },
+    /// It was not admitted.
+    Refused(Refusal),
+    /// Nobody has heard it yet. It waits for whoever runs the session, or for the resume.
+    Waits(Option<Holder>),
+}
+
+impl Hall {
+    /// Tells whoever runs a session to end it, now or when it is next taken up. Returns who runs it now.
+    pub async fn end(&self, id: &SessionId, how: Ending) -> Result<Option<Holder>, HallError> {
+        Ok(self.leave(id, how).await?.holder)
+    }
+
+    /// Leaves the order to end a session in its inbox.
+    pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<Left, HallError> {
+        let root = newest_root(self.journal(), id).await?;
+        let view = self.session(id).await?;
+        if view.ended() {
+            return Err(HallError::HasEnded(id.clone()));
+        }
+        let order = Order { to: root.path, what: how.stimulus(), texts: Vec::new() };
+        self.put(id, &order, view.holder).await
+    }
+
+    /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who
+    /// runs it now.
+    pub async fn tell(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Option<Holder>, HallError> {
+        Ok(self.order(id, to, what).await?.holder)
+    }
+
+    pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Left, HallError> {
+        let view = self.session(id).await?;
+        let root = view.root.as_ref().ok_or_else(|| HallError::NothingToResume(id.clone()))?.path.clone();
+        let open = view.bill.lines.iter().find(|line| line.contract == *to).is_some_and(|line| line.outcome.is_none());
+        if !open {
+            return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
+        }
+        // Money goes down from the root one hop at a time; words go direct.
+        let (to, what, texts) = match what {
+            Telling::Words(text) => {
+                let text = self.scribe().text(TextKind::Message, &text);
+                // The kernel does not hear what is longer, and nobody would know.
+                if text.of.bytes > MESSAGE_BYTES_MAX {
+                    return Err(HallError::Refused(Refusal::MessageTooLong { bytes: text.of.bytes }));
+                }
+                (to.clone(), Stimulus::Message(text.of), vec![(text.of, text.says)])
+            }
+            Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
+            Telling::End(how) => (to.clone(), how.stimulus(), Vec::new()),
+        };
+        self.put(id, &Order { to, what, texts }, view.holder).await
+    }
+
+    /// Hires somebody under the root of a session, in the background, without a model's decision. The root hears the report as
+    /// that of any hire. Whoever is hired must be one whom the root may hire.
+    pub async fn hire(
+        &self,
+        id: &SessionId,
+        agent: &AgentName,
+        task: &str,
+        budget: Option<Msat>,
+    ) -> Result<Spawned, HallError> {
+        let root = newest_root(self.journal(), id).await?;
+        let view = self.session(id).await?;
+        if view.ended() {
+            return Err(HallError::HasEnded(id.clone()));
+        }
+        let crew = self.crew(id, &root.setup.staffing)?;
+        let team = crew.first().seat.team.as_deref();
+        let offer = team.and_then(|team| team.offer(agent, task, budget, &root.setup.brief, self.scribe()));
+        let Some((offer, texts)) = offer else {
+            let names = |hand: &std::sync::Arc<guildhall_agent::Hand>| hand.name.to_string();
+            let known: Vec<String> = team.iter().flat_map(|team| &team.hands).map(names).collect();
+            let known = if known.is_empty() { "none whom its root may hire".to_owned() } else { known.join(", ") };
+            return Err(HallError::NoAgent { name: agent.to_string(), known });
+        };
+        let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
+        let order = Order { to: root.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
+        let left = self.put(id, &order, view.holder).await?;
+        self.spawned(id, &root.path, left).await
+    }
+
+    /// Waits until an order to hire was heard, if somebody runs the session.
+    async fn spawned(&self, id: &SessionId, root: &Path, left: Left) -> Result<Spawned, HallError> {
+        let cause = Cause::Told(Sender::Owner { command: left.number });
+        let looks = HEARD_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
+        for _ in 0..if left.holder.is_some() { looks } else { 0 } {
+            let facts = self.journal().contract_facts(id, root).await?;
+            if let Some(spawned) = facts.iter().filter(|stored| stored.cause == cause).find_map(became) {
+                return Ok(spawned);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(Spawned::Waits(left.holder))
+    }
+
+    async fn put(&self, id: &SessionId, order: &Order, holder: Option<Holder>) -> Result<Left, HallError> {
+        Ok(Left { number: self.journal().put(id, order, UnixMs::now()).await?, holder })
+    }
+}
+
+/// What a fact says about the hire that it followed from.
+fn became(stored: &Stored) -> Option<Spawned> {
+    match &stored.fact {
+        Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => {
+            Some(Spawned::Hired { contract: brief.path.clone(), money: brief.grant.money })
+        }
+        Fact::Refused { why, .. } => Some(Spawned::Refused(why.clone())),
+        Fact::Opened(_)
+        | Fact::Asked { .. }
+        | Fact::Answered { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Compacted { .. }
+        | Fact::Closing(_)
+        | Fact::Closed(_) => None,
+    }
+}
