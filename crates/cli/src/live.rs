@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use guildhall::Hall;
-use guildhall::kernel::{AgentName, Answer, Ask, AskId, Fact, Limit, Msat, Outcome, Path, Report, Stored, TextRef};
+use guildhall::kernel::{
+    AgentName, Answer, Ask, AskId, Fact, Hiring, Limit, Msat, Origin, Outcome, Path, Report, Sender, Stimulus, Stored,
+    TextRef,
+};
 
 use crate::amount::sats;
 use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
@@ -17,11 +20,15 @@ pub(crate) struct Live {
     agents: BTreeMap<Path, AgentName>,
     /// What was asked and is not answered.
     asks: BTreeMap<(Path, AskId), String>,
+    /// How many each may hire.
+    teams: BTreeMap<Path, usize>,
+    /// Whom the runtime hires in an agent's stead, until all are known.
+    selected: BTreeMap<Path, Vec<AgentName>>,
 }
 
 impl Live {
     pub(crate) fn new(hall: Hall) -> Live {
-        Live { hall, agents: BTreeMap::new(), asks: BTreeMap::new() }
+        Live { hall, agents: BTreeMap::new(), asks: BTreeMap::new(), teams: BTreeMap::new(), selected: BTreeMap::new() }
     }
 
     /// Learns from what happened before whose facts it will tell.
@@ -36,11 +43,20 @@ impl Live {
     /// Tells one fact.
     pub(crate) async fn tell(&mut self, stored: &Stored) {
         let contract = &stored.contract;
+        self.tell_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => {
                 self.agents.insert(contract.clone(), brief.agent.clone());
                 let task = self.text(&brief.task).await;
                 self.line(contract, &format!("begins with {}: {task}", sats(brief.grant.money)));
+                if let Some(hiring) = &brief.hiring {
+                    self.teams.insert(contract.clone(), hiring.team.len());
+                    self.line(contract, &team(hiring));
+                }
+            }
+            Fact::Asked { id, ask: ask @ Ask::Hire { brief, .. }, hold, origin: Origin::Cascade | Origin::Promise } => {
+                self.selected.entry(contract.clone()).or_default().push(brief.agent.clone());
+                self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Asked { id, ask, hold, .. } => self.asked(contract, *id, ask, hold.money).await,
             Fact::Answered { id, answer, .. } => self.answered(contract, *id, answer).await,
@@ -49,7 +65,29 @@ impl Live {
             Fact::Compacted { .. } => self.line(contract, "leaves older results out to save room"),
             Fact::Closing(outcome) => self.warn(contract, &format!("wraps up: {}", ending(*outcome))),
             Fact::Closed(report) => self.closed(contract, report),
-            Fact::Raised { .. } | Fact::Heard { .. } | Fact::Waiting { .. } | Fact::Woke { .. } => {}
+            Fact::Raised { by, .. } => self.line(contract, &format!("passes {} more on", sats(*by))),
+            Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } => {
+                self.line(contract, &format!("is given {} more", sats(*money)));
+            }
+            Fact::Heard { stimulus: Stimulus::Message(text) | Stimulus::Question(text), .. } => {
+                let words = self.text(text).await;
+                self.line(contract, &format!("is told: {words}"));
+            }
+            Fact::Waiting { on, .. } => self.line(contract, &format!("waits for {} of its hires", on.len())),
+            Fact::Heard { .. } | Fact::Woke { .. } => {}
+        }
+    }
+
+    /// Says whom the runtime chose where a reply named, or promised, and hired nobody itself.
+    fn tell_selection(&mut self, contract: &Path, fact: &Fact) {
+        let goes_on = matches!(fact, Fact::Asked { origin: Origin::Cascade | Origin::Promise, .. });
+        if goes_on {
+            return;
+        }
+        if let Some(selected) = self.selected.remove(contract) {
+            let of = self.teams.get(contract).copied().unwrap_or(selected.len());
+            let line = format!("selected {} of {of}: {}", selected.len(), names(&selected));
+            self.line(contract, &line);
         }
     }
 
@@ -62,7 +100,8 @@ impl Live {
         };
         let set_aside = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
         self.line(contract, &format!("{what}{set_aside}"));
-        self.asks.insert((contract.clone(), id), what);
+        let label = if let Ask::Hire { brief, .. } = ask { format!("{} {}", brief.path, brief.agent) } else { what };
+        self.asks.insert((contract.clone(), id), label);
     }
 
     async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer) {
@@ -80,8 +119,11 @@ impl Live {
             }
             Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost; it counts as used")),
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped")),
-            Answer::Report(_)
-            | Answer::Result(_)
+            Answer::Report(report) => {
+                let line = format!("hears the report of {asked}; {} come back", sats(report.change));
+                self.line(contract, &line);
+            }
+            Answer::Result(_)
             | Answer::Passed
             | Answer::FailedCheck(_)
             | Answer::Words(_)
@@ -118,6 +160,21 @@ impl Live {
         let agent = self.agents.get(contract).map_or("agent", AgentName::as_str);
         format!("{indent}{contract} {BOLD}{agent}{BOLD:#}")
     }
+}
+
+/// Whom an agent may hire, in words.
+fn team(hiring: &Hiring) -> String {
+    let made_up = if hiring.ad_hoc { " and may make up specialists" } else { "" };
+    match &*hiring.team {
+        [] if hiring.ad_hoc => "has no agents of its own, and may make up specialists".to_owned(),
+        [] => "has no agents".to_owned(),
+        [one] => format!("has 1 agent: {one}{made_up}"),
+        several => format!("has {} agents: {}{made_up}", several.len(), names(several)),
+    }
+}
+
+fn names(agents: &[AgentName]) -> String {
+    agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// How a contract ended, in words.
