@@ -1,5 +1,6 @@
 //! Teams that are none: one clear message with the file and the line, the exit code for it, and nothing begun.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -67,7 +68,7 @@ fn a_bomb_of_anchors_is_refused_at_its_line() {
     let mut bomb = "---\nname: bob\na0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let nine = vec![format!("*a{}", level - 1); 9].join(", ");
-        bomb += &format!("a{level}: &a{level} [{nine}]\n");
+        writeln!(bomb, "a{level}: &a{level} [{nine}]").unwrap();
     }
     bomb.push_str("---\nBoom.\n");
     check("bob.md", bomb.as_bytes(), 3, "anchors are not taken here");
