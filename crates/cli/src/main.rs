@@ -12,6 +12,7 @@ mod live;
 mod paths;
 mod prepare;
 mod print;
+mod quote;
 mod talk;
 mod team;
 mod watch;

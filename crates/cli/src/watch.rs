@@ -1,7 +1,7 @@
 //! Work that is under way, as the person at this terminal sees and steers it: until it ends, or is interrupted.
 
 use guildhall::kernel::{Outcome, Stored, TextRef};
-use guildhall::local::{Subscription, raise_open_files};
+use guildhall::local::raise_open_files;
 use guildhall::{Ended, Ending, Hall, HallError, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,6 +12,7 @@ use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ending};
 use crate::print::{BAD, WARN, out, say, say_in, tame, tame_lines};
+use crate::quote;
 use crate::talk::{Next, Talk, Typed, is_for_person};
 
 /// What is said to somebody who said too much at once.
@@ -75,7 +76,13 @@ impl Watch {
                     Interrupted::Yes => return Ok(self.leave().await),
                 },
                 _ = self.signals.terminate.recv() => return Ok(self.leave().await),
-                fact = facts.next() => self.tell_all(fact?, &mut facts).await?,
+                fact = facts.next() => {
+                    self.tell(&fact?).await?;
+                    // What was stored together is seen together before anything follows from it.
+                    if !facts.has_more() {
+                        self.look().await?;
+                    }
+                }
                 ended = self.running.wait() => break ended,
                 heard = listen(self.talk.as_mut()) => self.pass_on(heard).await?,
             }
@@ -98,15 +105,6 @@ impl Watch {
         drop(facts);
         close(self.hall, self.running, self.live).await;
         Ok(exit)
-    }
-
-    /// Tells a fact and all that are there already: what was stored together is seen together.
-    async fn tell_all(&mut self, first: Stored, facts: &mut Subscription) -> Result<(), Failure> {
-        self.tell(&first).await?;
-        while let Some(fact) = facts.try_next().await? {
-            self.tell(&fact).await?;
-        }
-        self.look().await
     }
 
     async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
@@ -178,6 +176,8 @@ impl Watch {
 
     fn print(&self, ended: &Ended, exit: Exit) {
         let sheet = sheet(ended);
+        let models = self.hall.models();
+        let quotes = quote::quotes(models, ended);
         match self.output {
             Output::Json => out_json(&json!({
                 "session": ended.session,
@@ -186,6 +186,7 @@ impl Watch {
                 "failure": ended.failure,
                 "exit_code": exit.code(),
                 "bill": sheet.json(),
+                "quote": quote::json(&quotes, models),
             })),
             Output::Text => {
                 let shown = self.talk.as_ref().and_then(|talk| talk.shown);
@@ -195,7 +196,7 @@ impl Watch {
                     _ if ended.report.outcome == Outcome::Failed => {}
                     answer => out(&tame_lines(answer)),
                 }
-                for line in sheet.lines() {
+                for line in sheet.lines().into_iter().chain(quote::lines(&quotes, models)) {
                     say(&line);
                 }
             }

@@ -252,11 +252,10 @@ impl Models {
 
     /// Finds out which model is meant: by a short name, a full one, `PROVIDER/NAME`, or nothing for the default.
     pub fn find(&self, name: Option<&str>) -> Result<ModelName, ModelsError> {
-        let named = name.map(|name| self.aliases.get(name).map_or(name, String::as_str));
+        let named = name.map(|name| self.unalias(name));
         let model = match (named.map(choose), &self.default) {
             (Some(Chosen::Model(model)), _) => model,
-            (Some(Chosen::Inherit) | None, Some(default)) => match choose(self.aliases.get(default).unwrap_or(default))
-            {
+            (Some(Chosen::Inherit) | None, Some(default)) => match choose(self.unalias(default)) {
                 Chosen::Model(model) => model,
                 Chosen::Inherit => return Err(ModelsError::NoneChosen),
             },
@@ -339,7 +338,12 @@ impl Models {
         sold.chain(set).collect()
     }
 
-    fn book(&self, at_s: u64) -> PriceBook {
+    /// Returns the full name that a short one stands for here.
+    pub(crate) fn unalias<'a>(&'a self, name: &'a str) -> &'a str {
+        self.aliases.get(name).map_or(name, String::as_str)
+    }
+
+    pub(crate) fn book(&self, at_s: u64) -> PriceBook {
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at_s);
         let book = PriceBook::new(self.rate.usd_per_btc, at).with_prompt_max(WINDOW_TOKENS_MAX);
         self.prices.iter().fold(book, |book, (model, price)| book.with_price(model, *price))

@@ -17,6 +17,7 @@ mod killed_trees;
 mod looking;
 mod money;
 mod people;
+mod quote;
 mod refusals;
 mod teams;
 mod trees;

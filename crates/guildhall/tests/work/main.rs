@@ -4,10 +4,10 @@
 
 use std::path::Path as FilePath;
 
-use guildhall::{Agent, DatedRate, Ended, Hall, HallError, Models, Source, agent};
-use guildhall_kernel::{AgentName, Fact, Limit, Msat, Outcome};
+use guildhall::{Agent, DatedRate, Ended, Ending, Hall, HallError, Models, Running, Source, agent};
+use guildhall_kernel::{AgentName, Fact, Floor, Limit, Msat, Outcome, Refusal};
 use guildhall_laws::Checker;
-use guildhall_local::Replays;
+use guildhall_local::{Replays, Subscription};
 use guildhall_model_server::{Entry, Peer, Script};
 use guildhall_models::{BaseUrl, Key, LOCAL_PRICE, Rate};
 use serde_json::{Value, json};
@@ -196,6 +196,41 @@ async fn a_session_goes_on_with_what_was_said_and_what_is_left() {
         let shown = serde_json::to_string(&asked).unwrap();
         let before = shown.contains("When is the meeting?") && shown.contains("the meeting is on Tuesday");
         assert!(before && shown.contains("On Tuesday.") && shown.contains("And who was invited?"), "{wire:?}: {shown}");
+        assert_lawful(&hall).await;
+    }
+}
+
+/// Waits until something has happened and the owner is to speak.
+async fn until_owner_speaks(running: &Running, facts: &mut Subscription, happened: impl Fn(&Fact) -> bool) {
+    let mut has_happened = false;
+    loop {
+        has_happened |= happened(&facts.next().await.unwrap().fact);
+        if has_happened && running.floor().await.unwrap() == (Floor::Owner { hires: 0 }) {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_goes_on_until_its_owner_ends_it() {
+    for wire in WIRES {
+        let peer = Peer::start(&script(&json!([
+            {"when": {"nth": 1}, "then": {"reply": {"text": "On Tuesday."}}},
+            {"then": {"reply": {"text": "In the hall."}}},
+        ])));
+        let (data, project) = (tempfile::tempdir().unwrap(), project());
+        let hall = hall(wire, &peer, KEY, data.path(), project.path());
+        let work = hall.run("When is the meeting?").budget(Msat::from_sat(1000).unwrap()).id("s1".parse().unwrap());
+        let mut running = work.open().start().await.unwrap();
+        let mut facts = running.facts();
+        until_owner_speaks(&running, &mut facts, |fact| matches!(fact, Fact::Opened(_))).await;
+        let long = running.say(&"word ".repeat(20 * 1024)).await;
+        assert!(matches!(long, Err(HallError::Refused(Refusal::MessageTooLong { .. }))), "{long:?}");
+        running.say("And where?").await.unwrap();
+        until_owner_speaks(&running, &mut facts, |fact| matches!(fact, Fact::Heard { .. })).await;
+        running.end(Ending::WrapUp).await.unwrap();
+        let ended = running.wait().await.unwrap();
+        assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "In the hall."), "{wire:?}");
         assert_lawful(&hall).await;
     }
 }

@@ -70,6 +70,11 @@ impl Subscription {
         }
     }
 
+    /// Returns whether more facts were found with the last one: then it is not the newest.
+    pub fn has_more(&self) -> bool {
+        !self.page.is_empty()
+    }
+
     /// Returns the next fact if there is one already.
     pub async fn try_next(&mut self) -> Result<Option<Stored>, JournalError> {
         if self.page.is_empty() {
