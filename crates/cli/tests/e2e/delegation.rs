@@ -332,3 +332,44 @@ fn a_board_is_shared_by_the_hires_of_one_hirer() {
     let result = house.run(&CREW).expect(0).json();
     assert_has(answer(&result), &["The roof leaks.", "agent=\"ada\""]);
 }
+
+#[test]
+fn words_to_a_hirer_that_waits_send_its_hires_into_the_background() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates("ada", "Look.", 500)),
+            by("lead", json!({"last_user": "Only the day"}), says("Only the day, I see.")),
+            by("lead", json!({"last_user": "<sub-agent-complete"}), says("On Tuesday.")),
+            by("ada", json!({"last_user": "Enough."}), says("Tuesday at nine.")),
+            always("ada", slowly(reads(&["notes.txt"]), 200)),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        let running = house.start(&CREW);
+        let id = running.session();
+        until_asked(&house, "ada", 1);
+        house.guildhall(&["message", &id, "Only the day, please."]).expect(0);
+        until_asked(&house, "lead", 2);
+        house.guildhall(&["message", &format!("{id}/1.1"), "Enough."]).expect(0);
+        let result = running.end().expect(0).json();
+        assert_eq!(answer(&result), "On Tuesday.", "{wire:?}");
+        let lead = shown(&house, "lead");
+        assert_has(&lead[1], &["Only the day, please.", "ada goes on as 1.1 in the background"]);
+        assert_has(&lead[2], &["Tuesday at nine."]);
+    }
+}
+
+#[test]
+fn a_specialist_is_made_up_where_that_is_allowed() {
+    let lead = format!("{}\n  ad_hoc: true", hires(&["ada"]));
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates("roof plumber", "Look at the roof.", 500)),
+            always("lead", says("Heard: {{tool_result}}")),
+            {"when": {"agent": "You are a specialist, hired for one task."}, "then": says("It leaks.")},
+        ]);
+        let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("ada", "")]);
+        let result = house.run(&CREW).expect(0).json();
+        assert_has(answer(&result), &["It leaks."]);
+        assert_eq!(worked(&result), ["1 lead done", "1.1 roof plumber done"], "{wire:?}");
+    }
+}

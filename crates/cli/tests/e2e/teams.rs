@@ -6,7 +6,7 @@ use crate::crew::{
     CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, first, hires, repository, shown, staffed,
     worked,
 };
-use crate::house::{Ended, House, Running, WIRES, Wire, msat, reads, says};
+use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says};
 
 /// The README's first command, with another question, in the repository's root.
 fn rehearse(question: &str) -> Ended {
@@ -244,4 +244,30 @@ fn a_hire_knows_its_brief_and_nothing_of_the_conversation_above_it() {
     let ada = shown(&house, "ada").swap_remove(0);
     assert_has(&ada, &["Count the days."]);
     assert_lacks(&ada, &["the roof", "When is the meeting?", "You are lead."]);
+}
+
+#[test]
+fn a_claude_code_team_works_unchanged() {
+    let rule = |agent: &str, fresh: bool, then: Value| json!({"when": {"agent": agent, "has_tool_result": !fresh}, "then": then});
+    let (lead, hunter) = ("You are a senior tech lead.", "You are an expert debugger.");
+    let hire = json!({"subagent_type": "bug-hunter", "description": "Find the day", "prompt": "Find out which day."});
+    let rules = json!([
+        rule(lead, true, calls(&[("Agent", hire)])),
+        rule(lead, false, says("Found: {{tool_result}}")),
+        rule(hunter, true, reads(&["notes.txt"])),
+        rule(hunter, false, says("notes.txt:1 has the day.")),
+    ]);
+    let house = House::scripted(Wire::Anthropic, Known::ByVariables, json!({"key": KEY, "rules": rules}));
+    let team = repository().join("examples/claude").display().to_string();
+    let result = house.run(&["--team", &team, "--budget", "90000sat"]).expect(0).json();
+    assert_has(answer(&result), &["notes.txt:1 has the day."]);
+    assert_eq!(worked(&result), ["1 tech-lead done", "1.1 bug-hunter done"]);
+    let requests = house.requests();
+    let model = |agent: &str| {
+        let request = requests.iter().find(|request| request["system"].to_string().contains(agent)).unwrap();
+        request["model"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(model(lead), MODEL, "it inherits the session's");
+    assert_has(&model(hunter), &["sonnet"]);
+    assert_has(&requests[0].to_string(), &["Use when: something fails", "Writes tests for code that has none."]);
 }
