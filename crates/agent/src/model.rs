@@ -35,7 +35,9 @@ pub enum Delta<'a> {
         /// The tool's name.
         name: &'a str,
     },
-    /// The attempt waits before it tries again.
+    /// The request leaves, for the first time or once more. From here on it may cost something.
+    Asking,
+    /// What was asked can't have cost anything. The attempt waits before it tries again.
     Waiting {
         /// For how long.
         seconds: u64,

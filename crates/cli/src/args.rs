@@ -41,7 +41,7 @@ Ctrl-C once asks for a last report, which is paid for; twice stops at once. Go o
 
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
-#[command(name = "guildhall", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "guildhall", version, about = "Agents at work, within a budget, in a journal that survives everything", after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

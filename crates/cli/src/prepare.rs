@@ -1,15 +1,16 @@
 //! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
 
+use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
 use guildhall::kernel::Msat;
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
-use guildhall::{Agent, Hall, ModelName, Undertaking};
+use guildhall::{Agent, Hall, Paid, Undertaking};
 
 use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
 use crate::args::WorkArgs;
-use crate::commands::run::{here, project};
+use crate::commands::run::{here, project, project_of};
 use crate::consent;
 use crate::exit::Failure;
 use crate::live::note;
@@ -21,7 +22,6 @@ pub(crate) struct Prepared {
     pub(crate) hall: Hall,
     args: WorkArgs,
     entry: EntryAgent,
-    model: ModelName,
     budget: Option<Msat>,
 }
 
@@ -32,13 +32,16 @@ impl Prepared {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
         };
+        let about = match (&args.after, &args.project) {
+            (Some(id), None) => Some(project_of(world, id).await?),
+            (_, _) => about,
+        };
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
-        let entry = entry(&args, &found, rate.usd_per_btc)?;
+        let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
+        let entry = if kept { EntryAgent::Kept } else { entry(&args, &found, rate.usd_per_btc)? };
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
-        let wanted = args.model.clone().or_else(|| entry.model());
-        let model = hall.models().find(wanted.as_deref()).map_err(guildhall::HallError::from)?;
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
@@ -50,20 +53,31 @@ impl Prepared {
             (None, None) => BUDGET.msat(&rate),
         };
         let most = both(most, &rate);
-        note(&format!("{model}, at most {most}, {}", at_rate(&rate)));
-        if model.source == REHEARSAL {
+        let prepared = Prepared { hall, args, entry, budget };
+        let staffing = prepared.undertaking(String::new()).staffing().await?;
+        let models: BTreeSet<&str> = staffing.seated.values().map(String::as_str).collect();
+        let named = models.iter().copied().collect::<Vec<_>>().join(", ");
+        note(&format!("{named}, at most {most}, {}", at_rate(&rate)));
+        if models.contains(REHEARSAL) {
             note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
         }
-        consent::to_pay(&world.paths.data, hall.models().paid(&model), args.yes, &most, &model.source)?;
-        Ok(Prepared { hall, args, entry, model, budget })
+        let mut paid = Paid::Nobody;
+        for model in &models {
+            let name = prepared.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
+            if prepared.hall.models().paid(&name) == Paid::Provider {
+                paid = Paid::Provider;
+            }
+        }
+        consent::to_pay(&world.paths.data, paid, prepared.args.yes, &most, &named)?;
+        Ok(prepared)
     }
 
     /// Describes the work on a task.
     pub(crate) fn undertaking(&self, task: String) -> Undertaking {
         let Prepared { hall, args, .. } = self;
         let mut work = hall.run(task).heads_max(args.max_hires).depth_max(args.max_depth);
-        if args.model.is_some() {
-            work = work.model(self.model.to_string());
+        if let Some(model) = &args.model {
+            work = work.model(model);
         }
         if let Some(budget) = self.budget {
             work = work.budget(budget);
@@ -83,6 +97,7 @@ impl Prepared {
         match &self.entry {
             EntryAgent::Listed(agent) => work.entry(agent.name.clone()),
             EntryAgent::Given(agent) => work.agent(agent.clone()),
+            EntryAgent::Kept => work,
         }
     }
 }
@@ -93,13 +108,8 @@ enum EntryAgent {
     Listed(Agent),
     /// Somebody out of a file of its own.
     Given(Agent),
-}
-
-impl EntryAgent {
-    fn model(&self) -> Option<String> {
-        let (EntryAgent::Listed(agent) | EntryAgent::Given(agent)) = self;
-        agent.model.clone()
-    }
+    /// Whoever had it before.
+    Kept,
 }
 
 /// Finds out who takes the work on. What looks like a file is one.

@@ -146,7 +146,7 @@ impl World {
         for (alias, model) in config.aliases {
             models = models.with_alias(alias, model);
         }
-        let is_set_up = |name: &str| models.sources().any(|source| source.name == name && source.base_url.is_makers());
+        let is_set_up = |name: &str| models.sources().any(|source| source.name == name);
         let default = config.model.or_else(|| match () {
             () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
             () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
@@ -189,7 +189,7 @@ fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     // A server that listens everywhere is asked here.
-    let rest = rest.replace("0.0.0.0", "127.0.0.1");
+    let rest = rest.strip_prefix("0.0.0.0").map_or_else(|| rest.to_owned(), |rest| format!("127.0.0.1{rest}"));
     let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     if has_port { format!("{scheme}://{rest}/v1") } else { format!("{scheme}://{rest}:{OLLAMA_PORT}/v1") }
 }

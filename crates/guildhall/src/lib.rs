@@ -1,5 +1,5 @@
 //! Guildhall as a library: a hall with its models, tools and journal, and agents at work in it. The command line and the
-//! server use only this. So far one agent works at a time; hiring comes next.
+//! server use only this.
 
 mod agents;
 mod built_in;

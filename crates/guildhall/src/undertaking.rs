@@ -155,11 +155,22 @@ impl Undertaking {
 
     /// Takes the work on, or says why not; begins it in the background.
     pub async fn start(self) -> Result<Running, HallError> {
-        let staffing = self.hall.staff(self.agents()?, self.model.as_deref())?;
+        let staffing = self.staffing().await?;
         match self.after.clone() {
             None => self.begin(staffing).await,
             Some(id) => self.go_on(id, staffing).await,
         }
+    }
+
+    /// Returns who can come to work with which models, before anything is begun. A session that goes on keeps its people,
+    /// unless others are named.
+    pub async fn staffing(&self) -> Result<Staffing, HallError> {
+        if let (Some(id), Entry::Default) = (&self.after, &self.entry) {
+            let before = newest_root(self.hall.journal(), id).await?.setup.staffing;
+            let wanted = self.model.clone().unwrap_or_else(|| before.model().to_owned());
+            return self.hall.staff(before.agents, Some(&wanted));
+        }
+        self.hall.staff(self.agents()?, self.model.as_deref())
     }
 
     /// Begins a session.
@@ -181,6 +192,7 @@ impl Undertaking {
     /// Goes on in a session.
     async fn go_on(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
+        self.settle(&id).await?;
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
@@ -196,6 +208,17 @@ impl Undertaking {
         };
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
         self.request(id, setup, texts, asked).await
+    }
+
+    /// Gives a session the change of a root whose process ended just before it could.
+    async fn settle(&self, id: &SessionId) -> Result<(), HallError> {
+        let root = newest_root(self.hall.journal(), id).await?.path;
+        let closed = self.hall.journal().contract_facts(id, &root).await?;
+        let closed = matches!(closed.last(), Some(Stored { fact: Fact::Closed(_), .. }));
+        if closed && !account(self.hall.journal(), id).await?.has_ended(&root) {
+            self.hall.resume(id).await?.wait().await?;
+        }
+        Ok(())
     }
 
     /// Stores the request and begins.

@@ -10,8 +10,12 @@ mod time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use std::time::Duration;
+
 use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, run};
-use guildhall_kernel::{AskKey, Brief, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
+use guildhall_kernel::{
+    AskKey, Brief, Fact, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -91,6 +95,9 @@ pub struct Order {
     pub texts: Vec<(TextRef, String)>,
 }
 
+/// How long to wait before an order is tried again whose contract has no desk yet.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// A running session.
 #[derive(Clone)]
 pub struct Office {
@@ -163,15 +170,36 @@ impl Office {
                 Ok(commands) => commands,
                 Err(why) => return why.into(),
             };
+            let mut early = false;
             for command in commands {
-                newest = command.number;
                 let told = self.carry_out(&command);
-                // An order that can't be read, or that is for nobody, is done: it must not come again for ever.
-                if !told && let Err(why) = journal.mark_done(lease, newest).await {
-                    return why.into();
+                match if told { Ok(false) } else { self.is_early(&command).await } {
+                    // Whom it is for has not taken its seat again: it is told then.
+                    Ok(true) => early = true,
+                    Ok(false) if early => {}
+                    Ok(false) => newest = command.number,
+                    Err(why) => return why.into(),
                 }
             }
+            if early {
+                tokio::time::sleep(AGAIN).await;
+            }
         }
+    }
+
+    /// Whether an order is for a contract that is open and has no desk yet. One that can't be read, or that is for nobody, is
+    /// done: it must not come again for ever.
+    async fn is_early(&self, command: &Command) -> Result<bool, JournalError> {
+        let Inner { journal, lease, .. } = &*self.inner;
+        let facts = match Order::deserialize(&command.command) {
+            Ok(order) => journal.contract_facts(lease.session(), &order.to).await?,
+            Err(_) => Vec::new(),
+        };
+        let open = facts.last().is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_)));
+        if !open {
+            journal.mark_done(lease, command.number).await?;
+        }
+        Ok(open)
     }
 
     /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.

@@ -121,6 +121,7 @@ impl Client {
         let url = self.endpoint.base_url.method(method);
         let request = http.post(url).headers(self.headers(prompt)).body(body.clone());
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
+        watch(Delta::Asking);
         match timeout_at(deadline, request.send()).await {
             Err(_) => self.broken(&format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())),
             Ok(Err(error)) if error.is_connect() => {

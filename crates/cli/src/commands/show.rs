@@ -68,7 +68,12 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
         bill: &view.bill,
         rate: &root.setup.staffing.rate,
         model: root.setup.staffing.model(),
-        granted: root.granted,
+        granted: view
+            .bill
+            .lines
+            .iter()
+            .find(|line| line.contract == root.path)
+            .map_or(root.granted, |line| line.granted),
         spent: Msat::capped(own),
         head: &view.head,
         violations: &view.violations,

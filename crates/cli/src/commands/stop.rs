@@ -25,6 +25,9 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
 
 /// Says something to an agent at work.
 pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Failure> {
+    if args.text.trim().is_empty() {
+        return Err(Failure::usage("the message is empty"));
+    }
     let hall = world.hall(here()?)?;
     let to = contract(&hall, &args.to).await?;
     let holder = hall.tell(&args.to.session, &to, Telling::Words(args.text)).await?;

@@ -73,8 +73,8 @@ fn tokens_in_all_stay_about_within_what_was_said() {
         let result = house.run(&["--max-tokens-total", "9000"]).expect(3).json();
         let (input, output) = tokens(&result["bill"]);
         let tokens = input + output;
-        // Whoever answers within a millisecond may be a turn or two ahead of the meter.
-        assert!((6000..=12_000).contains(&tokens), "{wire:?}: {tokens}");
+        // Whoever answers within a millisecond may be a few turns ahead of the meter.
+        assert!((6000..=18_000).contains(&tokens), "{wire:?}: {tokens}");
     }
 }
 

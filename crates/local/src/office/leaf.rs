@@ -16,6 +16,9 @@ use super::time::Why;
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
 
+/// How long a last report may take: whoever asked for it waits for it.
+const LAST_REPORT: Millis = Millis(120_000);
+
 /// A leaf call under way.
 pub(super) struct Leaf {
     running: AbortHandle,
@@ -29,6 +32,15 @@ pub(super) struct Leaf {
 struct Departure(Arc<AtomicBool>);
 
 impl Departure {
+    /// A call that waits to be made again has not left: the one before it can't have cost anything.
+    fn follow(&self, delta: Delta<'_>) {
+        match delta {
+            Delta::Asking => self.0.store(true, Ordering::Release),
+            Delta::Waiting { .. } => self.0.store(false, Ordering::Release),
+            Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => {}
+        }
+    }
+
     fn note(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -48,11 +60,19 @@ impl Desk {
         let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
         let departure = self.departure(id);
         let leaving = departure.clone();
-        self.start(due(contract, id), id, departure, async move {
+        let patience = self.time().now().after(LAST_REPORT);
+        let due = match request.turn {
+            Turn::Next => due(contract, id),
+            Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
+        };
+        self.start(due, id, departure, async move {
             let Ok(permit) = place.lane.acquire().await else { return Ok(stopped(id, Answer::Lost, &leaving)) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
-            let watch = |delta: Delta<'_>| (place.watch)(&key, delta);
+            let watch = |delta: Delta<'_>| {
+                leaving.follow(delta);
+                (place.watch)(&key, delta);
+            };
             let clock = || time.now();
             let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
             drop(permit);

@@ -373,7 +373,7 @@ async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
     let watch = |delta: Delta<'_>| match delta {
         Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
         Delta::Words(_) => heard.notify_one(),
-        Delta::Thinking | Delta::Call { .. } | Delta::Waiting { .. } => {}
+        Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Waiting { .. } => {}
     };
     let prompt = prompt();
     let task = model.ask(&prompt, &watch);

@@ -68,19 +68,21 @@ pub(crate) async fn ask(wire: Wire, scripts: Vec<Vec<Step>>) -> Asked {
 pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<String>) {
     let model = provider(wire, endpoint);
     let told = Mutex::new(Vec::new());
-    let watch = |delta: Delta<'_>| told.lock().unwrap().push(tell(delta));
+    let watch = |delta: Delta<'_>| told.lock().unwrap().extend(tell(delta));
     let attempt = model.ask(&prompt(), &watch).await;
     (attempt, told.into_inner().unwrap())
 }
 
-fn tell(delta: Delta<'_>) -> String {
-    match delta {
+fn tell(delta: Delta<'_>) -> Option<String> {
+    Some(match delta {
+        // Each attempt leaves; what it says is told below.
+        Delta::Asking => return None,
         Delta::Words(words) => words.to_owned(),
         Delta::Thinking => "(thinks)".into(),
         Delta::Call { name } => format!("({name})"),
         Delta::Waiting { seconds, why } => format!("(waits {seconds} s: {why})"),
         Delta::Used(usage) => format!("({} in, {} out)", usage.input, usage.output),
-    }
+    })
 }
 
 /// The events as Anthropic sends them.
