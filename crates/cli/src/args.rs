@@ -15,6 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   guildhall run \"Which of our endpoints have no test?\"
   guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
+  guildhall demo                        see a team at work, without a key
+  guildhall chat --budget 2000sat       talk with an agent and its team
   guildhall resume brave-otter-17       take up what was interrupted
   guildhall models                      what can be asked, and what it costs
 

@@ -29,6 +29,10 @@ pub const HEADS_MAX: u32 = 100;
 /// How many levels of hires there may be, unless it is told otherwise.
 pub const DEPTH_MAX: u8 = 8;
 
+/// How often to look whether the inbox was heard, and how many times.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOKS_MAX: u32 = 100;
+
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;
 
@@ -389,8 +393,22 @@ impl Running {
         Ok(told.number)
     }
 
-    /// Returns who is to speak next, by what is stored.
+    /// Returns who is to speak next, by what is stored. What lies in the inbox is given time to be heard first: until then,
+    /// an agent that seems to wait for words only has not got them yet.
     pub async fn floor(&self) -> Result<Floor, HallError> {
+        for _ in 0..LOOKS_MAX {
+            // The inbox comes first: what is heard between the two looks is seen by the second.
+            let left = self.hall.journal().take_after(&self.id, 0).await?;
+            let floor = self.floor_now().await?;
+            if left.is_empty() || !matches!(floor, Floor::Owner { .. }) {
+                return Ok(floor);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        self.floor_now().await
+    }
+
+    async fn floor_now(&self) -> Result<Floor, HallError> {
         let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
         if stored.is_empty() {
             return Ok(Floor::Agent);
