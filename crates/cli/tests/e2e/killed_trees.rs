@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, answer, by, hires, staffed, worked};
+use crate::crew::{CREW, always, answer, assert_has, assert_lacks, by, hires, staffed, worked};
 use crate::house::{House, Known, Running, Wire, msat, wait_for};
 use crate::killed::rounds;
 
@@ -41,6 +41,12 @@ fn rules() -> Value {
     ])
 }
 
+fn house(wire: Wire, known: Known) -> House {
+    let team =
+        [("lead", hires(&["ada", "bob"])), ("ada", hires(&["eve"])), ("bob", String::new()), ("eve", String::new())];
+    staffed(House::known(wire, known, &rules()), &team.each_ref().map(|(name, front)| (*name, front.as_str())))
+}
+
 /// How many facts all contracts of a session have until now.
 fn facts(house: &House, id: &str) -> usize {
     let transcripts = house.home().join("sessions").join(id).join("transcripts");
@@ -55,9 +61,7 @@ fn kill_at(house: &House, mut running: Running, id: &str, target: usize) {
 }
 
 fn kill_everywhere(wire: Wire, known: Known) {
-    let house = House::known(wire, known, &rules());
-    let house =
-        staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", &hires(&["eve"])), ("bob", ""), ("eve", "")]);
+    let house = house(wire, known);
     let calm = house.run(&CREW).expect(0).json();
     let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
     assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &everybody.map(str::to_owned)[..]));
@@ -111,4 +115,15 @@ fn a_tree_is_killed_anywhere_and_resumed_over_openai() {
 #[test]
 fn a_tree_is_killed_anywhere_and_resumed_where_nothing_is_replayed() {
     kill_everywhere(Wire::Anthropic, Known::ByVariables);
+}
+
+#[test]
+fn a_tree_that_goes_on_is_told_of_by_name() {
+    let house = house(Wire::Anthropic, Known::AsReplaying);
+    let running = house.start(&CREW);
+    let id = running.session();
+    kill_at(&house, running, &id, 8);
+    let resumed = house.guildhall(&["resume", &id]).expect(0);
+    assert_has(&resumed.stderr, &["1 lead says: A day and a roof."]);
+    assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent "]);
 }
