@@ -109,11 +109,11 @@ fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
 
 #[test]
 fn no_more_calls_run_at_once_than_were_allowed() {
-    let five = json!({"reply": {"calls": [{"name": "delegate_task", "times": 12, "arguments":
+    let twelve = json!({"reply": {"calls": [{"name": "delegate_task", "times": 12, "arguments":
         {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
     let house = House::new(
         Wire::OpenAi,
-        &json!([first("lead", five), always("lead", says("All.")), always("ada", slowly(says("Here."), 30))]),
+        &json!([first("lead", twelve), always("lead", says("All.")), always("ada", slowly(says("Here."), 30))]),
     );
     let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
     house.run(&[&CREW[..], &["--max-concurrency", "3"]].concat()).expect(0);
