@@ -83,6 +83,7 @@ impl From<HallError> for Failure {
         let exit = match &why {
             HallError::Journal(why) => of_journal(why),
             HallError::Office(_) | HallError::Damaged(_) => Exit::Failed,
+            HallError::WentOn(_) => Exit::Temporary,
             HallError::Refused(_)
             | HallError::Account(_)
             | HallError::NothingToResume(_)
@@ -109,6 +110,7 @@ impl From<HallError> for Failure {
             | HallError::Project(_)
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
+            | HallError::WentOn(_)
             | HallError::NotEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::NoAgent { .. }

@@ -24,7 +24,7 @@ use clap::Parser;
 
 use crate::args::Cli;
 use crate::exit::Exit;
-use crate::print::{BAD, say};
+use crate::print::{BAD, is_unwritten, say};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         }
     };
     match runtime.block_on(commands::carry_out(cli.command)) {
+        Ok(Exit::Done) if is_unwritten() => Exit::Failed.into(),
         Ok(exit) => exit.into(),
         Err(failure) => {
             say(&format!("{BAD}guildhall: {failure}{BAD:#}"));

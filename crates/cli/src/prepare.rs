@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
+use guildhall::agent::roster::Weight;
 use guildhall::kernel::Msat;
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Undertaking};
@@ -14,6 +15,7 @@ use crate::commands::run::{here, project, project_of};
 use crate::consent;
 use crate::exit::Failure;
 use crate::live::note;
+use crate::print::{WARN, say_in, tame};
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
 
@@ -39,6 +41,8 @@ impl Prepared {
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
+        let broken = found.roster.problems().iter().filter(|problem| problem.weight() == Weight::Error);
+        broken.for_each(|problem| say_in(WARN, &tame(&problem.to_string(), 400)));
         let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = if kept { EntryAgent::Kept } else { entry(&args, &found, rate.usd_per_btc)? };
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;

@@ -1,6 +1,7 @@
 //! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
@@ -9,11 +10,28 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
 /// Prints a line of the result.
 pub(crate) fn out(line: &str) {
-    // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).ok();
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Ok(()) => {}
+        // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            UNWRITTEN.store(true, Ordering::Relaxed);
+            say_in(
+                BAD,
+                &format!("the result could not be written: {error}. It is kept: read it with guildhall show ID"),
+            );
+        }
+    }
+}
+
+/// Whether something of the result could not be written.
+pub(crate) fn is_unwritten() -> bool {
+    UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Says something to the person who watches.

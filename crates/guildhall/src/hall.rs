@@ -50,6 +50,11 @@ pub enum HallError {
     /// The session's last work has ended.
     #[error("{0} has ended: read it with `guildhall show {0}`, or go on with `guildhall run --continue {0} \"…\"`")]
     HasEnded(SessionId),
+    /// Another process went on in the session first.
+    #[error(
+        "another process went on in {0} meanwhile: nothing was spent. See it with `guildhall show {0}`, then try again"
+    )]
+    WentOn(SessionId),
     /// The session's last work has not ended.
     #[error("{0} has not ended: go on with `guildhall resume {0}`")]
     NotEnded(SessionId),

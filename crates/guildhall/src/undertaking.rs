@@ -228,6 +228,10 @@ impl Undertaking {
     /// Stores the request and begins.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
         let office = self.hall.office(&id, &setup.staffing).await?;
+        // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
+        if account(self.hall.journal(), &id).await?.next_root() != asked.root {
+            return Err(HallError::WentOn(id));
+        }
         let stored = setup.text(self.hall.scribe());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
