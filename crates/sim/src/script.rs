@@ -244,7 +244,7 @@ fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {
 }
 
 fn junk(chance: &mut Chance) -> Unreadable {
-    match chance.below(5) {
+    match chance.below(6) {
         0 => Unreadable::Malformed,
         1 => Unreadable::UnknownTool,
         2 => Unreadable::DoubledCall,
