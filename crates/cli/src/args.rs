@@ -28,6 +28,18 @@ Examples:
   git diff | guildhall run --budget 0.10usd --agent reviewer.md
   guildhall run --timeout 10m --max-turns 20 --output json \"List the public functions\"
   guildhall run --continue brave-otter-17 \"And who was invited?\"
+  guildhall run --team examples/payment --tasks tasks.toml --budget 500sat
+
+A file of tasks; each is begun when those it comes after have reported, and is handed their reports:
+  [[task]]
+  name = \"logs\"
+  agent = \"log-reader\"
+  task = \"Which errors are new?\"
+  [[task]]
+  agent = \"writer\"
+  task = \"Write a summary for the team.\"
+  after = [\"logs\"]
+  budget = \"40sat\"
 
 Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
 
@@ -101,6 +113,9 @@ pub(crate) enum DemoKind {
 pub(crate) struct RunArgs {
     /// What is to be done; read from stdin if it is left out or `-`
     pub(crate) task: Option<String>,
+    /// Work off a list of tasks instead, under one purse: a TOML file of [[task]] with task, agent, after, name, budget
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "max_turns"])]
+    pub(crate) tasks: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 }

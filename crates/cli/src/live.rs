@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use guildhall::Hall;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Fact, Hiring, Limit, Msat, Origin, Outcome, Path, Report, Sender, Stimulus, Stored,
-    TextRef,
+    AgentName, Answer, Ask, AskId, Brief, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome, Path, Report,
+    Sender, Stimulus, Stored, TextRef,
 };
+use guildhall::{Hall, Tasks};
 
 use crate::amount::sats;
 use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
@@ -14,30 +14,49 @@ use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
 /// The most of a text that a line shows, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
 
+/// How many of those whom somebody waits for are named.
+const NAMED_MAX: usize = 5;
+
 /// Tells a session's facts.
 pub(crate) struct Live {
     hall: Hall,
-    agents: BTreeMap<Path, AgentName>,
+    known: BTreeMap<Path, Known>,
     /// What was asked and is not answered.
     asks: BTreeMap<(Path, AskId), String>,
-    /// How many each may hire.
-    teams: BTreeMap<Path, usize>,
-    /// Whom the runtime hires in an agent's stead, until all are known.
-    selected: BTreeMap<Path, Vec<AgentName>>,
+}
+
+/// What is known of a contract.
+#[derive(Default)]
+struct Known {
+    agent: Option<AgentName>,
+    /// How many it may hire.
+    team: usize,
+    /// Whom the runtime hires in its stead, until all are known.
+    selected: Vec<AgentName>,
+    /// For whom it waits, until that was told.
+    awaits: Vec<String>,
+    /// How many reports it has heard since it last asked its model.
+    reports: usize,
+    /// Whether it works off a list of tasks, without a model.
+    is_list: bool,
 }
 
 impl Live {
     pub(crate) fn new(hall: Hall) -> Live {
-        Live { hall, agents: BTreeMap::new(), asks: BTreeMap::new(), teams: BTreeMap::new(), selected: BTreeMap::new() }
+        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new() }
     }
 
     /// Learns from what happened before whose facts it will tell.
     pub(crate) fn know(&mut self, before: &[Stored]) {
         for stored in before {
             if let Fact::Opened(brief) = &stored.fact {
-                self.agents.insert(stored.contract.clone(), brief.agent.clone());
+                self.of(&stored.contract).agent = Some(brief.agent.clone());
             }
         }
+    }
+
+    fn of(&mut self, contract: &Path) -> &mut Known {
+        self.known.entry(contract.clone()).or_default()
     }
 
     /// Tells one fact.
@@ -45,23 +64,15 @@ impl Live {
         let contract = &stored.contract;
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
-            Fact::Opened(brief) => {
-                self.agents.insert(contract.clone(), brief.agent.clone());
-                let task = self.text(&brief.task).await;
-                self.line(contract, &format!("begins with {}: {task}", sats(brief.grant.money)));
-                if let Some(hiring) = &brief.hiring {
-                    self.teams.insert(contract.clone(), hiring.team.len());
-                    self.line(contract, &team(hiring));
-                }
-            }
+            Fact::Opened(brief) => self.opened(contract, brief).await,
             Fact::Asked { id, ask: ask @ Ask::Hire { brief, .. }, hold, origin: Origin::Cascade | Origin::Promise } => {
-                self.selected.entry(contract.clone()).or_default().push(brief.agent.clone());
+                self.of(contract).selected.push(brief.agent.clone());
                 self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Asked { id, ask, hold, .. } => self.asked(contract, *id, ask, hold.money).await,
             Fact::Answered { id, answer, .. } => self.answered(contract, *id, answer).await,
             Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
-            Fact::Nudged(nudge) => self.line(contract, &format!("is told: {nudge:?}").to_lowercase()),
+            Fact::Nudged(nudge) => self.line(contract, nudged(*nudge)),
             Fact::Compacted { .. } => self.line(contract, "leaves older results out to save room"),
             Fact::Closing(outcome) => self.warn(contract, &format!("wraps up: {}", ending(*outcome))),
             Fact::Closed(report) => self.closed(contract, report),
@@ -73,8 +84,42 @@ impl Live {
                 let words = self.text(text).await;
                 self.line(contract, &format!("is told: {words}"));
             }
-            Fact::Waiting { on, .. } => self.line(contract, &format!("waits for {} of its hires", on.len())),
+            Fact::Waiting { on, .. } => {
+                let label = |id: &AskId| self.asks.get(&(contract.clone(), *id)).cloned();
+                let awaited: Vec<String> = on.iter().filter_map(label).collect();
+                self.waits(contract, &awaited);
+            }
             Fact::Heard { .. } | Fact::Woke { .. } => {}
+        }
+    }
+
+    async fn opened(&mut self, contract: &Path, brief: &Brief) {
+        // All that its hirer asked together with it has been told by now.
+        if let Some(hirer) = contract.hirer() {
+            let awaited = std::mem::take(&mut self.of(&hirer).awaits);
+            self.waits(&hirer, &awaited);
+        }
+        let task = self.whole_text(&brief.task).await;
+        let list = Tasks::read(&task);
+        let task = list.as_ref().map_or(task, Tasks::label);
+        let known = self.of(contract);
+        known.agent = Some(brief.agent.clone());
+        known.is_list = list.is_some();
+        known.team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
+        self.line(contract, &format!("begins with {}: {}", sats(brief.grant.money), tame(&task, SHOWN_CHARS_MAX)));
+        if let Some(hiring) = &brief.hiring {
+            self.line(contract, &team(hiring));
+        }
+    }
+
+    fn waits(&self, contract: &Path, awaited: &[String]) {
+        let named = &awaited[..awaited.len().min(NAMED_MAX)];
+        let more = match awaited.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if !named.is_empty() {
+            self.line(contract, &format!("waits for {}{more}", named.join(", ")));
         }
     }
 
@@ -84,24 +129,47 @@ impl Live {
         if goes_on {
             return;
         }
-        if let Some(selected) = self.selected.remove(contract) {
-            let of = self.teams.get(contract).copied().unwrap_or(selected.len());
-            let line = format!("selected {} of {of}: {}", selected.len(), names(&selected));
-            self.line(contract, &line);
+        let Known { selected, team, .. } = self.of(contract);
+        let (selected, team) = (std::mem::take(selected), *team);
+        if !selected.is_empty() {
+            let of = team.max(selected.len());
+            self.line(contract, &format!("selected {} of {of}: {}", selected.len(), names(&selected)));
         }
     }
 
     async fn asked(&mut self, contract: &Path, id: AskId, ask: &Ask, hold: Msat) {
-        let what = match ask {
-            Ask::Model(_) => "asks the model".to_owned(),
-            Ask::Tool(call) => format!("{} {}", call.tool, self.text(&call.arguments).await),
-            Ask::Hire { brief, .. } => format!("hires {} with {}", brief.agent, sats(brief.grant.money)),
+        let holds = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
+        let (line, label) = match ask {
+            Ask::Model(_) => {
+                let asks = self.asks_model(contract);
+                (format!("{asks}{holds}"), asks)
+            }
+            Ask::Tool(call) => {
+                let call = format!("{} {}", call.tool, self.text(&call.arguments).await);
+                (format!("{call}{holds}"), call)
+            }
+            Ask::Hire { brief, mode } => {
+                let label = format!("{} {}", brief.path, brief.agent);
+                if *mode == Mode::Blocking {
+                    self.of(contract).awaits.push(label.clone());
+                }
+                (format!("hires {} with {}", brief.agent, sats(brief.grant.money)), label)
+            }
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
-        let set_aside = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
-        self.line(contract, &format!("{what}{set_aside}"));
-        let label = if let Ask::Hire { brief, .. } = ask { format!("{} {}", brief.path, brief.agent) } else { what };
+        self.line(contract, &line);
         self.asks.insert((contract.clone(), id), label);
+    }
+
+    /// What a contract asks its model for.
+    fn asks_model(&mut self, contract: &Path) -> String {
+        let known = self.of(contract);
+        match (std::mem::take(&mut known.reports), known.is_list) {
+            (_, true) => "goes through its list".to_owned(),
+            (0, false) => "asks the model".to_owned(),
+            (1, false) => "asks the model, with a new report".to_owned(),
+            (reports, false) => format!("asks the model to put {reports} reports together"),
+        }
     }
 
     async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer) {
@@ -120,6 +188,7 @@ impl Live {
             Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost; it counts as used")),
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped")),
             Answer::Report(report) => {
+                self.of(contract).reports += 1;
                 let line = format!("hears the report of {asked}; {} come back", sats(report.change));
                 self.line(contract, &line);
             }
@@ -142,9 +211,13 @@ impl Live {
     }
 
     async fn text(&self, of: &TextRef) -> String {
+        tame(self.whole_text(of).await.trim(), SHOWN_CHARS_MAX)
+    }
+
+    async fn whole_text(&self, of: &TextRef) -> String {
         // What can't be read now is a matter for the end of the run, not for a line on the way.
         let bytes = self.hall.journal().text(of.hash).await.ok().flatten().unwrap_or_default();
-        tame(String::from_utf8_lossy(&bytes).trim(), SHOWN_CHARS_MAX)
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn line(&self, contract: &Path, what: &str) {
@@ -157,7 +230,7 @@ impl Live {
 
     fn who(&self, contract: &Path) -> String {
         let indent = "  ".repeat(contract.level());
-        let agent = self.agents.get(contract).map_or("agent", AgentName::as_str);
+        let agent = self.known.get(contract).and_then(|known| known.agent.as_ref()).map_or("agent", AgentName::as_str);
         format!("{indent}{contract} {BOLD}{agent}{BOLD:#}")
     }
 }
@@ -175,6 +248,16 @@ fn team(hiring: &Hiring) -> String {
 
 fn names(agents: &[AgentName]) -> String {
     agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Of what an agent was reminded, in words.
+fn nudged(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::Required => "is reminded that it has to hire somebody",
+        Nudge::Promise => "is reminded of the hire that it promised",
+        Nudge::Mend => "is told to mend its report",
+        Nudge::Empty => "is told that it said nothing",
+    }
 }
 
 /// How a contract ended, in words.

@@ -14,6 +14,7 @@ mod prepare;
 mod print;
 mod quote;
 mod talk;
+mod task_file;
 mod team;
 mod watch;
 mod world;

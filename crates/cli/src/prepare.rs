@@ -1,12 +1,11 @@
 //! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
 
-use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
 use guildhall::agent::roster::Weight;
 use guildhall::kernel::Msat;
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
-use guildhall::{Agent, Hall, Paid, Undertaking};
+use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 
 use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
@@ -16,6 +15,7 @@ use crate::consent;
 use crate::exit::Failure;
 use crate::live::note;
 use crate::print::{WARN, say_in, tame};
+use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
 
@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
-    pub(crate) async fn new(world: &World, args: WorkArgs) -> Result<Prepared, Failure> {
+    pub(crate) async fn new(world: &World, args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let about = match (&args.project, &args.team) {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
@@ -44,7 +44,11 @@ impl Prepared {
         let broken = found.roster.problems().iter().filter(|problem| problem.weight() == Weight::Error);
         broken.for_each(|problem| say_in(WARN, &tame(&problem.to_string(), 400)));
         let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
-        let entry = if kept { EntryAgent::Kept } else { entry(&args, &found, rate.usd_per_btc)? };
+        let entry = match list {
+            Some(list) => EntryAgent::Tasks(task_file::read(list, || found.entry(args.agent.as_deref()), &rate)?),
+            None if kept => EntryAgent::Kept,
+            None => entry(&args, &found, rate.usd_per_btc)?,
+        };
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
@@ -59,7 +63,7 @@ impl Prepared {
         let most = both(most, &rate);
         let prepared = Prepared { hall, args, entry, budget };
         let staffing = prepared.undertaking(String::new()).staffing().await?;
-        let models: BTreeSet<&str> = staffing.seated.values().map(String::as_str).collect();
+        let models = staffing.models();
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
         note(&format!("{named}, at most {most}, {}", at_rate(&rate)));
         if models.contains(REHEARSAL) {
@@ -79,7 +83,11 @@ impl Prepared {
     /// Describes the work on a task.
     pub(crate) fn undertaking(&self, task: String) -> Undertaking {
         let Prepared { hall, args, .. } = self;
-        let mut work = hall.run(task).heads_max(args.max_hires).depth_max(args.max_depth);
+        let work = match &self.entry {
+            EntryAgent::Tasks(tasks) => hall.run_tasks(tasks.clone()),
+            EntryAgent::Listed(_) | EntryAgent::Given(_) | EntryAgent::Kept => hall.run(task),
+        };
+        let mut work = work.heads_max(args.max_hires).depth_max(args.max_depth);
         if let Some(model) = &args.model {
             work = work.model(model);
         }
@@ -101,7 +109,7 @@ impl Prepared {
         match &self.entry {
             EntryAgent::Listed(agent) => work.entry(agent.name.clone()),
             EntryAgent::Given(agent) => work.agent(agent.clone()),
-            EntryAgent::Kept => work,
+            EntryAgent::Kept | EntryAgent::Tasks(_) => work,
         }
     }
 }
@@ -114,6 +122,8 @@ enum EntryAgent {
     Given(Agent),
     /// Whoever had it before.
     Kept,
+    /// Those whom a list of tasks names.
+    Tasks(Tasks),
 }
 
 /// Finds out who takes the work on. What looks like a file is one.

@@ -13,7 +13,7 @@ const QUOTED: [&str; 2] = ["haiku", "sonnet"];
 
 /// Quotes work that was rehearsed by everybody; nothing else needs a quote.
 pub(crate) fn quotes(models: &Models, ended: &Ended) -> Vec<Quote> {
-    if !ended.setup.staffing.seated.values().all(|model| model == REHEARSAL) {
+    if !ended.setup.staffing.models().into_iter().all(|model| model == REHEARSAL) {
         return Vec::new();
     }
     let now = SystemTime::now();

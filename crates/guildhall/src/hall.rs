@@ -13,11 +13,13 @@ use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, Redactor, read_only};
 
 use crate::agents::Agent;
+use crate::clerk::CLERK;
 use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::session::View;
 use crate::setup::Staffing;
+use crate::tasks::Tasks;
 use crate::undertaking::{Running, Undertaking};
 
 /// Why work could not be done. What was done until then is kept.
@@ -58,6 +60,9 @@ pub enum HallError {
     /// The session's last work has not ended.
     #[error("{0} has not ended: go on with `guildhall resume {0}`")]
     NotEnded(SessionId),
+    /// The session was a list of tasks, so nobody has it who could go on.
+    #[error("{0} was a list of tasks: say who goes on, with `guildhall run --continue {0} --agent NAME \"…\"`")]
+    WasList(SessionId),
     /// Nobody of that path is at work.
     #[error("{contract} of {session} is not at work: see who is with `guildhall show {session}`")]
     NobodyThere {
@@ -253,6 +258,11 @@ impl Hall {
         Undertaking::new(self.clone(), task.into())
     }
 
+    /// Describes a list of tasks to work off; [`Undertaking::start`] begins it.
+    pub fn run_tasks(&self, tasks: Tasks) -> Undertaking {
+        Undertaking::of_tasks(self.clone(), tasks)
+    }
+
     /// Takes up what was interrupted, from what is stored.
     pub async fn resume(&self, id: &SessionId) -> Result<Running, HallError> {
         Running::resume(self, id).await
@@ -304,13 +314,13 @@ impl Hall {
     }
 
     /// Fixes who works with which model at which prices. A model that was asked for by whoever began the work counts for
-    /// everybody; otherwise each agent's own does, where it can be had.
+    /// everybody but the clerk, whom no model replaces; otherwise each agent's own does, where it can be had.
     pub(crate) fn staff(&self, agents: Vec<Agent>, wanted: Option<&str>) -> Result<Staffing, HallError> {
-        let first = agents.first().and_then(|agent| agent.model.as_deref());
+        let first = agents.first().and_then(|agent| agent.model.as_deref()).filter(|model| *model != CLERK);
         let main = self.models().find(wanted.or(first))?;
         let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
         for agent in &agents {
-            let own = agent.model.as_deref().filter(|_| wanted.is_none());
+            let own = agent.model.as_deref().filter(|model| wanted.is_none() || *model == CLERK);
             let own = own.and_then(|model| self.models().find(Some(model)).ok());
             let name = own.unwrap_or_else(|| main.clone());
             let price = self.models().lock(&name, now)?;

@@ -3,6 +3,7 @@
 
 mod agents;
 mod built_in;
+mod clerk;
 mod crew;
 mod guide;
 mod hall;
@@ -13,15 +14,18 @@ mod orders;
 mod quote;
 mod session;
 mod setup;
+mod tasks;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
+pub use clerk::CLERK;
 pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
 pub use orders::Spawned;
 pub use quote::{Quote, TOKEN_BYTES};
 pub use session::{Bill, Ended, Line, View};
 pub use setup::{Root, Setup, Staffing};
+pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, Running, TURNS_MAX, Undertaking};
 
 pub use guildhall_agent as agent;

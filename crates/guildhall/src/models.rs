@@ -15,6 +15,8 @@ use guildhall_models::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+use crate::clerk::{CLERK, Clerk, FREE};
+
 /// How many calls to one provider run at once, unless it is told otherwise.
 pub const CALLS_AT_ONCE: usize = 8;
 
@@ -179,10 +181,11 @@ pub struct Locked {
 }
 
 impl Models {
-    /// Begins without any provider.
+    /// Begins without any provider, and with nobody but the clerk who works off lists of tasks.
     pub fn new(rate: DatedRate) -> Models {
-        let (aliases, prices) = (BTreeMap::new(), BTreeMap::new());
-        Models { rate, sources: Vec::new(), inside: BTreeMap::new(), aliases, prices, default: None }
+        let (inside, aliases, prices) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let models = Models { rate, sources: Vec::new(), inside, aliases, prices, default: None };
+        models.with_model(CLERK, Arc::new(Clerk), FREE, Replays::Yes)
     }
 
     /// Adds a provider. One of the same name takes the place of the one before.

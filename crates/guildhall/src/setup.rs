@@ -1,7 +1,7 @@
 //! What a root was asked for with, stored with the request: a resume goes on with the same agent, model and prices,
 //! whatever has changed outside since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_agent::{Scribe, Text};
@@ -10,6 +10,7 @@ use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
+use crate::clerk::CLERK;
 use crate::hall::HallError;
 use crate::models::{DatedRate, Locked};
 
@@ -34,9 +35,15 @@ impl Staffing {
         self.agents.first().map(|agent| &agent.name)
     }
 
-    /// Returns the first agent's model.
+    /// Returns the first agent's model; of a list of tasks, that of the first agent that has one.
     pub fn model(&self) -> &str {
-        self.entry().and_then(|entry| self.seated.get(entry)).map_or("", String::as_str)
+        let seated = self.agents.iter().filter_map(|agent| self.seated.get(&agent.name));
+        seated.map(String::as_str).find(|model| *model != CLERK).unwrap_or_default()
+    }
+
+    /// Returns the models that can come to be asked.
+    pub fn models(&self) -> BTreeSet<&str> {
+        self.seated.values().map(String::as_str).filter(|model| *model != CLERK).collect()
     }
 }
 
@@ -47,6 +54,9 @@ pub struct Setup {
     pub staffing: Staffing,
     /// After how many tokens in all it is to wrap up.
     pub tokens_max: Option<u64>,
+    /// How many tasks it has, if it is a list of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<usize>,
     /// The brief: a process that ends before the contract is opened loses nothing.
     pub brief: Arc<Brief>,
 }

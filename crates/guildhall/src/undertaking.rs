@@ -13,12 +13,13 @@ use guildhall_local::{Journal, NewSession, Office, SessionId, Subscription, Unix
 use tokio::task::JoinHandle;
 
 use crate::agents::{Agent, under, with};
-use crate::built_in::assistant;
+use crate::built_in::{assistant, clerk};
 use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::Meter;
 use crate::name::fresh_id;
 use crate::session::Ended;
 use crate::setup::{Setup, Staffing, newest_root};
+use crate::tasks::Tasks;
 
 /// How many replies an agent may take, unless it is told otherwise.
 pub const TURNS_MAX: u32 = 50;
@@ -70,6 +71,11 @@ impl Undertaking {
             after: None,
             stay: Stay::Once,
         }
+    }
+
+    pub(crate) fn of_tasks(hall: Hall, tasks: Tasks) -> Undertaking {
+        let words = tasks.to_string();
+        Undertaking { entry: Entry::Tasks(tasks), ..Undertaking::new(hall, words) }
     }
 
     /// Sets who takes the work on. It need not be on the roster.
@@ -170,7 +176,10 @@ impl Undertaking {
     /// unless others are named.
     pub async fn staffing(&self) -> Result<Staffing, HallError> {
         if let (Some(id), Entry::Default) = (&self.after, &self.entry) {
-            let before = newest_root(self.hall.journal(), id).await?.setup.staffing;
+            let Setup { staffing: before, tasks, .. } = newest_root(self.hall.journal(), id).await?.setup;
+            if tasks.is_some() {
+                return Err(HallError::WasList(id.clone()));
+            }
             let wanted = self.model.clone().unwrap_or_else(|| before.model().to_owned());
             return self.hall.staff(before.agents, Some(&wanted));
         }
@@ -186,7 +195,12 @@ impl Undertaking {
         // Everything that can be refused is refused before anything is stored.
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
         let project = self.hall.project().display().to_string();
-        let words = self.task.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = match &self.entry {
+            Entry::Tasks(tasks) => tasks.label(),
+            Entry::Default | Entry::Named(_) | Entry::Given(_) => {
+                self.task.split_whitespace().collect::<Vec<_>>().join(" ")
+            }
+        };
         let label = self.hall.scribe().text(TextKind::Task, &words).says.chars().take(LABEL_CHARS_MAX).collect();
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
@@ -279,7 +293,8 @@ impl Undertaking {
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).collect();
-        Ok((Setup { staffing, tokens_max: self.tokens_max, brief: Arc::new(brief) }, texts))
+        let tasks = if let Entry::Tasks(tasks) = &self.entry { Some(tasks.specs().len()) } else { None };
+        Ok((Setup { staffing, tokens_max: self.tokens_max, tasks, brief: Arc::new(brief) }, texts))
     }
 
     /// Who can come to work, the one who takes the work on first.
@@ -287,13 +302,26 @@ impl Undertaking {
         let (roster, rate) = (self.hall.roster(), self.hall.models().rate().usd_per_btc);
         match &self.entry {
             Entry::Default => Ok(vec![assistant()]),
-            Entry::Named(name) if roster.get(name).is_some() => Ok(under(roster, name, rate)),
             Entry::Named(name) => {
-                let known = roster.agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ");
-                Err(HallError::NoAgent { name: name.to_string(), known })
+                self.known(name)?;
+                Ok(under(roster, name, rate))
             }
             Entry::Given(agent) => Ok(with(roster, Agent::clone(agent), rate)),
+            Entry::Tasks(tasks) => {
+                tasks.specs().iter().try_for_each(|task| self.known(&task.agent))?;
+                Ok(with(roster, clerk(tasks, roster), rate))
+            }
         }
+    }
+
+    /// Makes sure that the roster has somebody of that name.
+    fn known(&self, name: &AgentName) -> Result<(), HallError> {
+        let roster = self.hall.roster();
+        if roster.get(name).is_some() {
+            return Ok(());
+        }
+        let known = roster.agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ");
+        Err(HallError::NoAgent { name: name.to_string(), known })
     }
 }
 
@@ -302,6 +330,7 @@ enum Entry {
     Default,
     Named(AgentName),
     Given(Box<Agent>),
+    Tasks(Tasks),
 }
 
 /// What is asked of a session's account.

@@ -23,9 +23,9 @@ const GO_ON: &str = "Go on from where you stopped.";
 
 /// Does a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
-    let task = task(&args)?;
+    let task = if args.tasks.is_some() { String::new() } else { task(&args)? };
     let output = args.work.output.output;
-    let prepared = Prepared::new(world, args.work).await?;
+    let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
     let signals = Signals::listen()?;
     let running = prepared.undertaking(task).start().await?;
     note(&format!("session {}", running.id()));

@@ -19,6 +19,7 @@ mod money;
 mod people;
 mod quote;
 mod refusals;
+mod tasks;
 mod teams;
 mod trees;
 mod work;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall_agent::{Message, Part, Prompt, RawCall, Reply};
+use guildhall_agent::{HeardReport, Message, Part, Prompt, RawCall, Reply, heard_reports};
 use serde_json::Value;
 
 use super::source::Source;
@@ -56,15 +56,6 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
-/// A report that was heard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
-    pub(super) agent: String,
-    /// How the work ended: `complete`, `exhausted`, `failed` or `cancelled`.
-    pub(super) ending: String,
-    pub(super) text: String,
-}
-
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Task {
@@ -111,7 +102,7 @@ pub(super) struct Scene {
     pub(super) hired: Vec<String>,
     /// The names that all who were hired were told to look for: that they found them is no coincidence.
     pub(super) handed: BTreeSet<String>,
-    pub(super) reports: Vec<Heard>,
+    pub(super) reports: Vec<HeardReport>,
     /// Who was not hired, and why.
     pub(super) refusals: Vec<(String, String)>,
     pub(super) is_last: bool,
@@ -225,7 +216,7 @@ impl Reader {
     fn part(&mut self, part: &Part, scene: &mut Scene) {
         let text = cut(part_text(part), self.left);
         self.left -= text.len();
-        let reports = reports(text);
+        let reports = heard_reports(text);
         let call = match part {
             Part::Words(_) => None,
             Part::Result { call, .. } => self.calls.remove(call),
@@ -309,24 +300,9 @@ fn inside(path: &str, folder: &str) -> bool {
     path.len() > folder.len() && path.starts_with(folder)
 }
 
-/// The reports in a text, between their marks. One that was cut ends with the text.
-fn reports(text: &str) -> Vec<Heard> {
-    let mut heard = Vec::new();
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once("<sub-agent-") {
-        let Some((mark, body)) = after.split_once('>') else { break };
-        let (body, after) = body.split_once("\n</sub-agent-").unwrap_or((body, ""));
-        let ending = mark.split(' ').next().unwrap_or_default().to_owned();
-        let agent = mark.split_once("agent=\"").and_then(|(_, name)| name.split('"').next()).unwrap_or("somebody");
-        heard.push(Heard { agent: agent.to_owned(), ending, text: body.to_owned() });
-        rest = after;
-    }
-    heard
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Heard, found, listing, reports, shown};
+    use super::{found, listing, shown};
 
     #[test]
     fn what_tools_return_is_read_line_by_line() {
@@ -336,21 +312,5 @@ mod tests {
         assert_eq!(found("a\n1: …max_size… [part of a line of 999 bytes]")[0].text, "max_size");
         assert_eq!(shown("f", "1\ta\n2\t\n(lines 1 to 2 of 9)").len(), 2);
         assert!(listing("a/\na/b").is_whole && !listing("a/\nb").is_whole && !listing("a\n(and 3 more)").is_whole);
-    }
-
-    #[test]
-    fn reports_are_read_between_their_marks_even_if_they_are_cut() {
-        let heard = |agent: &str, ending: &str, text: &str| Heard {
-            agent: agent.to_owned(),
-            ending: ending.to_owned(),
-            text: text.to_owned(),
-        };
-        let text = "<sub-agent-complete id=\"1.1\" agent=\"a\" spent=\"3 sat\">\nhello\n</sub-agent-complete>\n\n\
-                    <sub-agent-exhausted id=\"1.2\" agent=\"b\" spent=\"9 sat\"> ran out of money\nhal";
-        assert_eq!(
-            reports(text),
-            [heard("a", "complete", "\nhello"), heard("b", "exhausted", " ran out of money\nhal")]
-        );
-        assert_eq!(reports("<sub-agent-"), []);
     }
 }

@@ -1,0 +1,211 @@
+//! Lists of tasks: a graph of hires under one purse, without a model that decides who is hired.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::crew::{
+    always, answer, assert_has, assert_lacks, by, calls, first, repository, shown, slowly, staffed, worked,
+};
+use crate::house::{Ended, House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
+
+/// Two that can be done at once, and one that needs both.
+const LIST: &str = "\
+# what we want to know
+[[task]]
+name = \"day\"
+agent = \"ada\"
+task = \"Find the day.\"
+
+[[task]]
+name = \"topic\"
+agent = \"bob\"
+task = \"Find the topic.\"
+budget = \"900sat\"
+
+[[task]]
+agent = \"eve\"
+task = \"Write the invitation.\"
+after = [\"day\", \"topic\"]
+";
+
+fn house(wire: Wire, known: Known, rules: &Value, list: &str) -> House {
+    let house = staffed(House::known(wire, known, rules), &[("ada", ""), ("bob", ""), ("eve", "")]);
+    fs::write(house.project().join("tasks.toml"), list).unwrap();
+    house
+}
+
+/// The arguments that work the list off.
+const WORK: [&str; 9] =
+    ["run", "--tasks", "tasks.toml", "--team", "crew", "--budget", "3000sat", "--yes", "--output=json"];
+
+fn work(house: &House) -> Ended {
+    house.guildhall(&WORK)
+}
+
+/// Every reply says what it used: ids that a provider makes up differ in length.
+fn rules() -> Value {
+    let used = |mut then: Value, input: u64| {
+        then["reply"]["usage"] = json!({"input": input, "output": 20});
+        then
+    };
+    json!([
+        by("ada", json!({"has_tool_result": false}), used(reads(&["notes.txt"]), 100)),
+        always("ada", used(says("Tuesday."), 200)),
+        always("bob", used(says("The roof."), 110)),
+        always("eve", used(says("Come on Tuesday, for the roof."), 120)),
+    ])
+}
+
+#[test]
+fn tasks_are_hired_under_one_purse_and_handed_what_came_before() {
+    for wire in WIRES {
+        let house = house(wire, Known::ByVariables, &rules(), LIST);
+        let result = work(&house).expect(0).json();
+        assert_eq!(
+            answer(&result),
+            "3 (eve, 1.3):\nCome on Tuesday, for the roof.\n\nDone before: day (ada, 1.1), topic (bob, 1.2).",
+            "{wire:?}"
+        );
+        assert_eq!(worked(&result), ["1 clerk done", "1.1 ada done", "1.2 bob done", "1.3 eve done"]);
+        let line = |at: usize| result["bill"]["contracts"][at].clone();
+        assert_eq!(msat(&line(0)["own"]), 0, "the clerk is no model");
+        assert_eq!((msat(&line(1)["granted"]), msat(&line(2)["granted"])), (1_050_000, 900_000), "half of the rest");
+        let handed = shown(&house, "eve").swap_remove(0);
+        assert_has(
+            &handed,
+            &["Write the invitation.", "What came of day", "Tuesday.", "What came of topic", "The roof."],
+        );
+        assert_lacks(&handed, &["Find the day."]);
+        house.guildhall(&["verify"]).expect(0);
+    }
+}
+
+#[test]
+fn the_list_of_the_examples_is_worked_off_without_a_key() {
+    let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
+    let (team, list) = (repository().join("examples/payment"), repository().join("examples/tasks.toml"));
+    let (team, list) = (team.to_str().unwrap(), list.to_str().unwrap());
+    let list = ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat"];
+    let ended = house.guildhall(&list).expect(0);
+    assert!(ended.stdout.starts_with("code ("), "{}", ended.stdout);
+    assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence meets at "]);
+    assert_has(&ended.stderr, &["1 clerk begins with 500 sat: 3 tasks: logs, settings, code", "laws: kept", "quote"]);
+    assert_has(&ended.stderr, &["1 clerk waits for 1.1 ", ", 1.2 "]);
+}
+
+#[test]
+fn a_task_begins_as_soon_as_those_before_it_have_reported() {
+    let list = LIST.replace("after = [\"day\", \"topic\"]", "after = \"topic\"");
+    let slow = json!([
+        by("ada", json!({"has_tool_result": false}), slowly(reads(&["notes.txt"]), 700)),
+        always("ada", says("Tuesday.")),
+        always("bob", says("The roof.")),
+        always("eve", says("Come.")),
+    ]);
+    let house = house(Wire::Anthropic, Known::ByVariables, &slow, &list);
+    work(&house).expect(0);
+    let asked: Vec<&str> = house
+        .requests()
+        .iter()
+        .map(Value::to_string)
+        .filter_map(|request| {
+            ["ada", "bob", "eve"].into_iter().find(|name| request.contains(&format!("You are {name}.")))
+        })
+        .collect();
+    assert_eq!(
+        (&asked[2..], asked.len()),
+        (&["eve", "ada"][..], 4),
+        "eve does not wait for ada's second turn: {asked:?}"
+    );
+}
+
+#[test]
+fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
+    let list = format!("{LIST}\n[[task]]\nname = \"last\"\nagent = \"ada\"\ntask = \"File it.\"\nafter = [\"3\"]\n");
+    let fails = json!([
+        always("ada", says("Tuesday.")),
+        always("bob", json!({"wrong": "request"})),
+        always("eve", says("Come.")),
+    ]);
+    let house = house(Wire::OpenAi, Known::ByVariables, &fails, &list);
+    let result = work(&house).expect(7).json();
+    let text = answer(&result);
+    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for want of topic"]);
+    assert_has(text, &["- last (ada): not begun, for want of 3", "Done before: day (ada, 1.1)."]);
+    assert!(shown(&house, "eve").is_empty());
+    let id = result["session"].as_str().unwrap();
+    house.guildhall(&["run", "--continue", id, "--yes", "And now?"]).expect(2).says("--agent NAME");
+    house.guildhall(&["run", "--continue", id, "--yes", "--team", "crew", "--agent", "ada", "And now?"]).expect(0);
+}
+
+#[test]
+fn a_task_that_is_refused_says_why() {
+    let house = house(Wire::Anthropic, Known::ByVariables, &rules(), &LIST.replace("900sat", "1msat"));
+    let result = work(&house).expect(7).json();
+    assert_has(answer(&result), &["- topic (bob): refused: ", "at least"]);
+}
+
+#[test]
+fn a_hire_that_asks_is_told_at_once_that_nobody_knows() {
+    let asks = json!([
+        first("ada", calls(&[("ask_hirer", json!({"question": "Which year?"}))])),
+        by("ada", json!({"tool_result": "use your judgement"}), says("Tuesday, this year.")),
+        always("bob", says("The roof.")),
+        always("eve", says("Come.")),
+    ]);
+    let house = house(Wire::Anthropic, Known::ByVariables, &asks, LIST);
+    work(&house).expect(0);
+}
+
+#[test]
+fn a_list_that_was_killed_anywhere_comes_to_the_same() {
+    let house = house(Wire::Anthropic, Known::AsReplaying, &rules(), LIST);
+    let calm = work(&house).expect(0).json();
+    let all = house.transcript(calm["session"].as_str().unwrap()).len();
+    for target in (1..all).step_by(2) {
+        let mut running = Running::start(house.command(&WORK), "");
+        let id = running.session();
+        wait_for("as many facts", || (house.transcript(&id).len() >= target || running.has_ended()).then_some(()));
+        running.kill();
+        let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
+        let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(0).json() };
+        assert_eq!((answer(&result), worked(&result)), (answer(&calm), worked(&calm)), "after {target} facts");
+        assert_eq!(msat(&result["bill"]["spent"]), msat(&calm["bill"]["spent"]), "after {target} facts");
+    }
+}
+
+#[test]
+fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
+    let house = house(Wire::Anthropic, Known::ByVariables, &rules(), "");
+    let task = |rest: &str| format!("\n[[task]]\nagent = \"ada\"\ntask = \"Look.\"\n{rest}\n");
+    let wrong = [
+        (String::new(), "tasks.toml: there is no task in it"),
+        ("[[task]\n".to_owned(), "tasks.toml:1: "),
+        (task("after = \"x\""), "tasks.toml:2: \"1\" comes after \"x\", and there is no such task: there are 1"),
+        (task("name = \"a\"\nafter = \"a\""), "tasks.toml:2: these tasks wait for each other: a -> a"),
+        (task("name = \"a\"") + &task("name = \"a\""), "tasks.toml:7: there are two tasks called \"a\""),
+        (task("name = \"a b\""), "tasks.toml:2: \"a b\" is no name for a task"),
+        (task("when = 1"), "tasks.toml:5: unknown field `when`"),
+        (task("budget = \"-1\""), "tasks.toml:2: "),
+        (task("budget = 0"), "tasks.toml:2: "),
+        (task("budget = nan"), "tasks.toml:2: that is no budget"),
+        (
+            task("agent = \"zoe\"").replace("agent = \"ada\"\n", ""),
+            "there is no agent zoe: there are ada, bob, coder, eve",
+        ),
+        ("[[task]]\nagent = \"ada\"\n".to_owned(), "tasks.toml:1: missing field `task`"),
+        ("[[task]]\nagent = \"ada\"\ntask = \" \"\n".to_owned(), "tasks.toml:1: the task \"1\" says nothing"),
+        (task(&format!("# {}", "x".repeat(1024 * 1024))), "more than 1048576 bytes"),
+    ];
+    for (list, why) in wrong {
+        fs::write(house.project().join("tasks.toml"), &list).unwrap();
+        work(&house).expect(2).says(why);
+    }
+    fs::write(house.project().join("tasks.toml"), b"\xff\xfe\0").unwrap();
+    work(&house).expect(2).says("that is no text");
+    fs::remove_file(house.project().join("tasks.toml")).unwrap();
+    work(&house).expect(2).says("the tasks tasks.toml: No such file");
+    house.guildhall(&["run", "--tasks", "tasks.toml", "Look."]).expect(2).says("cannot be used with");
+    assert_eq!((house.peer.executions(), house.guildhall(&["ls"]).stdout), (0, String::new()), "nothing was begun");
+}

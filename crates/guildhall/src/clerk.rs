@@ -1,0 +1,289 @@
+//! The clerk: a program in the seat of a root that works off a list of tasks. It hires whoever is next, hands on what came
+//! before, waits, and puts the reports together. It knows no language and costs nothing; the same prompt always gives
+//! the same reply, so it goes on after a crash as if there had been none.
+
+use std::collections::BTreeMap;
+
+use guildhall_agent::{
+    Attempt, HeardReport, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire, asked_by,
+    heard_reports, hired_as, money_free,
+};
+use guildhall_kernel::{Msat, Path};
+use guildhall_models::{Price, Usd};
+use serde_json::{Value, json};
+
+use crate::tasks::{TaskSpec, Tasks, order};
+
+/// The name that the clerk goes by where models are named.
+pub const CLERK: &str = "clerk";
+
+/// What the clerk takes.
+pub(crate) const FREE: Price = Price {
+    input: Usd::from_nanos(0),
+    cache_read: Usd::from_nanos(0),
+    cache_write: Usd::from_nanos(0),
+    output: Usd::from_nanos(0),
+};
+
+/// The longest task with what came before it, in bytes: a brief has terms, too.
+const HANDED_BYTES_MAX: usize = 48 * 1024;
+
+/// The longest report that is put together, in bytes.
+const REPORT_BYTES_MAX: usize = 60 * 1024;
+
+/// What a hire is told that asks its hirer something.
+const NOBODY_KNOWS: &str = "You work off a list of tasks, and nobody is here who could answer: use your judgement.";
+
+/// A program that works off a list of tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clerk;
+
+impl Model for Clerk {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(async move { Attempt { outcome: Ok(reply(prompt)), usage: Some(Usage::default()) } })
+    }
+}
+
+fn reply(prompt: &Prompt) -> Reply {
+    let Some(desk) = Desk::read(prompt) else {
+        return saying("This agent works off lists of tasks, and there is none to read.".to_owned());
+    };
+    let calls = if prompt.tools.is_empty() { Vec::new() } else { desk.calls(prompt.messages.len()) };
+    if calls.is_empty() { saying(desk.report()) } else { calling(calls) }
+}
+
+fn calling(calls: Vec<RawCall>) -> Reply {
+    let one = |call: &RawCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments.as_ref().ok()});
+    let raw = json!({"calls": calls.iter().map(one).collect::<Vec<_>>()});
+    Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls }
+}
+
+fn saying(words: String) -> Reply {
+    Reply { wire: Wire::Inside, raw: json!({"words": words}), words: Some(words), calls: Vec::new(), stop: Stop::End }
+}
+
+/// How a task stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Refused(String),
+    AtWork(Path),
+    Ended { hire: Path, ending: String, says: String },
+}
+
+/// All that a prompt says: the list, how each task stands, and who else was heard.
+struct Desk {
+    tasks: Tasks,
+    /// Where each has those that come before it.
+    before: Vec<Vec<usize>>,
+    states: Vec<State>,
+    /// The task of each hire as it was handed down.
+    handed: BTreeMap<usize, String>,
+    /// Reports of those whom somebody else has hired here.
+    others: Vec<HeardReport>,
+    /// Who asked something since the last reply.
+    asking: Vec<Path>,
+    /// The money that nothing holds.
+    free: Msat,
+}
+
+impl Desk {
+    /// Reads a prompt from its newest list on.
+    fn read(prompt: &Prompt) -> Option<Desk> {
+        let mut desk: Option<Desk> = None;
+        for message in &prompt.messages {
+            match (message, &mut desk) {
+                (Message::Assistant(reply), Some(desk)) => desk.replied(reply),
+                (Message::Assistant(_), None) => {}
+                (Message::User(parts), desk) => parts.iter().for_each(|part| tell(desk, part)),
+            }
+        }
+        let free = prompt.status.as_deref().and_then(money_free).unwrap_or(Msat::ZERO);
+        desk.map(|desk| Desk { free, ..desk })
+    }
+
+    fn new(tasks: Tasks) -> Desk {
+        let states = vec![State::Open; tasks.specs().len()];
+        let (before, others, asking) = (tasks.predecessors(), Vec::new(), Vec::new());
+        Desk { tasks, before, states, handed: BTreeMap::new(), others, asking, free: Msat::ZERO }
+    }
+
+    /// Takes note of what it has called itself.
+    fn replied(&mut self, reply: &Reply) {
+        self.asking.clear();
+        for call in &reply.calls {
+            let task = call.arguments.as_ref().ok().and_then(|arguments| arguments["task"].as_str());
+            if let (Some(at), Some(task)) = (task_of(&call.id), task) {
+                self.handed.insert(at, task.to_owned());
+            }
+        }
+    }
+
+    /// Takes note of what became of a call.
+    fn result(&mut self, call: &str, text: &str) {
+        let Some(state) = task_of(call).and_then(|at| self.states.get_mut(at)) else { return };
+        *state = hired_as(text).map_or_else(|| State::Refused(first_line(text)), State::AtWork);
+    }
+
+    /// Takes note of a report.
+    fn heard(&mut self, report: HeardReport) {
+        let is = |state: &State| matches!(state, State::AtWork(path) if report.hire.as_ref() == Some(path));
+        let Some(at) = self.states.iter().position(is) else { return self.others.push(report) };
+        let says = report.about(self.handed.get(&at).map_or("", String::as_str)).trim().to_owned();
+        let State::AtWork(hire) = std::mem::replace(&mut self.states[at], State::Open) else { return };
+        self.states[at] = State::Ended { hire, ending: report.ending, says };
+    }
+
+    /// Whether there is something of a task that can be handed on.
+    fn has_come(&self, at: usize) -> bool {
+        matches!(&self.states[at], State::Ended { ending, .. } if ending == "complete" || ending == "exhausted")
+    }
+
+    /// The tasks that may still be begun.
+    fn open(&self) -> Vec<usize> {
+        let mut may_come = vec![false; self.states.len()];
+        let mut open = Vec::new();
+        for at in order(&self.before) {
+            may_come[at] = match self.states[at] {
+                State::AtWork(_) => true,
+                State::Refused(_) => false,
+                State::Ended { .. } => self.has_come(at),
+                State::Open => self.before[at].iter().all(|before| may_come[*before]),
+            };
+            if may_come[at] && self.states[at] == State::Open {
+                open.push(at);
+            }
+        }
+        open
+    }
+
+    /// What is to be called next; nothing, if all is done that can be.
+    fn calls(&self, turn: usize) -> Vec<RawCall> {
+        let call =
+            |id: String, name: &str, arguments: Value| RawCall { id, name: name.to_owned(), arguments: Ok(arguments) };
+        let answers = self.asking.iter().enumerate().map(|(at, path)| {
+            call(format!("answer-{turn}-{at}"), "message_agent", json!({"id": path.to_string(), "text": NOBODY_KNOWS}))
+        });
+        let mut calls: Vec<RawCall> = answers.collect();
+        let open = self.open();
+        let share = self.share(&open);
+        let is_next = |at: &&usize| self.before[**at].iter().all(|before| self.has_come(*before));
+        calls.extend(open.iter().filter(is_next).map(|at| call(id_of(*at), "delegate_task", self.order(*at, share))));
+        let at_work = self.states.iter().any(|state| matches!(state, State::AtWork(_)));
+        if at_work || !calls.is_empty() {
+            calls.push(call(format!("wait-{turn}"), "wait_for_agents", json!({"any": true})));
+        }
+        calls
+    }
+
+    /// What a task gets that names no budget: the same as every other that may still be begun.
+    fn share(&self, open: &[usize]) -> Option<Msat> {
+        let (mut left, mut without) = (self.free.get(), 0);
+        for at in open {
+            match self.tasks.specs()[*at].budget {
+                Some(budget) => left = left.saturating_sub(budget.get()),
+                None => without += 1,
+            }
+        }
+        left.checked_div(without).and_then(|share| Msat::new(share).ok()).filter(|share| *share > Msat::ZERO)
+    }
+
+    /// The order to do a task, with what came of the tasks before it.
+    fn order(&self, at: usize, share: Option<Msat>) -> Value {
+        let (task, before) = (&self.tasks.specs()[at], &self.before[at]);
+        let mut words = task.task.clone();
+        let room = HANDED_BYTES_MAX.saturating_sub(words.len()) / before.len().max(1);
+        for before in before {
+            if let State::Ended { hire, ending, says } = &self.states[*before] {
+                let name = &self.tasks.specs()[*before].name;
+                let head = format!("\n\nWhat came of {name}, which precedes this ({hire}, {ending}):\n");
+                let says = cut(says, room.saturating_sub(head.len()));
+                words.push_str(&head);
+                words.push_str(&says);
+            }
+        }
+        let mut order = json!({"specialty": task.agent, "task": words, "background": true});
+        if let Some(budget) = task.budget.or(share) {
+            order["budget"] = json!(format!("{}msat", budget.get()));
+        }
+        order
+    }
+
+    /// What all came to: the reports that were handed to nobody, then the other tasks in a line each.
+    fn report(&self) -> String {
+        let mut is_handed_on = vec![false; self.states.len()];
+        self.before.iter().flatten().for_each(|before| is_handed_on[*before] = true);
+        let (mut said, mut done, mut undone) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (TaskSpec { name, agent, .. }, state)) in self.tasks.specs().iter().zip(&self.states).enumerate() {
+            match state {
+                State::Ended { hire, says, .. } if self.has_come(at) && !is_handed_on[at] => {
+                    said.push((format!("{name} ({agent}, {hire})"), says.as_str()));
+                }
+                State::Ended { hire, .. } if self.has_come(at) => done.push(format!("{name} ({agent}, {hire})")),
+                State::Ended { hire, ending, says } => {
+                    undone.push(format!("{name} ({agent}, {hire}): {ending}: {}", first_line(says)));
+                }
+                State::AtWork(hire) => undone.push(format!("{name} ({agent}, {hire}): its report has not come")),
+                State::Refused(why) => undone.push(format!("{name} ({agent}): {why}")),
+                State::Open => undone.push(format!("{name} ({agent}): not begun{}", self.for_want_of(at))),
+            }
+        }
+        for report in &self.others {
+            let who = report.hire.as_ref().map_or_else(String::new, |hire| format!(", {hire}"));
+            said.push((format!("hired meanwhile ({}{who})", report.agent), report.text.trim()));
+        }
+        let room = REPORT_BYTES_MAX / said.len().max(1);
+        let mut parts: Vec<String> = said.iter().map(|(who, says)| format!("{who}:\n{}", cut(says, room))).collect();
+        if !done.is_empty() {
+            parts.push(format!("Done before: {}.", done.join(", ")));
+        }
+        if !undone.is_empty() {
+            parts.push(format!("Not done:\n- {}", undone.join("\n- ")));
+        }
+        parts.join("\n\n")
+    }
+
+    /// Why a task was not begun.
+    fn for_want_of(&self, at: usize) -> String {
+        let missing = self.before[at].iter().filter(|before| !self.has_come(**before));
+        let missing: Vec<&str> = missing.map(|before| self.tasks.specs()[*before].name.as_str()).collect();
+        if missing.is_empty() { String::new() } else { format!(", for want of {}", missing.join(", ")) }
+    }
+}
+
+/// Takes note of a part of what it is told.
+fn tell(desk: &mut Option<Desk>, part: &Part) {
+    match (part, desk) {
+        (Part::Words(words), desk) if Tasks::read(words).is_some() => *desk = Tasks::read(words).map(Desk::new),
+        (Part::Words(words), Some(desk)) => {
+            desk.asking.extend(asked_by(words));
+            for report in heard_reports(words) {
+                desk.heard(report);
+            }
+        }
+        (Part::Result { call, text, .. }, Some(desk)) => desk.result(call, text),
+        (Part::Words(_) | Part::Result { .. }, None) => {}
+    }
+}
+
+/// The id of the call that hires for a task.
+fn id_of(at: usize) -> String {
+    format!("task-{at}")
+}
+
+fn task_of(call: &str) -> Option<usize> {
+    call.strip_prefix("task-")?.parse().ok()
+}
+
+fn first_line(text: &str) -> String {
+    cut(text.trim().lines().next().unwrap_or_default(), 300)
+}
+
+/// As much of a text as fits, with a word about the rest.
+fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{} [{} bytes more]", &text[..end], text.len() - end)
+}
