@@ -66,6 +66,8 @@ pub struct Contract {
     request: Option<Requested>,
     /// There is something that the model has not been shown.
     unread: bool,
+    /// Among it are words of the owner, or a hire's question: for those it waits for nothing else.
+    spoken_to: bool,
     owed: Vec<AskId>,
     finale: Option<Finale>,
     newest: TextRef,

@@ -48,6 +48,10 @@ impl Contract {
         self.place(id, reply.calls, facts, |contract, call, origin, facts| {
             contract.admit(call, origin, share, now, facts);
         });
+        // What was said while the model was at work must not wait for what its reply would wait for: that may wait for us.
+        if self.spoken_to {
+            self.detach(facts);
+        }
     }
 
     /// Takes the calls of a reply that comes when it is too late for any.

@@ -97,6 +97,7 @@ impl Contract {
             view: View { tokens: opening, since: 0, compacted: 0 },
             request: None,
             unread: true,
+            spoken_to: false,
             owed: Vec::new(),
             finale: None,
             newest: brief.task,
@@ -260,6 +261,7 @@ impl Contract {
         self.view = View { tokens: *tokens, since: 0, ..self.view };
         self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last });
         self.unread = false;
+        self.spoken_to = false;
         self.finale = None;
         self.round = Round::default();
         if whole {
@@ -461,6 +463,7 @@ impl Contract {
             Stimulus::Message(text) | Stimulus::Question(text) => {
                 self.view.add(u64::from(text.bytes));
                 self.unread = true;
+                self.spoken_to |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
                 // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
                     self.turns = 0;

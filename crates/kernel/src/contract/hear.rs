@@ -84,7 +84,7 @@ impl Contract {
     }
 
     /// Lets what the contract waits for go on in the background, so that it can hear what was said.
-    fn detach(&mut self, facts: &mut Vec<Fact>) {
+    pub(super) fn detach(&mut self, facts: &mut Vec<Fact>) {
         if self.phase != Phase::Working {
             return;
         }

@@ -2,8 +2,8 @@
 //! and is told to wrap up.
 
 use guildhall_kernel::{
-    Answer, Brief, Compaction, Cost, Fact, Grant, Inherit, Millis, Need, Nudge, Offer, Powers, Reply, Stead, Stimulus,
-    TextKind, Unreadable, Verdict,
+    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Nudge, Offer, Powers,
+    Reply, Sender, Stead, Stimulus, TextKind, Unreadable, Verdict,
 };
 
 use crate::hall::Hall;
@@ -64,7 +64,9 @@ fn begin(hall: &mut Hall) {
     hall.tool_ends(AT, "send", known(4));
     hall.told("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50) });
     hall.told(AT, Stimulus::Message(message("how far are you?")));
-    hall.told(AT, Stimulus::Message(message("and be quick")));
+    // Words of one who is not the owner wait for the next turn.
+    let from = Sender::Contract(AskKey { contract: path("1.1.1"), ask: AskId(9) });
+    hall.step(AT, Input::Told { from, what: Stimulus::Message(message("and be quick")) });
 }
 
 /// Compaction, a wait, a message, a promise that the runtime keeps, a check that fails.

@@ -160,6 +160,34 @@ fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_mess
 }
 
 #[test]
+fn a_question_that_comes_while_the_hirer_thinks_ends_the_wait_that_it_asks_for() {
+    let mut hall = two_hires();
+    hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
+    hall.so_far("1");
+    hall.says("1", &[wait(&[], Need::All)]);
+    assert_snapshot!(hall.news("1"), @"
+    answered #4 said 1 call, cost 4sat
+    waiting call 1 of #4 for all of [#2 #3]
+    woke call 1 of #4: words
+    asked #5 model, holds 10sat
+    ");
+}
+
+#[test]
+fn words_that_come_while_the_hirer_thinks_let_its_hires_go_on_in_the_background() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.told("1", Stimulus::Message(message("be quick")));
+    hall.so_far("1");
+    hall.says("1", &[hire("coder").budget(100)]);
+    assert_snapshot!(hall.news("1"), @"
+    answered #1 said 1 call, cost 4sat
+    asked #2 hire 1.1 coder, holds 100sat and 1 head
+    woke hire #2: words
+    asked #3 model, holds 10sat
+    ");
+}
+
+#[test]
 fn a_question_that_nobody_answers_in_time_leaves_it_to_ones_judgement() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100)]);
