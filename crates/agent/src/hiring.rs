@@ -74,8 +74,19 @@ pub struct Team {
     pub ad_hoc: Option<Arc<Hand>>,
     /// The agent itself, for forks.
     pub own: Arc<Hand>,
+    /// The models that a call may ask for, by their chairs.
+    pub models: Vec<KnownModel>,
     /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.
     pub checks: Vec<(Text, Msat)>,
+}
+
+/// A model that a hire may be asked to use in place of its agent's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownModel {
+    /// What it is called, the shortest first.
+    pub names: Vec<String>,
+    /// What its calls cost.
+    pub tariff: Tariff,
 }
 
 /// Who hired an agent. Those whom an agent hired have somebody to ask, and others beside them.

@@ -19,7 +19,7 @@ mod wording;
 
 pub use engine::{Engine, due};
 pub use heard::{HeardReport, asked_by, heard_reports, hired_as, money_free};
-pub use hiring::{BOARD, Hand, Hired, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
+pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
 pub use model::{
     Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,

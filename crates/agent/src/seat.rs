@@ -23,7 +23,11 @@ use crate::wording;
 /// The share of a model's window, in percent, from which on older results are left out.
 const WINDOW_PERCENT_MAX: u64 = 70;
 
+/// How often in a row a reply may break off before the contract ends: each may have cost its hold.
+const LOSSES_MAX: usize = 3;
+
 /// What an agent works with.
+#[derive(Clone)]
 pub struct Seat {
     /// Who it is and by which rules it works. It does not change during a contract.
     pub system: String,
@@ -119,7 +123,7 @@ impl Seat {
                 read.verdict.compact = full.then(|| self.compaction(history, request.upto)).or(left_out);
                 Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts }
             }
-            Err(why) => self.fail(&key, &why, usage, cost),
+            Err(why) => self.fail(&key, &why, usage, cost, losses(history.facts)),
         }
     }
 
@@ -148,16 +152,21 @@ impl Seat {
         Compaction { upto, bytes: size(&history.compacted(upto)) + self.opening_bytes() }
     }
 
-    fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost) -> Arrival {
-        let text = self.scribe.text(TextKind::Error, &why.to_string());
+    /// What comes of a request that failed. A reply that broke off is asked for anew, but not for ever: each may have cost
+    /// something.
+    fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost, losses: usize) -> Arrival {
+        let broke_off = matches!(why, ModelError::Broken { .. });
+        let times = if broke_off && losses > 0 { format!(", {} times in a row", losses + 1) } else { String::new() };
+        let text = self.scribe.text(TextKind::Error, &format!("{why}{times}"));
         let answer = match why {
-            ModelError::Broken { .. } => Answer::Lost,
-            ModelError::Unavailable { .. } | ModelError::Refused { .. } | ModelError::TooLong { .. } => {
-                Answer::Failed(text.of)
-            }
+            ModelError::Broken { .. } if losses + 1 < LOSSES_MAX => Answer::Lost,
+            ModelError::Broken { .. }
+            | ModelError::Unavailable { .. }
+            | ModelError::Refused { .. }
+            | ModelError::TooLong { .. } => Answer::Failed(text.of),
         };
         // Only what broke off can have cost something that nobody told us.
-        let cost = if usage.is_none() && answer != Answer::Lost { Cost::Known(Msat::ZERO) } else { cost };
+        let cost = if usage.is_none() && !broke_off { Cost::Known(Msat::ZERO) } else { cost };
         Arrival { input: Input::Answer { id: key.ask, answer, cost }, texts: vec![text] }
     }
 
@@ -295,6 +304,33 @@ impl Seat {
 
 fn is_too_long(attempt: &Attempt) -> bool {
     attempt.usage.is_none() && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
+}
+
+/// How many of the newest requests were lost in a row, before the one that is under way.
+fn losses(facts: &[Fact]) -> usize {
+    let mut lost = BTreeSet::new();
+    let mut asked = Vec::new();
+    for fact in facts {
+        match fact {
+            Fact::Asked { id, ask: Ask::Model(_), .. } => asked.push(*id),
+            Fact::Answered { id, answer: Answer::Lost, .. } => {
+                lost.insert(*id);
+            }
+            Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Opened(_)
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Heard { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_)
+            | Fact::Closed(_) => {}
+        }
+    }
+    asked.iter().rev().take_while(|id| lost.contains(id)).count()
 }
 
 /// What a contract was hired for.

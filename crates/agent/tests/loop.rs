@@ -156,6 +156,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         scribe,
     };
     let brief = Brief {
+        chair: 0,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,

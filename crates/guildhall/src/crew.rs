@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::checks::Check;
-use guildhall_agent::{Hand, Hired, Scribe, Seat, Team, Tool, hired_prompt, team_prompt};
+use guildhall_agent::{Hand, Hired, KnownModel, Scribe, Seat, Team, Tool, hired_prompt, team_prompt};
 use guildhall_kernel::{AgentName, Brief, Hiring, Msat, PowerSet, Powers, Standing, Tariff, TextKind};
 use guildhall_local::{Exists, Place, SessionId, Watcher};
 
@@ -35,6 +35,8 @@ pub(crate) struct Crew {
     people: BTreeMap<AgentName, Person>,
     /// Who takes the work on.
     entry: AgentName,
+    /// The chairs that can be asked for, in the order in which a team numbers them.
+    chairs: Vec<Chair>,
 }
 
 struct Person {
@@ -80,7 +82,9 @@ impl Crew {
             };
             people.insert(agent.name.clone(), person);
         }
-        Ok(Crew { people, entry })
+        let named = staff.staffing.models();
+        let chairs = named.into_iter().map(|model| staff.chair_of(model)).collect::<Result<_, _>>()?;
+        Ok(Crew { people, entry, chairs })
     }
 
     /// Where the agent sits who takes the work on.
@@ -95,27 +99,43 @@ impl Crew {
 
     /// Where the agent of a brief sits. A fork sits where its hirer does: what it is shown begins in the same way.
     pub(crate) fn place(&self, brief: &Brief) -> Option<Place> {
-        match brief.standing {
+        let usual = match brief.standing {
             Standing::Listed => {
                 let person = self.people.get(&brief.agent)?;
-                Some(match Hired::of(brief) {
+                match Hired::of(brief) {
                     Hired::ByOwner => person.first.clone(),
                     Hired::ByAgent => person.hired.clone(),
-                })
+                }
             }
             Standing::AdHoc => {
                 let hirer = brief.lineage.upward().find_map(|link| self.people.get(&link.agent))?;
-                hirer.made_up.clone()
+                hirer.made_up.clone()?
             }
-        }
+        };
+        let Some(number) = usize::from(brief.chair).checked_sub(1) else { return Some(usual) };
+        let Chair { model, price, window, replays, lane, .. } = self.chairs.get(number)?;
+        let (model, price, lane) = (Arc::clone(model), Arc::clone(price), Arc::clone(lane));
+        let seat = Arc::new(Seat { model, price, window: *window, ..Seat::clone(&usual.seat) });
+        Some(Place { seat, lane, replays: *replays, ..usual })
     }
 }
 
 impl Staff<'_> {
     fn chair(&self, agent: &Agent) -> Result<Chair, HallError> {
-        let model = &self.staffing.seated[&agent.name];
+        self.chair_of(&self.staffing.seated[&agent.name])
+    }
+
+    fn chair_of(&self, model: &str) -> Result<Chair, HallError> {
         let name = self.models.find(Some(model))?;
         Ok(self.models.chair(&name, self.session, &self.staffing.locked[model])?)
+    }
+
+    /// The models that an agent may ask for: those that were agreed to when the work was begun.
+    fn known_models(&self) -> Result<Vec<KnownModel>, HallError> {
+        let known = |model: &str| -> Result<KnownModel, HallError> {
+            Ok(KnownModel { names: self.models.names_of(model), tariff: self.chair_of(model)?.tariff })
+        };
+        self.staffing.models().into_iter().map(known).collect()
     }
 
     /// What an agent is hired on, but for the size of its opening.
@@ -167,7 +187,7 @@ impl Staff<'_> {
         hands: &BTreeMap<AgentName, Arc<Hand>>,
         role: Hired,
     ) -> Result<Seat, HallError> {
-        let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, hands));
+        let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, hands)).transpose()?;
         let mut system = self.guided(&agent.instructions);
         if let Some(team) = &team {
             system.push_str("\n\n");
@@ -189,7 +209,7 @@ impl Staff<'_> {
         })
     }
 
-    fn team(&self, agent: &Agent, hires: &Hires, hands: &BTreeMap<AgentName, Arc<Hand>>) -> Team {
+    fn team(&self, agent: &Agent, hires: &Hires, hands: &BTreeMap<AgentName, Arc<Hand>>) -> Result<Team, HallError> {
         let own = Arc::clone(&hands[&agent.name]);
         let members = self.hiring(hires).team;
         let check = |check: &Check| (self.scribe.text(TextKind::Term, &check.to_text()), Msat::ZERO);
@@ -201,7 +221,7 @@ impl Staff<'_> {
                 ..Hand::clone(&own)
             })
         });
-        Team {
+        Ok(Team {
             dialect: hires.dialect,
             mode: hires.mode,
             hands: members
@@ -211,8 +231,9 @@ impl Staff<'_> {
                 .collect(),
             ad_hoc,
             own,
+            models: self.known_models()?,
             checks: hires.accept.iter().map(check).collect(),
-        }
+        })
     }
 
     fn made_up_seat(&self, hirer: &Agent, chair: &Chair) -> Seat {

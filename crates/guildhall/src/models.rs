@@ -9,7 +9,7 @@ use guildhall_agent::{Model, Wire};
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{Replays, SessionId};
 use guildhall_models::{
-    Anthropic, BaseUrl, Chosen, Endpoint, Key, Listed, NoPrice, OpenAi, Price, PriceBook, Rate, Retry, Seller,
+    ALIASES, Anthropic, BaseUrl, Chosen, Endpoint, Key, Listed, NoPrice, OpenAi, Price, PriceBook, Rate, Retry, Seller,
     Timeouts, choose,
 };
 use serde::{Deserialize, Serialize};
@@ -279,6 +279,17 @@ impl Models {
             Some(_) => Ok(ModelName { source: found, model }),
             None => Err(ModelsError::NoSource { model, source_name: found }),
         }
+    }
+
+    /// Returns what a model can be called, by its full name here, the shortest first.
+    pub(crate) fn names_of(&self, model: &str) -> Vec<String> {
+        let short = ALIASES.iter().map(|(alias, _)| *alias).chain(self.aliases.keys().map(String::as_str));
+        let means = |name: &&str| self.find(Some(name)).is_ok_and(|found| found.to_string() == model);
+        let plain = model.split_once('/').map(|(_, plain)| plain);
+        let mut names: Vec<String> = short.chain(plain).chain([model]).filter(means).map(str::to_owned).collect();
+        names.sort_by_key(String::len);
+        names.dedup();
+        names
     }
 
     /// Who has a model that was named without its provider.

@@ -281,6 +281,7 @@ impl Undertaking {
             },
             fee: Msat::ZERO,
             severance: hand.severance,
+            chair: 0,
             tariff: hand.tariff,
             turns_max: self.turns_max.unwrap_or(hand.turns_max),
             context: asked.context.clone(),

@@ -51,6 +51,10 @@ pub struct Brief {
     pub fee: Msat,
     /// The part of the grant that pays for one last request and nothing else; held until then.
     pub severance: Msat,
+    /// At which chair its agent sits: one of those that the agent layer has numbered, or 0 for the agent's own. Which model
+    /// that is, is no matter here.
+    #[serde(default, skip_serializing_if = "is_own")]
+    pub chair: u16,
     /// What its model calls cost.
     pub tariff: Tariff,
     /// How many replies it may ask for before it must wrap up.
@@ -131,6 +135,11 @@ impl Brief {
         }
         Ok(())
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_own(chair: &u16) -> bool {
+    *chair == 0
 }
 
 /// Whether an agent is an entry of the roster.
@@ -275,6 +284,9 @@ pub struct Offer {
     pub mode: Mode,
     /// The money, if it was said; otherwise a share of what is free.
     pub budget: Option<Msat>,
+    /// The most that a share may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_max: Option<Msat>,
     /// The heads passed on, if they were said; otherwise a share of what is free.
     pub heads: Option<Heads>,
     /// The depth, if it was said; otherwise one less than the hirer's.
@@ -289,6 +301,9 @@ pub struct Offer {
     pub fee: Msat,
     /// The agent's severance.
     pub severance: Msat,
+    /// At which chair its agent sits. A fork sits at its hirer's.
+    #[serde(default, skip_serializing_if = "is_own")]
+    pub chair: u16,
     /// What its model calls cost. A fork has its hirer's tariff.
     pub tariff: Tariff,
     /// How many replies it may ask for.

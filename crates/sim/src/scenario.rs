@@ -141,6 +141,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         Some(Millis(20_000)),
     ]);
     Brief {
+        chair: 0,
         path: Path::root(ordinal),
         agent: agent(0, 0),
         standing: Standing::Listed,

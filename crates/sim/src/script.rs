@@ -173,6 +173,8 @@ impl Script {
         let mode = if !plain && chance.one_in(2) { Mode::Background } else { Mode::Blocking };
         let leaf = !plain && chance.one_in(3);
         Offer {
+            chair: 0,
+            share_max: None,
             agent: match (inherit, standing) {
                 (Inherit::Fork, _) => hirer.agent.clone(),
                 (Inherit::Fresh, Standing::Listed) => agent(who.0, who.1),

@@ -1,7 +1,7 @@
 //! Offers: what a hire is proposed with. A hand brings the conditions, the call brings the task.
 
 use guildhall_kernel::{
-    AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, TextKind, TextRef,
+    AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, Tariff, TextKind, TextRef,
 };
 
 use super::{Hand, Team};
@@ -18,12 +18,21 @@ pub(super) struct Order<'a> {
     pub(super) inherit: Inherit,
     pub(super) mode: Mode,
     pub(super) budget: Option<Msat>,
+    /// The chair that was asked for, if it is not the agent's own.
+    pub(super) chair: Option<Chair>,
+}
+
+/// A chair, by its number in the team's list, counted from 1, and what its model calls cost.
+#[derive(Clone, Copy)]
+pub(super) struct Chair {
+    pub(super) number: u16,
+    pub(super) tariff: Tariff,
 }
 
 impl Order<'_> {
     /// Makes an offer of it. The texts that it names are added to `texts`.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, scribe: &Scribe, texts: &mut Vec<Text>) -> Offer {
-        let Order { hand, name, standing, task, inherit, mode, budget } = self;
+        let Order { hand, name, standing, task, inherit, mode, budget, chair } = self;
         let task = scribe.text(TextKind::Task, task);
         let (of, key) = (task.of, task_key(&task.says));
         texts.push(task);
@@ -37,6 +46,7 @@ impl Order<'_> {
             inherit,
             mode,
             budget: budget.map(|budget| hand.budget_max.map_or(budget, |max| budget.min(max))),
+            share_max: hand.budget_max,
             heads: None,
             depth: None,
             deadline: None,
@@ -44,7 +54,8 @@ impl Order<'_> {
             adds: hand.adds.iter().map(|text| text.of).collect(),
             fee: hand.fee,
             severance: hand.severance,
-            tariff: hand.tariff,
+            chair: chair.map_or(0, |chair| chair.number),
+            tariff: chair.map_or(hand.tariff, |chair| chair.tariff),
             turns_max: hand.turns_max,
             opening_bytes: opening_bytes(hand, inherit, of, hirer)
                 + demands(team.checks.iter().map(|(what, _)| what.says.as_str())).words.len() as u64,
@@ -69,7 +80,7 @@ impl Team {
         let hand = self.hands.iter().find(|hand| hand.name == *name)?;
         let (standing, inherit, mode) = (Standing::Listed, Inherit::Fresh, Mode::Background);
         let mut texts = Vec::new();
-        let order = Order { hand, name: name.clone(), standing, task, inherit, mode, budget };
+        let order = Order { hand, name: name.clone(), standing, task, inherit, mode, budget, chair: None };
         Some((order.offer(self, hirer, scribe, &mut texts), texts))
     }
 }

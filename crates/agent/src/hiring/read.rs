@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
 use super::choose::{By, Choice};
-use super::offer::Order;
-use super::{Team, Trade};
+use super::offer::{Chair, Order};
+use super::{KnownModel, Team, Trade};
 use crate::roster::Dialect;
 use crate::text::{Scribe, Text};
 
@@ -119,7 +119,17 @@ fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unre
         None => (Inherit::Fork, own(team)),
     };
     let mode = mode(arguments.flag("run_in_background")?, inherit, &choice);
-    Ok(order(choice, task, inherit, mode, None))
+    let chair = arguments.text("model")?.and_then(|model| team.chair(model));
+    Ok(Order { chair, ..order(choice, task, inherit, mode, None) })
+}
+
+impl Team {
+    /// The chair of a model, by any of its names.
+    fn chair(&self, model: &str) -> Option<Chair> {
+        let is_meant = |known: &KnownModel| known.names.iter().any(|name| name.eq_ignore_ascii_case(model.trim()));
+        let at = self.models.iter().position(is_meant)?;
+        Some(Chair { number: u16::try_from(at + 1).ok()?, tariff: self.models[at].tariff })
+    }
 }
 
 /// The agent itself, for a fork.
@@ -136,5 +146,5 @@ fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode
 
 fn order<'a>(choice: Choice<'a>, task: &'a str, inherit: Inherit, mode: Mode, budget: Option<Msat>) -> Order<'a> {
     let Choice { hand, name, standing } = choice;
-    Order { hand, name, standing, task, inherit, mode, budget }
+    Order { hand, name, standing, task, inherit, mode, budget, chair: None }
 }

@@ -105,10 +105,22 @@ fn agent(team: &Team) -> Value {
         ("name", label()),
         ("description", text("The work in three to five words.")),
         ("subagent_type", whom(team, kind)),
-        ("model", text("Changes nothing: an agent's own file says which model it uses.")),
+        ("model", model(team)),
         ("run_in_background", background()),
     ];
     object(&properties, &["prompt"])
+}
+
+/// Which model a specialist is to use. Where there is one, there is no choice.
+fn model(team: &Team) -> Value {
+    let names: Vec<&str> = team.models.iter().filter_map(|model| model.names.first()).map(String::as_str).collect();
+    match names.as_slice() {
+        [] | [_] => text("Changes nothing: there is one model here."),
+        several => {
+            let several = several.join(", ");
+            text(&format!("The model that a specialist is to use: {several}. Its own if left out."))
+        }
+    }
 }
 
 /// The team, one line each.

@@ -136,6 +136,7 @@ fn handed_on(hand: &Hand, team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, tex
         // It goes on only with their reports.
         mode: Mode::Blocking,
         budget: None,
+        chair: None,
     };
     order.offer(team, spoken.brief, scribe, texts)
 }

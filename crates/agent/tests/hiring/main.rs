@@ -90,7 +90,15 @@ fn team(dialect: Dialect, mode: DelegationMode) -> Team {
         Arc::new(hand("Flight Agent", "Finds flights.", &["air travel", "airports"])),
         Arc::new(hand("food-agent", "Selects\n restaurants.", &[])),
     ];
-    Team { dialect, mode, hands, ad_hoc: None, own: Arc::new(hand("boss", "", &[])), checks: Vec::new() }
+    Team {
+        models: Vec::new(),
+        dialect,
+        mode,
+        hands,
+        ad_hoc: None,
+        own: Arc::new(hand("boss", "", &[])),
+        checks: Vec::new(),
+    }
 }
 
 fn offered() -> Team {
@@ -118,6 +126,7 @@ fn seat(team: Option<Team>, hired: Hired, reply: Reply) -> Seat {
 fn brief() -> Brief {
     let task = text(TextKind::Task, TASK);
     Brief {
+        chair: 0,
         path: Path::root(1),
         agent: agent("boss"),
         standing: Standing::Listed,

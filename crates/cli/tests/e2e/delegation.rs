@@ -6,7 +6,7 @@ use crate::crew::{
     CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, delegates_in_background, facts, first, hires,
     shown, slowly, staffed, stalls, until_asked, worked,
 };
-use crate::house::{House, Known, WIRES, Wire, reads, says};
+use crate::house::{House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says};
 
 /// A lead that hires `ada` and `bob` in the words of a dialect, and what all of them say.
 fn house(wire: Wire, dialect: &str, rules: &Value) -> House {
@@ -372,4 +372,38 @@ fn a_specialist_is_made_up_where_that_is_allowed() {
         assert_has(answer(&result), &["It leaks."]);
         assert_eq!(worked(&result), ["1 lead done", "1.1 roof plumber done"], "{wire:?}");
     }
+}
+
+#[test]
+fn a_specialist_uses_the_model_that_its_hirer_asks_for_if_it_was_agreed_to() {
+    let agent = |model: &str| calls(&[("Agent", json!({"prompt": "Look.", "subagent_type": "ada", "model": model}))]);
+    let script = json!({"key": KEY, "models": [MODEL, "other-model"], "rules": [
+        first("lead", agent("other-model")),
+        by("lead", json!({"nth_of_agent": 2}), agent("unheard-of")),
+        always("lead", says("Tuesday.")),
+        always("ada", says("Tuesday.")),
+    ]});
+    for wire in WIRES {
+        let house = House::scripted(wire, Known::ByVariables, script.clone());
+        house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
+        let lead = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
+        let house = staffed(house, &[("lead", lead), ("ada", ""), ("bob", "model: other-model")]);
+        let result = house.run(&CREW).expect(0).json();
+        let ada = format!("You are {}.", "ada");
+        let asked = house.requests().into_iter().filter(|request| request.to_string().contains(&ada));
+        let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();
+        assert_eq!(models, ["other-model", MODEL], "{wire:?}");
+        let own = |at: usize| msat(&result["bill"]["contracts"][at]["own"]);
+        assert!(own(1) > own(2), "{wire:?}: the other model is dearer: {result:#}");
+    }
+}
+
+#[test]
+fn an_agent_gets_no_larger_share_than_its_file_allows() {
+    let hire = calls(&[("delegate_task", json!({"specialty": "ada", "task": "Look."}))]);
+    let rules = json!([first("lead", hire), always("lead", says("Tuesday.")), always("ada", says("Tuesday."))]);
+    let house =
+        staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "budget: {max: 77sat}")]);
+    let result = house.run(&CREW).expect(0).json();
+    assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 77_000);
 }

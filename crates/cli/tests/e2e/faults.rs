@@ -4,7 +4,7 @@
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
-use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, says};
+use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says};
 
 /// What all the words cost that a request allows.
 const WORDS_MSAT_MAX: u64 = 5 * 8192;
@@ -74,6 +74,22 @@ fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
             assert!(lost >= WORDS_MSAT_MAX, "{wire:?} {fault}: whoever broke off may send a bill, {lost}");
             assert_eq!(house.requests().len(), 2, "{wire:?} {fault}");
         }
+    }
+}
+
+#[test]
+fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_said_why() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": "reset"}]));
+        let ended = house.run(&["--budget", "1000sat"]).expect(5).says("broke off").says("3 times in a row");
+        let result = ended.json();
+        assert_eq!((&result["outcome"], house.requests().len()), (&json!("failed"), 3), "{wire:?}");
+        let (spent, lost) = (msat(&result["bill"]["spent"]), msat(&result["bill"]["lost"]));
+        assert!(spent > lost && lost > 0, "{wire:?}: each may have cost its hold, {spent} and {lost}");
+        // One that goes on in between is asked again.
+        let now_and_then = json!([{"when": {"nth": 3}, "then": reads(&["notes.txt"])}, {"when": {"nth": 6}, "then": says("Tuesday.")}, {"then": "reset"}]);
+        let house = House::new(wire, &now_and_then);
+        house.run(&["--budget", "1000sat"]).expect(0);
     }
 }
 

@@ -223,7 +223,8 @@ impl Contract {
         if heads >= free {
             return Err(Refusal::NoHeads { asked, free });
         }
-        let brief = self.draft(offer, offer.budget.unwrap_or(share.money), heads);
+        let share = offer.share_max.map_or(share.money, |max| share.money.min(max));
+        let brief = self.draft(offer, offer.budget.unwrap_or(share), heads);
         let (asked, free, minimum) = (brief.grant.money, self.purse.available(), brief.minimum());
         if asked > free || brief.is_too_poor() {
             return Err(Refusal::Money { asked, free, minimum });
@@ -308,11 +309,11 @@ impl Contract {
         let own = &*self.brief;
         let depth = offer.depth.unwrap_or(own.grant.depth - 1);
         let Candidate { agent, standing, .. } = self.candidate(offer);
-        let (context, tariff) = match (offer.inherit, self.request) {
+        let (context, chair, tariff) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
-                (Context::Fork { request: id, upto, tokens }, own.tariff)
+                (Context::Fork { request: id, upto, tokens }, own.chair, own.tariff)
             }
-            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.tariff),
+            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.chair, offer.tariff),
         };
         Brief {
             path: own.path.hire(self.hires + 1),
@@ -325,6 +326,7 @@ impl Contract {
             grant: Grant { money, heads, depth, deadline: self.due(offer) },
             fee: offer.fee,
             severance: offer.severance.max(tariff.last_min()),
+            chair,
             tariff,
             turns_max: offer.turns_max,
             context,

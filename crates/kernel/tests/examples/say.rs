@@ -79,6 +79,7 @@ pub(crate) fn check(what: &str, price: u64) -> Check {
 /// A root that may hire a researcher, a coder and a tester.
 pub(crate) fn root(name: &str, money: u64) -> Brief {
     Brief {
+        chair: 0,
         path: Path::root(1),
         agent: agent(name),
         standing: Standing::Listed,
@@ -109,6 +110,8 @@ pub(crate) struct Do(pub(crate) Call);
 pub(crate) fn offer(name: &str) -> Offer {
     let task = format!("work for {name}");
     Offer {
+        chair: 0,
+        share_max: None,
         agent: agent(name),
         standing: Standing::Listed,
         task: text(TextKind::Task, &task),

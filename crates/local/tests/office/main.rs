@@ -103,6 +103,7 @@ fn scribe() -> Scribe {
 fn brief() -> (Arc<Brief>, Vec<Text>) {
     let task = scribe().text(TextKind::Task, "Count to three.");
     let brief = Brief {
+        chair: 0,
         path: Path::root(1),
         agent: AgentName::parse("counter").unwrap(),
         standing: Standing::Listed,

@@ -56,6 +56,8 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
     let level = hirer.level() + 1;
     let task = scribe().text(TextKind::Task, &format!("Do part {number} of {hirer}."));
     let offer = Offer {
+        chair: 0,
+        share_max: None,
         agent: agent(level),
         standing: Standing::Listed,
         task: task.of,

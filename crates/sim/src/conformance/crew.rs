@@ -33,7 +33,7 @@ pub(crate) fn strict() -> Team {
 pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: DelegationMode) -> Team {
     let hands = names.iter().map(|name| Arc::new(hand(name))).collect();
     let own = Arc::new(Hand { hiring: Some(hiring(names)), ..hand(own) });
-    Team { dialect, mode, hands, ad_hoc: None, own, checks: Vec::new() }
+    Team { models: Vec::new(), dialect, mode, hands, ad_hoc: None, own, checks: Vec::new() }
 }
 
 /// The same, with a boss who may hire itself, and a looker who may hire the boss.

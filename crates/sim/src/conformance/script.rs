@@ -55,6 +55,7 @@ impl Script {
     pub(crate) fn new(name: &'static str, money: u64, outcome: Outcome) -> Script {
         let task = scribe().text(TextKind::Task, "Find out what the moon is made of.");
         let brief = Brief {
+            chair: 0,
             path: Path::root(1),
             agent: agent("boss"),
             standing: Standing::Listed,
@@ -181,6 +182,8 @@ pub(crate) fn sees(text: &str) -> Brings {
 pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
     let task = scribe().text(TextKind::Task, task);
     let offer = Offer {
+        chair: 0,
+        share_max: None,
         agent: agent("worker"),
         standing: Standing::Listed,
         task: task.of,
