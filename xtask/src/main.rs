@@ -23,13 +23,14 @@ cargo xtask test               everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
 cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise, and then
                                kills the program itself 200 times
-cargo xtask bench [ARGS...]    measures the kernel; ARGS go to `cargo bench`
+cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS go to `cargo bench`
 
 Examples:
   cargo xtask test
   cargo xtask mutants hold-forgotten
   cargo xtask soak 1_000_000
-  cargo xtask bench -- admit
+  cargo xtask bench -- hall
+  cargo xtask bench -- --quick
 ";
 
 fn main() -> ExitCode {
@@ -47,7 +48,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["mutants", names @ ..] if names.iter().all(|name| !name.starts_with('-')) => mutants::run(names)?,
         ["soak"] => soak(SOAK_SCHEDULES)?,
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
-        ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel"]).args(extra))?,
+        ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
             eprint!("`cargo xtask {}` is not one of these:\n\n{HELP}", args.join(" "));
