@@ -25,7 +25,8 @@ pub trait Engine: Send {
     /// Returns the facts of this contract that are stored, in order; none for a new one.
     fn stored(&mut self) -> impl Future<Output = Result<Vec<Fact>, Self::Error>> + Send;
 
-    /// Stores the facts of one step together, at the time at which it was taken. When it returns, they are durable.
+    /// Gives the facts of one step their place among all that is stored, together, at the time at which it was taken. They
+    /// are durable once [`Engine::durable`] returns.
     fn record(
         &mut self,
         cause: Cause,
@@ -33,9 +34,20 @@ pub trait Engine: Send {
         facts: Vec<Fact>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Starts to perform an ask whose fact is durable. Asked again for one that is under way, it does nothing.
+    /// Returns when all that was recorded is durable. An engine that stores at once has nothing to wait for.
+    fn durable(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Starts to perform an ask whose fact is durable. It is shown once more when its contract begins to end: a call that is
+    /// under way is then to be hastened or stopped, and everything else goes on.
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask);
 
     /// Waits for the next thing that happens to the contract, at most until `wake`; then it is a tick.
     fn next(&mut self, wake: Option<Millis>) -> impl Future<Output = Result<Input, Self::Error>> + Send;
+
+    /// Returns what has happened to the contract besides, if the engine can tell without waiting for it.
+    fn ready(&mut self) -> impl Future<Output = Result<Option<Input>, Self::Error>> + Send {
+        async { Ok(None) }
+    }
 }

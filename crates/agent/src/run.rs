@@ -1,8 +1,9 @@
-//! The loop: record, perform what is outstanding, wait for what happens, step. It is the same after a crash.
+//! The loop: record, perform what is outstanding, wait for what happens, step. It is the same after a crash. What it does for
+//! one thing that happens does not grow with what is outstanding.
 
 use std::sync::Arc;
 
-use guildhall_kernel::{Brief, Cause, Contract, Corrupt, Path, Refusal, Report};
+use guildhall_kernel::{AskId, Brief, Cause, Contract, Corrupt, Fact, Input, Path, Refusal, Report};
 
 use crate::engine::Engine;
 
@@ -28,20 +29,73 @@ pub enum RunError<E: std::error::Error + 'static> {
 /// Runs a contract to its report, from its brief or from wherever it was when it was interrupted.
 pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report, RunError<E::Error>> {
     let mut contract = begin(engine, brief).await?;
+    let mut shown = Shown { upto: AskId(0), course: Course::of(&contract) };
     loop {
         if let Some(report) = contract.report() {
             return Ok(report.clone());
         }
-        for (id, ask) in contract.outstanding() {
-            engine.perform(&contract, id, ask);
-        }
+        shown.show(engine, &contract);
         let input = engine.next(contract.wake_at()).await.map_err(RunError::Engine)?;
-        let cause = input.cause();
-        let now = engine.now();
+        take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
+    }
+}
+
+/// How many steps may share one wait for the disk.
+const STEPS_MAX: usize = 256;
+
+/// Takes a step for what happened, and for what has happened besides as long as nothing follows for the engine to do; then
+/// makes them durable together. A hirer whose thousand hires report at once does not wait for the disk a thousand times.
+async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) -> Result<(), E::Error> {
+    let course = Course::of(contract);
+    let (mut next, mut steps) = (Some(first), 0);
+    while let Some(input) = next {
+        let (cause, now) = (input.cause(), engine.now());
         let facts = contract.step(input, now);
+        let asks = facts.iter().any(|fact| matches!(fact, Fact::Asked { .. }));
         if !facts.is_empty() {
-            engine.record(cause, now, facts).await.map_err(RunError::Engine)?;
+            engine.record(cause, now, facts).await?;
         }
+        steps += 1;
+        let follows = asks || contract.report().is_some() || Course::of(contract) != course;
+        next = if follows || steps == STEPS_MAX { None } else { engine.ready().await? };
+    }
+    engine.durable().await
+}
+
+/// What the engine has been shown of what is outstanding.
+struct Shown {
+    upto: AskId,
+    course: Course,
+}
+
+/// How a contract goes on, as far as the engine has to know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Working,
+    Closing,
+    Cancelled,
+}
+
+impl Course {
+    fn of(contract: &Contract) -> Course {
+        match (contract.is_cancelled(), contract.is_closing()) {
+            (true, _) => Course::Cancelled,
+            (false, true) => Course::Closing,
+            (false, false) => Course::Working,
+        }
+    }
+}
+
+impl Shown {
+    /// Shows the engine what it has not seen; all once more if the contract has begun to end since.
+    fn show(&mut self, engine: &mut impl Engine, contract: &Contract) {
+        let course = Course::of(contract);
+        let after = if course == self.course { self.upto } else { AskId(0) };
+        for (id, ask) in contract.outstanding_after(after) {
+            engine.perform(contract, id, ask);
+            self.upto = self.upto.max(id);
+        }
+        self.course = course;
     }
 }
 
@@ -54,5 +108,6 @@ async fn begin<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Contract,
     let now = engine.now();
     let (contract, facts) = Contract::open(brief, now).map_err(RunError::Refused)?;
     engine.record(Cause::Opening, now, facts).await.map_err(RunError::Engine)?;
+    engine.durable().await.map_err(RunError::Engine)?;
     Ok(contract)
 }

@@ -83,6 +83,9 @@ struct Memory {
     texts: Kept,
     to_do: VecDeque<(AskId, Ask, Status)>,
     begun: Vec<AskId>,
+    /// How many facts are durable, and how often somebody waited for that.
+    durable: usize,
+    waits: usize,
 }
 
 #[derive(Default)]
@@ -114,11 +117,22 @@ impl Engine for Memory {
         Ok(())
     }
 
+    async fn durable(&mut self) -> Result<(), Infallible> {
+        self.durable = self.facts.len();
+        self.waits += 1;
+        Ok(())
+    }
+
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
+        assert_eq!(self.durable, self.facts.len(), "nothing leaves before its fact is durable");
         if !self.begun.contains(&id) {
-            self.begun.push(id);
             self.to_do.push_back((id, ask.clone(), Status::of(contract, self.now())));
         }
+        self.begun.push(id);
+    }
+
+    async fn ready(&mut self) -> Result<Option<Input>, Infallible> {
+        if self.to_do.is_empty() { Ok(None) } else { self.next(None).await.map(Some) }
     }
 
     async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
@@ -178,7 +192,8 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         stay: Stay::Once,
     };
     let texts = Kept(BTreeMap::from([(task.of, task.says)]));
-    let mut engine = Memory { seat, facts: Vec::new(), texts, to_do: VecDeque::new(), begun: Vec::new() };
+    let (to_do, begun) = (VecDeque::new(), Vec::new());
+    let mut engine = Memory { seat, facts: Vec::new(), texts, to_do, begun, durable: 0, waits: 0 };
     let report = futures_lite(run(&mut engine, Arc::new(brief))).expect("the engine can't fail");
     let shown = model.shown.lock().unwrap().clone();
     (report, shown, engine)
@@ -236,6 +251,31 @@ fn a_task_is_solved_through_several_tool_turns() {
     agent:  [c echo]
     result of c: three
     ");
+}
+
+/// One reply with so many calls, whose results come at once, and one with words. Returns how often the engine was shown an
+/// ask, and how often somebody waited for the disk.
+fn many_at_once(count: usize) -> (usize, usize) {
+    let ids: Vec<String> = (0..count).map(|n| format!("call-{n}")).collect();
+    let all: Vec<_> = ids.iter().map(|id| (id.as_str(), "echo", json!({"say": id}))).collect();
+    let (report, shown, engine) = work(1000, vec![calls(&all), says("heard them all")]);
+    assert_eq!((report.outcome, shown.len()), (Outcome::Done, 2));
+    (engine.begun.len(), engine.waits)
+}
+
+#[test]
+fn each_ask_is_shown_to_the_engine_once_however_many_are_open() {
+    assert_eq!(many_at_once(10).0, 1 + 10 + 1);
+    assert_eq!(many_at_once(200).0, 1 + 200 + 1);
+}
+
+#[test]
+fn what_has_happened_already_waits_for_the_disk_together() {
+    // The opening, the reply with its calls, all results, the last words.
+    assert_eq!(many_at_once(10).1, 4);
+    assert_eq!(many_at_once(200).1, 4);
+    // Not all of very many: what somebody else has to store must come in between.
+    assert_eq!(many_at_once(1000).1, 4 + 3);
 }
 
 #[test]

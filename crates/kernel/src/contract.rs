@@ -11,6 +11,7 @@ mod hear;
 mod lawful;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::account::Account;
@@ -259,6 +260,11 @@ impl Contract {
     /// Returns what was asked and not answered: what the world owes. Derived, so a crash loses nothing.
     pub fn outstanding(&self) -> impl Iterator<Item = (AskId, &Ask)> {
         self.open.iter().map(|(id, open)| (*id, &open.ask))
+    }
+
+    /// Returns what of it was asked after this ask: a contract with thousands of hires need not be gone through for one more.
+    pub fn outstanding_after(&self, ask: AskId) -> impl Iterator<Item = (AskId, &Ask)> {
+        self.open.range((Bound::Excluded(ask), Bound::Unbounded)).map(|(id, open)| (*id, &open.ask))
     }
 
     /// Returns an ask that is still open.

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
-use desk::Desk;
+use desk::{Desk, Past};
 use mail::{Letter, Mail, Receipt};
 use time::SessionTime;
 
@@ -135,7 +135,7 @@ impl Office {
 
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
-        let desk = self.desk(&brief, texts);
+        let desk = self.desk(&brief, texts, Past::MayBeStored);
         // What was left while nobody ran the session comes before anything that it does by itself.
         let left = self.inner.journal.take_after(self.inner.lease.session(), 0).await;
         for command in left.map_err(|why| RunError::Engine(why.into()))? {
@@ -212,11 +212,11 @@ impl Office {
     }
 
     /// Sets up the desk of a contract.
-    fn desk(&self, brief: &Brief, texts: Vec<Text>) -> Desk {
+    fn desk(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Desk {
         let (post, mail) = mpsc::unbounded_channel();
         self.desks().insert(brief.path.clone(), post.clone());
         let place = (self.inner.places)(brief);
-        Desk::new(self.clone(), (brief.path.clone(), brief.context.clone()), place, post, mail, texts)
+        Desk::new(self.clone(), (brief.path.clone(), brief.context.clone(), earlier), place, post, mail, texts)
     }
 
     fn send(&self, to: &Path, letter: Letter) -> bool {

@@ -15,7 +15,7 @@ use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, send, send_answer};
 use super::time::{SessionTime, Why};
 use super::{Office, OfficeError, Place, Replays};
-use crate::journal::{Batch, texts_named};
+use crate::journal::{Appended, Batch, Queued, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct Desk {
@@ -25,6 +25,7 @@ pub(super) struct Desk {
     pub(super) post: mpsc::UnboundedSender<Mail>,
     mail: mpsc::UnboundedReceiver<Mail>,
     context: Context,
+    past: Past,
     /// What was said before the contract's brief.
     pub(super) before: Arc<[Message]>,
     pub(super) facts: Vec<Fact>,
@@ -33,6 +34,10 @@ pub(super) struct Desk {
     fresh: Vec<Text>,
     /// Who waits for the step that is being taken.
     receipt: Receipt,
+    /// Steps whose facts have their place and are not known to be durable.
+    queued: Vec<Queued<Appended>>,
+    /// Who waits for steps that were taken.
+    receipts: Vec<Receipt>,
     /// The turn to take a step: from what happened until its facts have queued up.
     step: Option<OwnedMutexGuard<()>>,
     /// Asks up to this one were stored by an earlier process: they may have left with it.
@@ -40,11 +45,19 @@ pub(super) struct Desk {
     /// When each ask was made.
     asked_at: BTreeMap<AskId, Millis>,
     pub(super) begun: BTreeSet<AskId>,
-    /// What the loop has shown to be outstanding since the last thing that happened.
     owed: Owed,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Everything that was started here. It ends with the desk.
     pub(super) tasks: JoinSet<()>,
+}
+
+/// Whether a contract may have facts before it is first run at a desk.
+#[derive(Clone, Copy)]
+pub(super) enum Past {
+    /// An earlier process may have run it.
+    MayBeStored,
+    /// It was asked for just now, so there is nothing to read.
+    None,
 }
 
 /// The money that a person has added by what a root has heard.
@@ -58,22 +71,31 @@ fn asked(fact: &Fact) -> Option<AskId> {
     if let Fact::Asked { id, .. } = fact { Some(*id) } else { None }
 }
 
-/// What the world owes a contract, as far as time goes by it.
-#[derive(Clone, Copy, Default)]
+/// What the world owes a contract, as far as time goes by it: a fold of its facts.
+#[derive(Default)]
 struct Owed {
     asks: usize,
-    questions_to_owner: usize,
+    questions_to_owner: BTreeSet<AskId>,
 }
 
 impl Owed {
-    fn add(&mut self, ask: &Ask) {
-        self.asks += 1;
-        self.questions_to_owner += usize::from(matches!(ask, Ask::Question { to: Addressee::Owner, .. }));
+    fn note(&mut self, fact: &Fact) {
+        if let Fact::Asked { id, ask, .. } = fact {
+            self.asks += 1;
+            if matches!(ask, Ask::Question { to: Addressee::Owner, .. }) {
+                self.questions_to_owner.insert(*id);
+            }
+        }
+        if let Fact::Answered { id, .. } = fact {
+            // What is stored is checked against the laws only after this.
+            self.asks = self.asks.saturating_sub(1);
+            self.questions_to_owner.remove(id);
+        }
     }
 
     /// Whether a person is awaited: for an answer, or because a root that stays open is owed nothing.
-    fn awaits_person(self) -> bool {
-        self.asks == 0 || self.questions_to_owner > 0
+    fn awaits_person(&self) -> bool {
+        self.asks == 0 || !self.questions_to_owner.is_empty()
     }
 }
 
@@ -125,7 +147,7 @@ impl Texts for Shelf {
 impl Desk {
     pub(super) fn new(
         office: Office,
-        (path, context): (Path, Context),
+        (path, context, earlier): (Path, Context, Past),
         place: Place,
         post: mpsc::UnboundedSender<Mail>,
         mail: mpsc::UnboundedReceiver<Mail>,
@@ -138,11 +160,14 @@ impl Desk {
             post,
             mail,
             context,
+            past: earlier,
             before: Arc::from([]),
             facts: Vec::new(),
             texts: Shelf::default(),
             fresh: Vec::new(),
             receipt: Receipt::Nobody,
+            queued: Vec::new(),
+            receipts: Vec::new(),
             step: None,
             left: None,
             asked_at: BTreeMap::new(),
@@ -198,7 +223,8 @@ impl Desk {
     fn hire(&mut self, id: AskId, brief: &Arc<Brief>) {
         let words = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter()).copied();
         let named = words.chain(brief.checks.iter().map(|check| check.what));
-        let desk = self.office.desk(brief, self.texts_of(named));
+        let earlier = if self.may_have_left(id) { Past::MayBeStored } else { Past::None };
+        let desk = self.office.desk(brief, self.texts_of(named), earlier);
         let (office, brief, post) = (self.office.clone(), Arc::clone(brief), self.post.clone());
         self.tasks.spawn(async move {
             match Box::pin(office.work(desk, Arc::clone(&brief))).await {
@@ -265,9 +291,18 @@ impl Desk {
         named.into_iter().map(|of| Text { of, says: self.texts.text(&of) }).collect()
     }
 
-    /// Tells whoever waits for it that the step has been taken.
-    async fn receipt(&mut self) -> Result<(), OfficeError> {
+    /// Ends a step: whoever waits for it is told when it is durable.
+    fn end_step(&mut self) {
+        self.step = None;
         match std::mem::replace(&mut self.receipt, Receipt::Nobody) {
+            Receipt::Nobody => {}
+            waits @ (Receipt::Order(_) | Receipt::Teller { .. }) => self.receipts.push(waits),
+        }
+    }
+
+    /// Tells somebody that the step it waited for has been taken.
+    async fn tell_receipt(&self, receipt: Receipt) -> Result<(), OfficeError> {
+        match receipt {
             Receipt::Nobody => {}
             // It changed nothing, so no fact carried it out: it is done all the same.
             Receipt::Order(order) => {
@@ -279,6 +314,21 @@ impl Desk {
         Ok(())
     }
 
+    /// Opens a letter and takes the turn for its step.
+    async fn open(&mut self, mail: Mail) -> Result<Input, OfficeError> {
+        let Letter { arrival, receipt } = match mail {
+            Mail::Letter(letter) => letter,
+            Mail::Failed(why) => return Err(why),
+        };
+        self.keep(arrival.texts);
+        self.receipt = receipt;
+        if let Input::Answer { id, .. } | Input::Reply { id, .. } = &arrival.input {
+            self.leaves.remove(id);
+        }
+        self.step = Some(self.turn().await);
+        Ok(arrival.input)
+    }
+
     /// Deals with the letters that came after the contract had closed. No more can come.
     pub(super) async fn turn_away(&mut self) -> Result<(), OfficeError> {
         while let Ok(mail) = self.mail.try_recv() {
@@ -287,10 +337,7 @@ impl Desk {
                     let answer = if self.has_heard(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&post, ask, answer);
                 }
-                Mail::Letter(Letter { receipt, .. }) => {
-                    self.receipt = receipt;
-                    self.receipt().await?;
-                }
+                Mail::Letter(Letter { receipt, .. }) => self.tell_receipt(receipt).await?,
                 Mail::Failed(why) => return Err(why),
             }
         }
@@ -339,7 +386,10 @@ impl Engine for Desk {
 
     async fn stored(&mut self) -> Result<Vec<Fact>, OfficeError> {
         let inner = &self.office.inner;
-        let stored = inner.journal.contract_facts(inner.lease.session(), &self.path).await?;
+        let stored = match self.past {
+            Past::MayBeStored => inner.journal.contract_facts(inner.lease.session(), &self.path).await?,
+            Past::None => Vec::new(),
+        };
         let mut facts = Vec::new();
         for Stored { at, fact, .. } in stored {
             self.asked_at.extend(asked(&fact).map(|id| (id, at)));
@@ -347,6 +397,9 @@ impl Engine for Desk {
         }
         self.left = self.asked_at.keys().max().copied();
         self.texts.take_down(&self.office, &facts).await?;
+        for fact in &facts {
+            self.owed.note(fact);
+        }
         self.facts.clone_from(&facts);
         self.before = before(&self.office, &self.path, &self.context).await?.into();
         if facts.is_empty() {
@@ -368,24 +421,62 @@ impl Engine for Desk {
         let account = facts.iter().filter_map(|fact| put_in(fact, &self.path)).collect();
         let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
         let queued = inner.journal.queue(&inner.lease, batch).await;
-        self.step = None;
-        queued?.durable().await?;
+        self.end_step();
+        self.queued.push(queued?);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
+        for fact in &facts {
+            self.owed.note(fact);
+        }
         self.facts.extend(facts);
-        self.receipt().await
+        Ok(())
+    }
+
+    async fn durable(&mut self) -> Result<(), OfficeError> {
+        self.end_step();
+        for queued in std::mem::take(&mut self.queued) {
+            queued.durable().await?;
+        }
+        for receipt in std::mem::take(&mut self.receipts) {
+            self.tell_receipt(receipt).await?;
+        }
+        Ok(())
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
-        self.owed.add(ask);
         if contract.is_cancelled() {
             self.abort(id, ask);
         }
-        if !self.begun.insert(id) {
-            if contract.is_closing() {
-                self.hasten(id, ask);
-            }
-            return;
+        if self.begun.insert(id) {
+            self.begin(contract, id, ask);
         }
+        if contract.is_closing() {
+            self.hasten(id, ask);
+        }
+    }
+
+    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, OfficeError> {
+        let awaiting = self.owed.awaits_person().then(|| self.time().count(Why::PersonAwaited));
+        let mail = self.mail_before(wake).await;
+        drop(awaiting);
+        let Some(mail) = mail else {
+            self.step = Some(self.turn().await);
+            return Ok(Input::Tick);
+        };
+        self.open(mail).await
+    }
+
+    async fn ready(&mut self) -> Result<Option<Input>, OfficeError> {
+        self.end_step();
+        match self.mail.try_recv() {
+            Ok(mail) => self.open(mail).await.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Desk {
+    /// Begins to perform an ask.
+    fn begin(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
         if self.is_lost(id, ask) {
             let input = Input::Answer { id, answer: Answer::Lost, cost: Cost::Unknown };
             return send(&self.post, Arrival { input, texts: Vec::new() });
@@ -404,28 +495,5 @@ impl Engine for Desk {
             Ask::Question { .. } => {}
             Ask::Check(check) => self.check(id, *check),
         }
-    }
-
-    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, OfficeError> {
-        self.step = None;
-        self.receipt().await?;
-        let owed = std::mem::take(&mut self.owed);
-        let awaiting = owed.awaits_person().then(|| self.time().count(Why::PersonAwaited));
-        let mail = self.mail_before(wake).await;
-        drop(awaiting);
-        let input = match mail {
-            None => Input::Tick,
-            Some(Mail::Failed(why)) => return Err(why),
-            Some(Mail::Letter(Letter { arrival, receipt })) => {
-                self.keep(arrival.texts);
-                self.receipt = receipt;
-                arrival.input
-            }
-        };
-        if let Input::Answer { id, .. } | Input::Reply { id, .. } = &input {
-            self.leaves.remove(id);
-        }
-        self.step = Some(self.turn().await);
-        Ok(input)
     }
 }
