@@ -50,13 +50,15 @@ impl Hall {
 
     /// Leaves the order to end a session in its inbox.
     pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<Left, HallError> {
+        // Whoever wants it to end does not wait until all of a large session has been read.
         let root = newest_root(self.journal(), id).await?;
-        let view = self.session(id).await?;
-        if view.ended() {
+        let newest = self.journal().newest_fact(id, &root.path).await?;
+        if newest.is_some_and(|newest| matches!(newest.fact, Fact::Closed(_))) {
             return Err(HallError::HasEnded(id.clone()));
         }
         let order = Order { to: root.path, what: how.stimulus(), texts: Vec::new() };
-        self.put(id, &order, view.holder).await
+        let holder = self.journal().running(id).await?;
+        self.put(id, &order, holder).await
     }
 
     /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who

@@ -31,7 +31,7 @@ pub use self::writer::Counts;
 use self::chain::Chain;
 use self::readers::Readers;
 pub use self::rows::texts_named;
-use self::rows::{Prepared, Shared};
+use self::rows::{Prepared, Shared, Which};
 use self::subscription::Heads;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
@@ -262,6 +262,17 @@ impl Journal {
                 Ok(())
             })?;
             Ok(facts)
+        };
+        self.0.readers.read(work).await
+    }
+
+    /// Returns the newest fact of a contract, if it has any.
+    pub async fn newest_fact(&self, session: &SessionId, contract: &Path) -> Result<Option<Stored>, JournalError> {
+        let (session, contract) = (session.clone(), contract.to_string());
+        let work = move |db: &Connection| {
+            known(db, &session)?;
+            let newest = rows::one_of_contract(db, &session, &contract, Which::Newest)?;
+            newest.map(|row| row.stored(&session)).transpose()
         };
         self.0.readers.read(work).await
     }

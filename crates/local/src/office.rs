@@ -191,11 +191,11 @@ impl Office {
     /// done: it must not come again for ever.
     async fn is_early(&self, command: &Command) -> Result<bool, JournalError> {
         let Inner { journal, lease, .. } = &*self.inner;
-        let facts = match Order::deserialize(&command.command) {
-            Ok(order) => journal.contract_facts(lease.session(), &order.to).await?,
-            Err(_) => Vec::new(),
+        let newest = match Order::deserialize(&command.command) {
+            Ok(order) => journal.newest_fact(lease.session(), &order.to).await?,
+            Err(_) => None,
         };
-        let open = facts.last().is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_)));
+        let open = newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_)));
         if !open {
             journal.mark_done(lease, command.number).await?;
         }

@@ -13,14 +13,17 @@ use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
 use crate::id::SessionId;
-use crate::journal::rows::{self, FactRow, texts_in};
+use crate::journal::rows::{self, FactRow, Which, texts_in};
 use crate::journal::{JournalError, hash_text, schema};
 
 /// The most of one text that a transcript shows; the whole is in the journal.
 pub const INLINE_BYTES_MAX: usize = 256 * 1024;
 
 /// How many facts are read at once.
-const PAGE: u32 = 512;
+const PAGE: u32 = 4096;
+
+/// How many bytes are kept before they are written.
+const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The longest path that is a file's name as it is.
 const NAME_BYTES_MAX: usize = 150;
@@ -163,7 +166,7 @@ impl Files<'_> {
             if !is_sound(&self.file(contract, "jsonl"), seqs) {
                 self.rebuild(contract)?;
             }
-            self.describe(contract)?;
+            self.describe(contract, &Added::default())?;
         }
         Ok(last)
     }
@@ -171,33 +174,33 @@ impl Files<'_> {
     /// Adds the facts after `at`.
     fn extend(&self, mut at: u64) -> Result<u64, JournalError> {
         loop {
-            let mut lines: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-            let mut turning = BTreeSet::new();
             let before = at;
-            let turns = |row: &FactRow| row.body.starts_with("{\"opened\"") || row.body.starts_with("{\"closed\"");
+            let mut page = Page::default();
             rows::each_fact(self.db, self.session, at + 1, PAGE, |row| {
                 at = row.seq;
-                if turns(&row) || !self.file(&row.contract, "meta.json").exists() {
-                    turning.insert(row.contract.clone());
-                }
-                let line = self.line(&row)?;
-                lines.entry(row.contract).or_default().extend(line.as_bytes());
-                Ok(())
+                let (line, fact) = self.line(&row)?;
+                page.add(row.contract, &line, fact);
+                if page.bytes > PAGE_BYTES_MAX { self.write(&mut page) } else { Ok(()) }
             })?;
-            for (contract, lines) in lines {
-                let file = self.file(&contract, "jsonl");
-                let add = |mut to: File| to.write_all(&lines);
-                schema::private()
-                    .append(true)
-                    .open(&file)
-                    .and_then(add)
-                    .map_err(JournalError::file(&file, "written"))?;
-            }
-            turning.iter().try_for_each(|contract| self.describe(contract))?;
+            self.write(&mut page)?;
             if at == before {
                 return Ok(at);
             }
         }
+    }
+
+    /// Writes what was kept, file by file.
+    fn write(&self, page: &mut Page) -> Result<(), JournalError> {
+        for (contract, added) in std::mem::take(page).contracts {
+            let file = self.file(&contract, "jsonl");
+            let add = |mut to: File| to.write_all(&added.lines);
+            schema::private().append(true).open(&file).and_then(add).map_err(JournalError::file(&file, "written"))?;
+            let turns = added.opened.is_some() || added.outcome.is_some();
+            if turns || !self.file(&contract, "meta.json").exists() {
+                self.describe(&contract, &added)?;
+            }
+        }
+        Ok(())
     }
 
     fn rebuild(&self, contract: &str) -> Result<(), JournalError> {
@@ -206,19 +209,19 @@ impl Files<'_> {
         let made = schema::private().write(true).truncate(true).open(&fresh).map_err(failed())?;
         let mut to = BufWriter::new(made);
         rows::each_of_contract(self.db, self.session, contract, |row| {
-            to.write_all(self.line(&row)?.as_bytes()).map_err(failed())
+            to.write_all(self.line(&row)?.0.as_bytes()).map_err(failed())
         })?;
         to.flush().and_then(|()| fs::rename(&fresh, &file)).map_err(failed())
     }
 
-    /// One fact, with what its texts say.
-    fn line(&self, row: &FactRow) -> Result<String, JournalError> {
+    /// One fact, with what its texts say; and what it is by itself.
+    fn line(&self, row: &FactRow) -> Result<(String, Value), JournalError> {
         let mut texts = Map::new();
-        let fact = serde_json::from_str(&row.body).unwrap_or_default();
+        let fact = read(row);
         for text in texts_in(&fact) {
             texts.insert(text.hash.to_string(), self.text(text.hash)?.into());
         }
-        Ok(row.line(&Value::Object(texts)))
+        Ok((row.line(&Value::Object(texts)), fact))
     }
 
     /// A text as far as it is shown.
@@ -232,19 +235,19 @@ impl Files<'_> {
         Ok(rows::text(self.db, hash)?.map(shown))
     }
 
-    /// Writes what the contract is and how it ended, for those who look for one.
-    fn describe(&self, contract: &str) -> Result<(), JournalError> {
-        let (mut opened, mut outcome) = (Value::Null, Value::Null);
-        rows::each_of_contract(self.db, self.session, contract, |row| {
-            let fact: Value = serde_json::from_str(&row.body).unwrap_or_default();
-            if let Some(brief) = fact.get("opened") {
-                opened = brief.clone();
-            }
-            if let Some(report) = fact.get("closed") {
-                outcome = report["outcome"].clone();
-            }
-            Ok(())
-        })?;
+    /// Writes what the contract is and how it ended, for those who look for one. What was not added just now is in its first
+    /// fact and in its last.
+    fn describe(&self, contract: &str, added: &Added) -> Result<(), JournalError> {
+        let stored = |which| rows::one_of_contract(self.db, self.session, contract, which);
+        let opened = match &added.opened {
+            Some(opened) => opened.clone(),
+            None => stored(Which::First)?.and_then(|row| read(&row).get("opened").cloned()).unwrap_or_default(),
+        };
+        let ended = match &added.outcome {
+            Some(outcome) => outcome.clone(),
+            None if added.opened.is_some() => Value::Null,
+            None => stored(Which::Newest)?.and_then(|row| outcome(&read(&row))).unwrap_or_default(),
+        };
         let task = match texts_in(&opened["task"]).first() {
             Some(task) => self.text(task.hash)?,
             None => None,
@@ -252,7 +255,7 @@ impl Files<'_> {
         let hirer = contract.rsplit_once('.').map(|(hirer, _)| hirer);
         let meta = json!({
             "session": self.session, "contract": contract, "hirer": hirer,
-            "agent": opened["agent"], "task": task, "outcome": outcome,
+            "agent": opened["agent"], "task": task, "outcome": ended,
         });
         schema::replace(&self.file(contract, "meta.json"), format!("{meta:#}\n").as_bytes())
     }
@@ -265,6 +268,41 @@ impl Files<'_> {
         let hash = hash_text(contract.as_bytes()).to_string();
         self.dir.join(format!("{}-{}.{ending}", &contract[..NAME_BYTES_MAX], &hash[..16]))
     }
+}
+
+/// What is kept of a session's facts until it is written.
+#[derive(Default)]
+struct Page {
+    contracts: BTreeMap<String, Added>,
+    bytes: usize,
+}
+
+/// What is added to one contract's files.
+#[derive(Default)]
+struct Added {
+    lines: Vec<u8>,
+    opened: Option<Value>,
+    outcome: Option<Value>,
+}
+
+impl Page {
+    fn add(&mut self, contract: String, line: &str, mut fact: Value) {
+        self.bytes += line.len();
+        let added = self.contracts.entry(contract).or_default();
+        added.lines.extend(line.as_bytes());
+        added.opened = fact.get_mut("opened").map(Value::take).or(added.opened.take());
+        added.outcome = outcome(&fact).or(added.outcome.take());
+    }
+}
+
+/// A fact as JSON; nothing if it is none, which is for others to find.
+fn read(row: &FactRow) -> Value {
+    serde_json::from_str(&row.body).unwrap_or_default()
+}
+
+/// How a contract ended, if this is the fact that says so.
+fn outcome(fact: &Value) -> Option<Value> {
+    fact.pointer("/closed/outcome").cloned()
 }
 
 /// Returns whether a file has a whole line for each of these facts, in order, and no other.

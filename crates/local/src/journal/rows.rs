@@ -270,6 +270,31 @@ pub(crate) fn each_of_contract(
     Ok(())
 }
 
+/// Which fact of a contract is wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Which {
+    First,
+    Newest,
+}
+
+/// Returns one fact of a contract, if it has any.
+pub(crate) fn one_of_contract(
+    db: &Connection,
+    session: &SessionId,
+    contract: &str,
+    which: Which,
+) -> Result<Option<FactRow>, JournalError> {
+    let order = match which {
+        Which::First => "ASC",
+        Which::Newest => "DESC",
+    };
+    let columns = FactRow::COLUMNS;
+    let sql = format!("SELECT {columns} FROM fact WHERE session = ?1 AND contract = ?2 ORDER BY seq {order} LIMIT 1");
+    let mut one = db.prepare_cached(&sql)?;
+    let row = one.query_row((session.as_str(), contract), FactRow::read).optional();
+    row.map_err(|why| corrupt(session, format!("a fact of {contract}"), why.to_string()))
+}
+
 /// Returns the facts of a session's account.
 pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
     let mut facts = db.prepare_cached("SELECT n, body FROM session_fact WHERE session = ?1 ORDER BY n")?;

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{DATABASE, JournalError, Limits};
@@ -40,6 +41,7 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
     let connect = || -> Result<Connection, JournalError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(&file, flags)?;
+        keep_plans(&db)?;
         db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
         refuse_others(&db, &file)?;
         let mode: String = db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
@@ -65,9 +67,16 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
 pub(crate) fn open_reader(file: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
+    keep_plans(&db)?;
     db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
     db.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
     Ok(db)
+}
+
+/// Keeps statements as they were prepared, whatever is bound to them: SQLite would otherwise plan one anew for each other
+/// number, and there is only one way through our tables.
+fn keep_plans(db: &Connection) -> Result<(), rusqlite::Error> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {

@@ -206,3 +206,15 @@ async fn only_the_owner_can_read_what_is_stored() {
     }
     assert!(seen >= 10, "the database, its log and index, the lock and the transcript: {seen}");
 }
+
+#[tokio::test]
+async fn a_contract_s_newest_fact_is_the_last_of_its_own() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    let (root, hire) = (Path::root(1), Path::root(1).hire(1));
+    journal.append(&lease, batch(&root, vec![fact(1), fact(2)])).await.unwrap();
+    journal.append(&lease, batch(&hire, vec![fact(3)])).await.unwrap();
+    let newest = async |path: &Path| journal.newest_fact(&id(), path).await.unwrap().map(|stored| stored.fact);
+    assert_eq!((newest(&root).await, newest(&hire).await), (Some(fact(2)), Some(fact(3))));
+    assert_eq!(newest(&hire.hire(1)).await, None);
+}

@@ -48,8 +48,8 @@ async fn a_transcript_has_each_fact_with_what_its_texts_say() {
     assert_eq!((&meta["contract"], &meta["hirer"]), (&"1.3".into(), &"1".into()));
 }
 
-#[tokio::test]
-async fn the_meta_file_says_who_was_hired_and_how_it_ended() {
+/// A contract's first fact and its last, which name one text.
+fn opened_and_closed() -> (Fact, Fact) {
     let golden = include_str!("../../../kernel/tests/golden/fact.jsonl");
     let stored = golden.lines().map(|line| serde_json::from_str::<Stored>(line).unwrap());
     let facts: Vec<Fact> = stored.map(|stored| stored.fact).collect();
@@ -62,16 +62,46 @@ async fn the_meta_file_says_who_was_hired_and_how_it_ended() {
         replace_texts(&mut value, &there);
         serde_json::from_value::<Fact>(value).unwrap()
     };
-    let facts = vec![known(opened), known(closed)];
+    (known(opened), known(closed))
+}
+
+fn meta(dir: &FilePath, contract: &str) -> Value {
+    serde_json::from_slice(&fs::read(folder(dir).join(format!("{contract}.meta.json"))).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_meta_file_says_who_was_hired_and_how_it_ended() {
+    let (opened, closed) = opened_and_closed();
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let texts = vec![text("book a flight")];
-    journal.append(&lease, Batch { texts, ..batch(&Path::root(1), facts) }).await.unwrap();
+    journal.append(&lease, Batch { texts, ..batch(&Path::root(1), vec![opened, closed]) }).await.unwrap();
     drop(lease);
     journal.close().await;
-    let meta: Value = serde_json::from_slice(&fs::read(folder(dir.path()).join("1.meta.json")).unwrap()).unwrap();
+    let meta = meta(dir.path(), "1");
     assert_eq!((&meta["agent"], &meta["task"]), (&"log-reader".into(), &"book a flight".into()));
     assert!(!meta["outcome"].is_null(), "{meta}");
+}
+
+#[tokio::test]
+async fn the_meta_file_still_says_who_was_hired_when_the_end_comes_much_later() {
+    let (opened, closed) = opened_and_closed();
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    let texts = vec![text("book a flight")];
+    journal.append(&lease, Batch { texts, ..batch(&Path::root(1), vec![opened, fact(1)]) }).await.unwrap();
+    while !folder(dir.path()).join("1.meta.json").exists() {
+        tokio::task::yield_now().await;
+    }
+    let begun = meta(dir.path(), "1");
+    assert_eq!((&begun["agent"], &begun["outcome"]), (&"log-reader".into(), &Value::Null));
+    journal.append(&lease, batch(&Path::root(1), vec![fact(2), closed])).await.unwrap();
+    drop(lease);
+    journal.close().await;
+    let ended = meta(dir.path(), "1");
+    assert_eq!((&ended["agent"], &ended["task"]), (&"log-reader".into(), &"book a flight".into()));
+    assert!(!ended["outcome"].is_null(), "{ended}");
+    assert_eq!(numbers(dir.path(), "1"), [1, 2, 3, 4]);
 }
 
 fn replace_texts(value: &mut Value, there: &Value) {
