@@ -1,8 +1,11 @@
 //! Work that is ended before it is done, from this terminal or another, and gone on with.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::house::{House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
+use crate::crew::{CREW, always, answer, assert_has, by, delegates, first, hires, shown, staffed, worked};
+use crate::house::{House, KEY, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// A first turn that reads a file, a second that never comes, and a last reply for those who ask.
 fn stalls_in_the_middle() -> Value {
@@ -201,6 +204,61 @@ fn a_session_that_ran_dry_goes_on_with_new_money() {
     assert_eq!((&again["answer"], msat(&again["bill"]["granted"])), (&json!("On Tuesday."), 200_000));
     let free = house.show(id)["free"].as_u64().unwrap();
     assert_eq!(free, 200_000 - msat(&again["bill"]["spent"]), "nothing is made or lost");
+}
+
+#[test]
+fn a_session_goes_on_with_its_own_agents_model_and_project_from_anywhere() {
+    for wire in WIRES {
+        let rules = json!([
+            by("lead", json!({"last_user": "who said so", "has_tool_result": false}), delegates("ada", "Who?", 900)),
+            by("lead", json!({"has_tool_result": true}), says("Ada found: {{tool_result}}")),
+            always("lead", says("On Tuesday.")),
+            first("ada", reads(&["notes.txt"])),
+            always("ada", says("The notes say so.")),
+        ]);
+        let house = House::scripted(wire, Known::ByVariables, json!({"key": KEY, "rules": rules}));
+        house.write_config(&format!("{}[prices.deep-model]\ninput = 2\noutput = 9\n", house.read_config()));
+        let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let before = house.run(&[&CREW[..], &["--model", "deep-model"]].concat()).expect(0).json();
+        let id = before["session"].as_str().unwrap();
+
+        // Whatever has become of the team, and wherever its owner is.
+        fs::remove_dir_all(house.project().join("crew")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut command = house.command(&["run", "--continue", id, "And who said so?", "--output", "json"]);
+        command.current_dir(elsewhere.path());
+        let result = Running::start(command, "").end().expect(0).json();
+        assert_has(answer(&result), &["Ada found: ", "The notes say so."]);
+        assert_eq!(worked(&result), ["2 lead done", "2.1 ada done"], "{wire:?}");
+        assert_has(&shown(&house, "ada")[1], &["the meeting is on Tuesday"]);
+        let models: Vec<Value> = house.requests().into_iter().map(|mut request| request["model"].take()).collect();
+        assert_eq!(models, vec![json!("deep-model"); 5], "{wire:?}");
+    }
+}
+
+#[test]
+fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_goes_on() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([{"when": {"last_user": "who said so"}, "then": says("The notes did.")}, {"then": says("On Tuesday.")}]),
+        );
+        let id = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
+        let left = house.show(&id)["free"].as_u64().unwrap();
+        // The root has closed, and what it did not use was not given back any more.
+        house.tamper(
+            "DROP TRIGGER session_fact_stays;
+             DELETE FROM session_fact WHERE body LIKE '%\"ended\"%';
+             CREATE TRIGGER session_fact_stays BEFORE DELETE ON session_fact
+             BEGIN SELECT RAISE(ABORT, 'a fact is never deleted'); END;",
+        );
+        assert_eq!(house.show(&id)["free"], 0, "{wire:?}: all is granted to the root");
+        let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
+        let result = house.guildhall(&args).expect(0).json();
+        assert_eq!((answer(&result), msat(&result["bill"]["granted"])), ("The notes did.", left), "{wire:?}");
+        assert_eq!(house.requests().len(), 2, "{wire:?}: to settle it, nobody was asked");
+        house.guildhall(&["verify", &id]).expect(0);
+    }
 }
 
 #[test]

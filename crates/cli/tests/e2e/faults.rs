@@ -4,7 +4,7 @@
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
-use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says};
+use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says, wait_for};
 
 /// What all the words cost that a request allows.
 const WORDS_MSAT_MAX: u64 = 5 * 8192;
@@ -43,6 +43,29 @@ fn what_cost_nothing_is_asked_again_at_no_cost() {
             let asked_to_wait = fault["wrong"]["rate_limit"].is_object();
             assert!(!asked_to_wait || times[1] - times[0] >= 1_000_000, "{wire:?}: it came back early, {times:?}");
         }
+    }
+}
+
+#[test]
+fn a_call_that_waits_to_be_made_again_costs_nothing_when_it_is_stopped_and_one_under_way_its_hold() {
+    let busy = |seconds: u64| json!({"wrong": {"rate_limit": {"retry_after": seconds}}});
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": busy(90)}]));
+        let running = house.start(&[]);
+        let id = running.session();
+        running.told("waiting 90 s");
+        house.guildhall(&["stop", &id]).expect(0);
+        let result = running.end().expect(1).json();
+        assert_eq!((&result["outcome"], msat(&result["bill"]["spent"])), (&json!("cancelled"), 0), "{wire:?}");
+
+        let house = House::new(wire, &json!([{"repeat": 1, "then": busy(1)}, {"then": "stall"}]));
+        let running = house.start(&[]);
+        let id = running.session();
+        wait_for("the second request", || (house.requests().len() == 2).then_some(()));
+        house.guildhall(&["stop", &id]).expect(0);
+        let result = running.end().expect(1).json();
+        assert_eq!(result["outcome"], "cancelled", "{wire:?}");
+        assert!(msat(&result["bill"]["spent"]) >= WORDS_MSAT_MAX, "{wire:?}: whoever was asked may send a bill");
     }
 }
 

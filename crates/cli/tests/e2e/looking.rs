@@ -105,3 +105,21 @@ fn a_reader_that_goes_away_ends_nothing() {
     Running::start(command, "").end().expect(0);
     assert_eq!(house.guildhall(&["ls", "--output", "json"]).json()[0]["state"], "done");
 }
+
+#[test]
+fn a_result_that_can_not_be_written_is_told_and_exit_1() {
+    let house = House::new(Wire::Anthropic, &answering());
+    let to_full = |args: &[&str]| {
+        let command = house.command_under("sh", &["-c", "\"$0\" \"$@\" > /dev/full"], args);
+        Running::start(command, "").end().expect(1).says("could not be written")
+    };
+    to_full(&["run", "When?", "--yes"]).says("guildhall show ");
+    to_full(&["run", "When?", "--yes", "--output", "json"]);
+    for args in [&["ls"][..], &["paths"], &["models", MODEL], &["map"], &["agents"], &["verify"]] {
+        to_full(args);
+    }
+    let listed = house.guildhall(&["ls", "--output", "json"]).json();
+    assert_eq!(listed[0]["state"], "done", "the work is done all the same");
+    let id = listed[0]["session"].as_str().unwrap();
+    assert!(house.guildhall(&["show", id]).expect(0).stdout.contains("On Tuesday."));
+}

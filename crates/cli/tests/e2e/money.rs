@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::crew::{hires, staffed};
 use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says};
 
 /// A model that never stops by itself, but says something when it is told that a reply is its last.
@@ -108,6 +109,26 @@ fn the_cap_is_printed_before_the_first_call() {
         house.guildhall(&["run", "When?"]).expect(4).says("at most 250 sat ($0.25), at $100000.00 per bitcoin");
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
+        assert_eq!(house.requests().len(), 0, "{wire:?}");
+    }
+}
+
+#[test]
+fn everybody_who_may_be_paid_is_named_before_the_first_call() {
+    for (wire, provider) in [(Wire::Anthropic, "anthropic"), (Wire::OpenAi, "openai")] {
+        let house = House::new(wire, &json!([]));
+        house.write_config(&format!("{}[prices.deep-model]\ninput = 2\noutput = 9\n", house.read_config()));
+        let crew = [("lead", hires(&["ada"])), ("ada", "model: deep-model".to_owned())];
+        let house = staffed(house, &crew.each_ref().map(|(name, front)| (*name, front.as_str())));
+        let run = ["run", "When?", "--team", "crew", "--budget", "900sat"];
+        let both = format!("{provider}/deep-model, {provider}/{MODEL}");
+        let ended = house.guildhall(&run).expect(4);
+        ended.says(&format!("{both}, at most 900 sat")).says(&format!("paid to {both})"));
+        // A lead that costs nothing may have hires that do.
+        let house = staffed(house, &[("lead", &format!("model: rehearsal\n{}", hires(&["ada"])))]);
+        let both = format!("{provider}/deep-model, rehearsal");
+        let ended = house.guildhall(&run).expect(4);
+        ended.says(&format!("{both}, at most 900 sat")).says(&format!("paid to {both})"));
         assert_eq!(house.requests().len(), 0, "{wire:?}");
     }
 }

@@ -3,7 +3,9 @@
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, answer, assert_has, by, calls, first, hires, shown, slowly, staffed, stalls, worked};
+use crate::crew::{
+    CREW, always, answer, assert_has, by, calls, delegates, first, hires, shown, slowly, staffed, stalls, worked,
+};
 use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// One who hires more of its kind.
@@ -189,6 +191,46 @@ fn stopping_a_tree_stops_everybody_in_it() {
         let result = running.end().expect(1).json();
         assert_eq!(worked(&result), ["1 lead cancelled", "1.1 ada cancelled", "1.1.1 bob cancelled"], "{wire:?}");
         assert_eq!(house.peer.executions(), 3, "{wire:?}: nobody is asked any more");
+    }
+}
+
+#[test]
+fn orders_for_hires_that_have_not_taken_their_seats_again_wait_for_them() {
+    let two = [("ada", 2000), ("bob", 500)]
+        .map(|(who, budget)| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": budget})));
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([
+                first("lead", calls(&two)),
+                always("lead", says("Heard: {{tool_result}}")),
+                first("ada", delegates("eve", "Look closely.", 800)),
+                always("ada", says("Eve says: {{tool_result}}")),
+                by("eve", json!({"last_user": "Enough, eve."}), says("Tuesday, then.")),
+                always("eve", slowly(reads(&["notes.txt"]), 300)),
+                always("bob", stalls()),
+            ]),
+        );
+        let house = staffed(
+            house,
+            &[("lead", &hires(&["ada", "bob"])), ("ada", &hires(&["eve"])), ("bob", ""), ("eve", "maxTurns: 900")],
+        );
+        let running = house.start(&CREW);
+        let id = running.session();
+        wait_for("everybody at work", || (house.peer.executions() >= 4).then_some(()));
+        running.kill();
+        for order in [
+            &["message", &format!("{id}/1.1.1"), "Enough, eve."][..],
+            &["stop", &format!("{id}/1.2")],
+            &["topup", &format!("{id}/1.1"), "700sat"],
+        ] {
+            house.guildhall(order).expect(0).says("nobody runs");
+        }
+        let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
+        assert_has(answer(&result), &["Tuesday, then."]);
+        let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
+        assert_eq!(worked(&result), everybody, "{wire:?}");
+        assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 2_700_000, "{wire:?}");
     }
 }
 

@@ -2,6 +2,8 @@
 //! speaks both protocols.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod overtaken;
+
 use std::path::Path as FilePath;
 
 use guildhall::{Agent, DatedRate, Ended, Ending, Hall, HallError, Models, Running, Source, agent};

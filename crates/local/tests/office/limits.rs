@@ -131,3 +131,21 @@ async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
     assert!(matches!(answered.fact, Fact::Answered { answer: Answer::Lost, .. }), "{:?}", answered.fact);
     assert_eq!(hall.model.asked.lock().unwrap().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_last_report_keeps_nobody_longer_than_two_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let wrap_up = async {
+        hall.model.stuck.notified().await;
+        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+    };
+    let (report, ()) = tokio::join!(hall.run(), wrap_up);
+    assert_eq!(report.outcome, Outcome::Exhausted(Limit::Asked));
+    assert!(matches!(report.text, Wording::Assembled(_)), "the model said nothing");
+    let facts = hall.facts().await;
+    let of_kind = |kind: &str| facts.iter().rfind(|stored| stored.fact.kind() == kind).unwrap().at;
+    assert_eq!(of_kind("closed").0 - of_kind("asked").0, 120_000);
+    assert_eq!(stopped(&facts), [(Answer::Lost, sat(10)), (Answer::Lost, sat(10))]);
+    assert_lawful(&facts);
+}
