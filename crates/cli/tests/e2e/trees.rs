@@ -71,24 +71,26 @@ fn a_hundred_parallel_hires_never_exceed_the_budget() {
 }
 
 #[test]
-fn a_chain_of_32_agents_finishes_with_one_call_at_a_time() {
+fn a_chain_of_32_hires_finishes_with_one_call_at_a_time() {
     let task = |level: u64| format!("Now go to level {level}.");
     let level = |level: u64| {
-        let arguments = json!({"specialty": "worker", "task": task(level + 1), "budget": 100 * (32 - level)});
+        let who = if level < 31 { "worker" } else { "last" };
+        let arguments = json!({"specialty": who, "task": task(level + 1), "budget": 100 * (32 - level)});
         let when = json!({"last_user": task(level), "has_tool_result": false});
         by("worker", when, calls(&[("delegate_task", arguments)]))
     };
     for wire in WIRES {
-        let mut rules: Vec<Value> = (1..32).map(level).collect();
-        rules.push(by("worker", json!({"last_user": task(32)}), says("The bottom is dry.")));
+        let mut rules: Vec<Value> = (0..32).map(level).collect();
+        rules.push(by("last", json!({"last_user": task(32)}), says("The bottom is dry.")));
         rules.push(by("worker", json!({"tool_result": "bottom is dry"}), says("Below me: the bottom is dry.")));
-        let house = staffed(House::new(wire, &json!(rules)), &[("worker", RECURSIVE)]);
-        let flags = ["--budget", "4000sat", "--max-depth", "31", "--max-concurrency", "1", "--max-hires", ALL_HEADS];
-        let result = run(&house, &task(1), &flags);
+        let front = RECURSIVE.replace("[worker]", "[worker, last]");
+        let house = staffed(House::new(wire, &json!(rules)), &[("worker", &front), ("last", "")]);
+        let flags = ["--budget", "4000sat", "--max-depth", "32", "--max-concurrency", "1", "--max-hires", ALL_HEADS];
+        let result = run(&house, &task(0), &flags);
         assert_eq!(answer(&result), "Below me: the bottom is dry.", "{wire:?}");
         let worked = worked(&result);
-        assert_eq!((worked.len(), worked.iter().filter(|line| line.ends_with(" done")).count()), (32, 32));
-        assert_eq!(worked[31].matches(".1").count(), 31, "{wire:?}: {worked:?}");
+        assert_eq!((worked.len(), worked.iter().filter(|line| line.ends_with(" done")).count()), (33, 33));
+        assert_eq!(worked[32], format!("1{} last done", ".1".repeat(32)), "{wire:?}: {worked:?}");
     }
 }
 

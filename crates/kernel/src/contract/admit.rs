@@ -339,7 +339,8 @@ impl Contract {
         }
     }
 
-    /// What unbudgeted hires get: what is free after the budgeted calls, divided by their number and one for the hirer.
+    /// What unbudgeted hires get: what is free after the budgeted calls, divided by their number and one for the hirer. Of
+    /// heads the hirer has its own already, and it counts: a chain of hires goes as deep as halving its heads allows.
     pub(super) fn share<'a>(&self, wants: impl Iterator<Item = Want<'a>>, now: Millis) -> Share {
         let (mut money, mut heads) = (self.purse.available(), self.heads.available());
         let (mut sharing_money, mut sharing_heads) = (1, 1);
@@ -364,7 +365,9 @@ impl Contract {
             }
         }
         let money = Msat::new(money.get() / sharing_money).expect("a part of what is available");
-        Share { money, heads: Heads(heads.0 / sharing_heads) }
+        let all_heads = u64::from(heads.0) + 1;
+        let heads = u32::try_from(all_heads / sharing_heads).map_or(heads, Heads);
+        Share { money, heads }
     }
 
     /// The ask of a live hire of this contract.

@@ -140,6 +140,18 @@ fn a_leaf_takes_one_head_and_those_who_hire_share_the_rest() {
 }
 
 #[test]
+fn a_chain_goes_as_deep_as_halving_its_heads_allows() {
+    let mut own = root("contractor", 1000);
+    own.grant.heads = Heads(7);
+    let mut hall = Hall::open(own);
+    hall.says("1", &[hire("researcher").team(&["tester"])]);
+    hall.says("1.1", &[hire("tester").team(&["reader"])]);
+    hall.says("1.1.1", &[hire("reader")]);
+    let heads = |at: &str| hall.contract(at).brief().grant.heads;
+    assert_eq!(["1.1", "1.1.1", "1.1.1.1"].map(heads), [Heads(3), Heads(1), Heads(0)]);
+}
+
+#[test]
 fn heads_that_were_not_used_come_back_with_the_report() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").team(&["reader"]).with(|offer| offer.heads = Some(Heads(5)))]);
