@@ -15,14 +15,14 @@ type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
-/// How often the program is killed in a soak.
+/// How often the program is killed in a soak: with one agent at work, and as often with a tree.
 const SOAK_KILLS: &str = "200";
 
 const HELP: &str = "\
 cargo xtask test               everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
 cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise, and then
-                               kills the program itself 200 times
+                               kills the program itself 200 times, and 200 times more in the middle of a tree
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS go to `cargo bench`
 
 Examples:
@@ -70,7 +70,8 @@ fn is_count(text: &str) -> bool {
 
 fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
-    run(cargo(&["test", "-p", "guildhall-cli", "--test", "e2e", "killed::"]).env("GUILDHALL_ROUNDS", SOAK_KILLS))
+    let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
+    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }
 
 /// The `cargo` that started us, with these arguments.

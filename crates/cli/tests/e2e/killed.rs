@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, Wire, msat, wait_for};
 
-/// How many kills the tests below share among them, unless `GUILDHALL_ROUNDS` says otherwise.
+/// How many kills the tests of one kind share among them, unless `GUILDHALL_ROUNDS` says otherwise.
 const ROUNDS: usize = 40;
 
-/// How many tests share them.
+/// How many tests here share them.
 const SHARES: usize = 4;
 
 /// How many files a search goes through, so that a kill can land while it does.
@@ -23,9 +23,10 @@ const WINDOW: u64 = 1200;
 /// The kinds of facts that a task has.
 const KINDS: [&str; 6] = ["opened", "asked", "answered", "refused", "nudged", "closed"];
 
-pub(crate) fn rounds() -> usize {
+/// How many kills each of so many tests makes.
+pub(crate) fn rounds(shares: usize) -> usize {
     let wanted = std::env::var("GUILDHALL_ROUNDS").ok().map(|text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
-    wanted.unwrap_or(ROUNDS).div_ceil(SHARES)
+    wanted.unwrap_or(ROUNDS).div_ceil(shares)
 }
 
 /// A task of several turns with calls side by side, one that is refused, and an empty reply. Every reply takes a while, so
@@ -131,7 +132,7 @@ fn kill_everywhere(wire: Wire, known: Known) {
     assert_eq!(compacted, known == Known::AsReplaying, "{:?}", expect.kinds);
     let mut executions = expect.executions;
     let mut reached = BTreeSet::new();
-    let rounds = rounds();
+    let rounds = rounds(SHARES);
     let (last, targets) = expect.ends.split_last().expect("a task has facts");
     let missing = |reached: &BTreeSet<usize>| targets.iter().find(|end| !reached.contains(*end)).copied();
     for round in 0.. {

@@ -10,6 +10,9 @@ use crate::crew::{CREW, always, answer, assert_has, assert_lacks, by, hires, sta
 use crate::house::{House, Known, Running, Wire, msat, wait_for};
 use crate::killed::rounds;
 
+/// How many tests here share the kills.
+const SHARES: usize = 3;
+
 /// A lead with one hire that hires and one in the background. Every reply says what it used, since ids that a provider makes
 /// up differ in length, and takes a while, so that a kill can land before it comes.
 fn rules() -> Value {
@@ -66,7 +69,7 @@ fn kill_everywhere(wire: Wire, known: Known) {
     let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
     assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &everybody.map(str::to_owned)[..]));
     let (all, executions) = (facts(&house, calm["session"].as_str().unwrap()), house.peer.executions());
-    let rounds = rounds();
+    let rounds = rounds(SHARES);
     let mut landed = 0;
     for round in 0..rounds {
         let before = house.peer.executions();
