@@ -37,10 +37,15 @@ pub(crate) fn hires(team: &[&str]) -> String {
 }
 
 /// A rule for the requests of one agent.
-#[allow(clippy::needless_pass_by_value, reason = "rules are written as values made on the spot")]
 pub(crate) fn by(agent: &str, when: Value, then: Value) -> Value {
+    rule(&is(agent), when, then)
+}
+
+/// A rule for the requests of the agent whose instructions have these words.
+#[allow(clippy::needless_pass_by_value, reason = "rules are written as values made on the spot")]
+pub(crate) fn rule(instructions: &str, when: Value, then: Value) -> Value {
     let Value::Object(mut conditions) = when else { panic!("conditions are an object, not {when}") };
-    conditions.insert("agent".into(), json!(is(agent)));
+    conditions.insert("agent".into(), json!(instructions));
     json!({"when": conditions, "then": then})
 }
 

@@ -5,10 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::crew::{
-    CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, first, hires, repository, shown, staffed,
-    worked,
+    CREW, always, answer, assert_has, assert_lacks, by, calls, delegates, first, hires, repository, rule, shown,
+    staffed, stalls, worked,
 };
-use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says};
+use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// The README's first command, with another question, in the repository's root.
 fn rehearse(question: &str) -> Ended {
@@ -99,7 +99,7 @@ fn a_parent_knows_its_team_and_nobody_elses() {
 
 /// Who is who in the example of a trip, by the first words of its instructions.
 const TRAVELLERS: [&str; 6] = [
-    "You plan trips.",
+    "You plan trips",
     "You fix when things happen.",
     "You are the filter between wishes and money.",
     "You find flights.",
@@ -107,35 +107,76 @@ const TRAVELLERS: [&str; 6] = [
     "You find places to eat.",
 ];
 
-/// What the agents of a trip say: the flights are too dear at first.
-fn trip() -> Value {
-    let [head, scheduling, financial, flights, experiences, food] = TRAVELLERS;
-    let rule = |agent: &str, when: Value, then: Value| {
-        let mut when = when;
-        when["agent"] = json!(agent);
-        json!({"when": when, "then": then})
-    };
+/// What a traveller is told in the end, whichever way the team is organised.
+const PLAN: &str = "Booked: flight A for $850, tour B for $75, tables C for $250. In all $1175.";
+
+/// Whether there are results of tools.
+fn has(has: bool) -> Value {
+    json!({"has_tool_result": has})
+}
+
+/// What those say who answer for the money: the flights are too dear at first. `hire` is how they are hired.
+fn offers(hire: impl Fn(&str) -> (&'static str, Value)) -> Vec<Value> {
+    let [.., financial, flights, experiences, food] = TRAVELLERS;
     let books = |what: &str, price: u64| {
         says(&format!("This.\n```json\n{{\"options\": [{{\"name\": \"{what}\", \"price_usd\": {price}}}]}}\n```"))
     };
     let all = "```json\n{\"options\": [{\"category\": \"flights\", \"name\": \"A\", \"price_usd\": 850}, \
         {\"category\": \"experiences\", \"name\": \"B\", \"price_usd\": 75}, \
         {\"category\": \"food\", \"name\": \"C\", \"price_usd\": 250}]}\n```";
-    let three = ["flight-agent", "experiences-agent", "food-agent"]
-        .map(|agent| ("delegate_task", json!({"specialty": agent, "task": "Ten days in Italy.", "budget": 300})));
-    let has = |has: bool| json!({"has_tool_result": has});
-    json!([
-        rule(head, has(false), delegates("scheduling", "Italy in October.", 4000)),
-        rule(head, has(true), says("Booked: {{tool_result}}")),
-        rule(scheduling, has(false), delegates("financial-agent", "Ten days in Italy.", 3000)),
-        rule(scheduling, has(true), says("Day by day: {{tool_result}}")),
+    let three = ["flight-agent", "experiences-agent", "food-agent"].map(hire);
+    vec![
         rule(financial, has(false), calls(&three)),
         rule(financial, has(true), says(all)),
         rule(flights, json!({"last_user": "did not pass"}), books("A", 850)),
         rule(flights, json!({}), books("A", 2850)),
         rule(experiences, json!({}), books("B", 75)),
         rule(food, json!({}), books("C", 250)),
-    ])
+    ]
+}
+
+/// What the agents of a trip say.
+fn trip() -> Value {
+    let [head, scheduling, ..] = TRAVELLERS;
+    let hire =
+        |agent: &str| ("delegate_task", json!({"specialty": agent, "task": "Ten days in Italy.", "budget": 300}));
+    let mut rules = vec![
+        rule(head, has(false), delegates("scheduling", "Italy in October.", 4000)),
+        rule(head, json!({"tool_result": "\"price_usd\": 850"}), says(PLAN)),
+        rule(scheduling, has(false), delegates("financial-agent", "Ten days in Italy.", 3000)),
+        rule(scheduling, has(true), says("Day by day: {{tool_result}}")),
+    ];
+    rules.extend(offers(hire));
+    json!(rules)
+}
+
+/// What they say where the head hires those whom its first reply names, and those beside each other.
+fn flat_trip() -> Value {
+    let [head, scheduling, ..] = TRAVELLERS;
+    let hire = |agent: &str| ("delegate_to_agent", json!({"target_agent": agent, "prompt": "Ten days in Italy."}));
+    let wish = "Ten days in Italy in October, for one. I need the scheduling-agent and the financial-agent.";
+    let mut rules = vec![
+        rule(head, json!({"messages": 1}), says(wish)),
+        rule(head, json!({"last_user": "\"price_usd\": 850"}), says(PLAN)),
+        rule(scheduling, json!({}), says("From the 3rd to the 12th.")),
+    ];
+    rules.extend(offers(hire));
+    json!(rules)
+}
+
+/// What the agent with these instructions was shown, one text per request.
+fn shown_to(house: &House, instructions: &str) -> Vec<String> {
+    let requests = house.requests().into_iter().map(|request| request.to_string());
+    requests.filter(|request| request.contains(instructions)).collect()
+}
+
+/// Starts an example as its README says, from the repository's root.
+fn start_example(house: &House, example: &str, agent: &str, more: &[&str]) -> Running {
+    let team = format!("examples/{example}");
+    let args = ["run", "--team", &team, "--agent", agent, "--project", &team, "--yes", "--output", "json"];
+    let mut command = house.command(&[&args, more].concat());
+    command.current_dir(repository());
+    Running::start(command, "")
 }
 
 #[test]
@@ -143,10 +184,8 @@ fn a_filters_terms_reach_the_leaf_verbatim_and_what_breaks_them_is_sent_back_onc
     let house = House::new(Wire::Anthropic, &trip());
     let team = repository().join("examples/travel").display().to_string();
     let result = house.run(&["--team", &team, "--budget", "8000sat"]).expect(0).json();
-    assert_has(answer(&result), &["Booked: ", "\"price_usd\": 850"]);
-    let shown = |agent: &str| -> Vec<String> {
-        house.requests().iter().map(Value::to_string).filter(|request| request.contains(agent)).collect()
-    };
+    assert_eq!(answer(&result), PLAN);
+    let shown = |agent: &str| shown_to(&house, agent);
     let terms = [
         "- The traveller wants a plan to book from, not a list of ideas.",
         "- Every offer must be available on the dates in this brief.",
@@ -166,6 +205,96 @@ fn a_filters_terms_reach_the_leaf_verbatim_and_what_breaks_them_is_sent_back_onc
     assert_eq!(flights.len(), 2, "one chance to mend");
     assert_has(&flights[1], &["2850", "did not pass its checks"]);
     assert_lacks(&shown(TRAVELLERS[2])[1], &["2850", "not-accepted"]);
+}
+
+#[test]
+fn the_same_trip_from_a_flat_team_has_the_same_answer() {
+    let wish = ["--budget", "5000sat", "Plan a budget-friendly trip to Italy."];
+    for wire in WIRES {
+        let house = House::new(wire, &flat_trip());
+        let running = start_example(&house, "travel-flat", "head-travel-agent", &wish);
+        let result = running.end().expect(0).json();
+        assert_eq!(answer(&result), PLAN, "{wire:?}: what the same trip on four levels comes to");
+        let agents = ["1.1 scheduling-agent", "1.2 financial-agent", "1.2.1 flight-agent"];
+        let leaves = ["1.2.2 experiences-agent", "1.2.3 food-agent"];
+        let everybody = std::iter::once("1 head-travel-agent").chain(agents).chain(leaves);
+        assert_eq!(worked(&result), everybody.map(|who| format!("{who} done")).collect::<Vec<_>>(), "{wire:?}");
+        let [head, scheduling, financial, flights, experiences, food] = TRAVELLERS.map(|agent| shown_to(&house, agent));
+        assert_eq!((head.len(), scheduling.len()), (2, 1), "{wire:?}: the head calls no tool");
+        for brief in [&scheduling[0], &financial[0]] {
+            assert_has(brief, &["Ten days in Italy in October, for one.", "- The traveller wants a plan to book from"]);
+            assert_lacks(brief, &["Flights: at most"]);
+        }
+        for brief in [&flights[0], &experiences[0], &food[0]] {
+            assert_has(
+                brief,
+                &["- The traveller wants a plan", "- Flights: at most $900 in total.", "- Food: at most $500"],
+            );
+        }
+        assert_eq!(flights.len(), 2, "{wire:?}: one chance to mend");
+        assert_has(&flights[1], &["2850", "did not pass its checks"]);
+        assert_has(&head[1], &["From the 3rd to the 12th."]);
+    }
+}
+
+#[test]
+fn research_in_the_background_goes_on_while_reports_come_and_ends_with_the_last() {
+    let lead = "You answer questions from the files in `notes/`.";
+    let researcher = |of: &str| format!("You search `notes/{of}.txt`");
+    let hire = |who: &str, prompt: &str| {
+        let subagent = format!("{who}-researcher");
+        ("Agent", json!({"subagent_type": subagent, "description": "Look it up", "prompt": prompt}))
+    };
+    let team = [
+        hire("decisions", "Why did it go?"),
+        hire("incidents", "What broke?"),
+        hire("figures", "Was it slower?"),
+        hire("decisions", "Who says so?"),
+    ];
+    let search = calls(&[("search", json!({"pattern": "cache", "path": "notes"}))]);
+    let question = ["--budget", "3000sat", "Why was the session cache removed, and did it get slower?"];
+    let end = "It went because of I-31. Nobody found out whether it got slower.";
+    let rules = json!([
+        rule(lead, json!({"messages": 1}), calls(&team)),
+        rule(lead, json!({"tool_result": "2024-04-17"}), says("I expect an incident.")),
+        rule(lead, has(true), reads(&["notes/figures.txt"])),
+        rule(lead, json!({"last_user": "sub-agent-cancelled"}), says(end)),
+        rule(lead, json!({}), says("I wait for the others.")),
+        rule(&researcher("decisions"), json!({"last_user": "Who says so?"}), json!({"wrong": "request"})),
+        rule(&researcher("decisions"), has(false), search.clone()),
+        rule(&researcher("decisions"), has(true), says("notes/decisions.txt:4 has I-31.")),
+        rule(&researcher("incidents"), json!({"last_user": "last reply"}), says("This far: I-27.")),
+        rule(&researcher("incidents"), json!({}), search),
+        rule(&researcher("figures"), json!({}), stalls()),
+    ]);
+    for wire in WIRES {
+        let house = House::new(wire, &rules);
+        let running = start_example(&house, "research", "research-lead", &question);
+        let id = running.session();
+        let heard = |report: &str| shown_to(&house, lead).pop().is_some_and(|shown| shown.contains(report));
+        for report in ["<sub-agent-complete", "<sub-agent-exhausted", "<sub-agent-failed"] {
+            wait_for(report, || heard(report).then_some(()));
+        }
+        // Everybody else has reported; the lead has said so, and is idle.
+        running.told("research-lead says: I wait for the others.");
+        house.guildhall(&["stop", &format!("{id}/1.3")]).expect(0);
+        let result = running.end().expect(0).json();
+        assert_eq!(answer(&result), end, "{wire:?}: what was said while somebody was at work is not the report");
+        let everybody = [
+            "1 research-lead done",
+            "1.1 decisions-researcher done",
+            "1.2 incidents-researcher exhausted turns",
+            "1.3 figures-researcher cancelled",
+            "1.4 decisions-researcher failed",
+        ];
+        assert_eq!(worked(&result), everybody, "{wire:?}");
+        let shown = shown_to(&house, lead);
+        assert_lacks(&shown[1], &["I-31"]);
+        assert_has(&shown[2], &["p95 17 ms"]);
+        assert_has(shown.last().unwrap(), &["notes/decisions.txt:4 has I-31.", "This far: I-27."]);
+        let decisions = shown_to(&house, &researcher("decisions")).join("");
+        assert_has(&decisions, &["Cite every finding as path and line.", "Sign-outs and a cache of 15 minutes"]);
+    }
 }
 
 #[test]
