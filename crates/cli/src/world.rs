@@ -9,7 +9,7 @@ use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
 use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rate, Rehearsal};
-use guildhall::{ANTHROPIC, DatedRate, Hall, Models, OPENAI, Source};
+use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, OPENAI, Source};
 
 use crate::config::{Config, ProviderConfig, WireConfig};
 use crate::exit::Failure;
@@ -75,15 +75,18 @@ impl World {
 
     /// Opens the hall that works on a project.
     pub(crate) fn hall(&self, project: PathBuf) -> Result<Hall, Failure> {
-        let builder = Hall::builder(&self.paths.data, project, self.models.clone());
-        Ok(builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting)).build()?)
+        Ok(self.builder(project, self.models.clone()).build()?)
     }
 
     /// Opens the hall of a team, with so many calls to each provider at once.
     pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> Result<Hall, Failure> {
         let models = self.models.clone().with_calls_at_once(calls);
-        let builder = Hall::builder(&self.paths.data, project, models).roster(roster);
-        Ok(builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting)).build()?)
+        Ok(self.builder(project, models).roster(roster).build()?)
+    }
+
+    fn builder(&self, project: PathBuf, models: Models) -> HallBuilder {
+        let builder = Hall::builder(&self.paths.data, project, models);
+        builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting))
     }
 
     /// Adds the providers that variables tell of, under the names people know.
