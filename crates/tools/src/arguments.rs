@@ -59,6 +59,7 @@ fn property(field: &Field) -> Value {
 }
 
 /// Arguments that are as the fields say.
+#[derive(Clone, Copy)]
 pub(crate) struct Arguments<'a>(&'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
@@ -91,11 +92,11 @@ impl<'a> Arguments<'a> {
         Ok(Arguments(given))
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn text(self, name: &str) -> Option<&'a str> {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    pub(crate) fn count(&self, name: &str) -> Option<usize> {
+    pub(crate) fn count(self, name: &str) -> Option<usize> {
         self.0.get(name).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok())
     }
 }

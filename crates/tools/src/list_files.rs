@@ -6,6 +6,7 @@ use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
 use guildhall_kernel::AskKey;
 use serde_json::Value;
 
+use crate::answer;
 use crate::arguments::{Arguments, Field, Kind, Need, schema};
 use crate::glob::{self, GLOB_BYTES_MAX, Glob};
 use crate::page::Page;
@@ -13,7 +14,7 @@ use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown_name;
 use crate::walk::{DEPTH_MAX, Entry, EntryKind, walk};
-use crate::watch::{Watch, blocking};
+use crate::watch::Watch;
 
 /// How many entries are shown.
 const SHOWN_MAX: usize = 1000;
@@ -64,12 +65,7 @@ impl Tool for ListFiles {
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        let wish = match Wish::parse(arguments) {
-            Ok(wish) => wish,
-            Err(why) => return Box::pin(async { ToolResult::failed(why) }),
-        };
-        let project = self.project.clone();
-        blocking(project.time_max(), move |watch| list(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+        answer(&self.project, Arguments::check(FIELDS, arguments).and_then(Wish::read), list)
     }
 }
 
@@ -80,8 +76,7 @@ struct Wish {
 }
 
 impl Wish {
-    fn parse(arguments: &Value) -> Result<Wish, String> {
-        let arguments = Arguments::check(FIELDS, arguments)?;
+    fn read(arguments: Arguments<'_>) -> Result<Wish, String> {
         let pattern = arguments.text("pattern").map(Glob::parse).transpose()?;
         let depth_default = if pattern.is_some() { DEPTH_MAX } else { DEPTH_DEFAULT };
         Ok(Wish {

@@ -6,12 +6,13 @@ use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
 use guildhall_kernel::AskKey;
 use serde_json::Value;
 
+use crate::answer;
 use crate::arguments::{Arguments, Field, Kind, Need, schema};
 use crate::page::{Full, Page};
 use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown;
-use crate::watch::{Watch, Watched, blocking};
+use crate::watch::{Watch, Watched};
 
 /// How much of a line is shown, in bytes.
 const LINE_BYTES_MAX: usize = 2000;
@@ -70,12 +71,7 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        let wish = match Wish::parse(arguments) {
-            Ok(wish) => wish,
-            Err(why) => return Box::pin(async { ToolResult::failed(why) }),
-        };
-        let project = self.project.clone();
-        blocking(project.time_max(), move |watch| read(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+        answer(&self.project, Arguments::check(FIELDS, arguments).map(Wish::read), read)
     }
 }
 
@@ -86,13 +82,12 @@ struct Wish {
 }
 
 impl Wish {
-    fn parse(arguments: &Value) -> Result<Wish, String> {
-        let arguments = Arguments::check(FIELDS, arguments)?;
-        Ok(Wish {
+    fn read(arguments: Arguments<'_>) -> Wish {
+        Wish {
             path: arguments.text("path").expect("a required argument is there").to_owned(),
             first: arguments.count("offset").unwrap_or(1) as u64,
             lines_max: arguments.count("limit").unwrap_or(LINES_DEFAULT),
-        })
+        }
     }
 }
 

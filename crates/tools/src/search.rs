@@ -12,6 +12,7 @@ use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
 use guildhall_kernel::AskKey;
 use serde_json::Value;
 
+use crate::answer;
 use crate::arguments::{Arguments, Field, Kind, Need, schema};
 use crate::glob::{self, GLOB_BYTES_MAX, Glob};
 use crate::page::Page;
@@ -19,7 +20,7 @@ use crate::project::{Found, PATH_BYTES_MAX, Project, open_file};
 use crate::suggest;
 use crate::text::{shown, shown_name};
 use crate::walk::{DEPTH_MAX, EntryKind, Tally, walk};
-use crate::watch::{Watch, Watched, blocking};
+use crate::watch::{Watch, Watched};
 
 const PATTERN_BYTES_MAX: usize = 1024;
 /// How big a pattern may grow when it is compiled, and the longest line that one of that size is matched against. A line is
@@ -95,12 +96,7 @@ impl Tool for Search {
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        let wish = match Wish::parse(arguments) {
-            Ok(wish) => wish,
-            Err(why) => return Box::pin(async { ToolResult::failed(why) }),
-        };
-        let project = self.project.clone();
-        blocking(project.time_max(), move |watch| search(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+        answer(&self.project, Arguments::check(FIELDS, arguments).and_then(Wish::read), search)
     }
 }
 
@@ -119,8 +115,7 @@ struct Wish {
 }
 
 impl Wish {
-    fn parse(arguments: &Value) -> Result<Wish, String> {
-        let arguments = Arguments::check(FIELDS, arguments)?;
+    fn read(arguments: Arguments<'_>) -> Result<Wish, String> {
         let pattern = arguments.text("pattern").expect("a required argument is there");
         let (matcher, line_bytes_max) = matcher(pattern, arguments.text("case").unwrap_or("smart"))?;
         Ok(Wish {
