@@ -246,23 +246,9 @@ impl Seat {
         facts: &[Fact],
         exists: &dyn Fn(&str) -> bool,
     ) -> Arrival {
-        let ask = |id: AskId| AskKey { contract: key.contract.clone(), ask: id }.to_string();
-        let made = |fact: &Fact| match fact {
-            Fact::Asked { id, ask: Ask::Tool(_) | Ask::Hire { .. }, .. } => Some(ask(*id)),
-            Fact::Asked { .. }
-            | Fact::Opened(_)
-            | Fact::Answered { .. }
-            | Fact::Refused { .. }
-            | Fact::Raised { .. }
-            | Fact::Heard { .. }
-            | Fact::Waiting { .. }
-            | Fact::Woke { .. }
-            | Fact::Nudged(_)
-            | Fact::Compacted { .. }
-            | Fact::Closing(_)
-            | Fact::Closed(_) => None,
-        };
-        let receipts = facts.iter().filter_map(made).collect();
+        let is_cited = |ask: &Ask| matches!(ask, Ask::Tool(_) | Ask::Hire { .. });
+        let made = facts.iter().filter_map(asked).filter(|(_, ask)| is_cited(ask));
+        let receipts = made.map(|(id, _)| AskKey { contract: key.contract.clone(), ask: id }.to_string()).collect();
         let found = match check.parse::<Check>() {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
             Err(why) => Err(why.to_string()),
@@ -336,6 +322,24 @@ fn losses(facts: &[Fact]) -> usize {
 /// What a contract was hired for.
 fn brief_of(facts: &[Fact]) -> Option<&Brief> {
     facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief.as_ref()) } else { None })
+}
+
+/// What a fact asks of the world.
+pub(crate) fn asked(fact: &Fact) -> Option<(AskId, &Ask)> {
+    match fact {
+        Fact::Asked { id, ask, .. } => Some((*id, ask)),
+        Fact::Opened(_)
+        | Fact::Answered { .. }
+        | Fact::Refused { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Compacted { .. }
+        | Fact::Closing(_)
+        | Fact::Closed(_) => None,
+    }
 }
 
 /// What a reply says to a reader.

@@ -11,6 +11,7 @@ use super::offer::Order;
 use super::{Hand, Team};
 use crate::promise::{Promise, promised};
 use crate::roster::DelegationMode;
+use crate::seat::asked;
 use crate::text::{Scribe, Text};
 use crate::wording;
 
@@ -69,22 +70,10 @@ impl<'a> Before<'a> {
                 |fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == wanted),
             )
         };
-        let hire = |fact: &'a Fact| match fact {
-            Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => Some(brief.agent.as_str()),
-            Fact::Asked { .. }
-            | Fact::Opened(_)
-            | Fact::Answered { .. }
-            | Fact::Refused { .. }
-            | Fact::Raised { .. }
-            | Fact::Heard { .. }
-            | Fact::Waiting { .. }
-            | Fact::Woke { .. }
-            | Fact::Nudged(_)
-            | Fact::Compacted { .. }
-            | Fact::Closing(_)
-            | Fact::Closed(_) => None,
+        let hire = |(_, ask): (_, &'a Ask)| {
+            if let Ask::Hire { brief, .. } = ask { Some(brief.agent.as_str()) } else { None }
         };
-        let hired = facts.iter().filter_map(hire).collect();
+        let hired = facts.iter().filter_map(asked).filter_map(hire).collect();
         Before { hired, cascaded: instead(Origin::Cascade), kept: instead(Origin::Promise) }
     }
 }
