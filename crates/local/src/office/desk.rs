@@ -30,6 +30,8 @@ pub(super) struct Desk {
     pub(super) before: Arc<[Message]>,
     pub(super) facts: Vec<Fact>,
     pub(super) texts: Shelf,
+    /// How many of the facts have all their texts on the shelf.
+    shelved: usize,
     /// Texts that no stored fact names yet.
     fresh: Vec<Text>,
     /// Who waits for the step that is being taken.
@@ -99,14 +101,17 @@ impl Owed {
     }
 }
 
-/// Texts at hand.
+/// Texts at hand: all that a contract's facts name.
 #[derive(Clone, Default)]
 pub(super) struct Shelf(BTreeMap<Hash, Arc<str>>);
 
 impl Shelf {
-    /// Takes down what these facts name.
+    /// Takes down what these facts name and is not at hand.
     async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
         for of in facts.iter().flat_map(texts_named) {
+            if self.0.contains_key(&of.hash) {
+                continue;
+            }
             let says = office.inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
             self.0.insert(of.hash, String::from_utf8_lossy(&says).into());
         }
@@ -135,7 +140,7 @@ async fn before(office: &Office, path: &Path, context: &Context) -> Result<Vec<M
 
 impl Texts for Shelf {
     fn text(&self, of: &TextRef) -> String {
-        self.0.get(&of.hash).map_or_else(String::new, |text| text.as_ref().to_owned())
+        self.0.get(&of.hash).expect("a shelf has every text that its facts name").as_ref().to_owned()
     }
 
     fn reply(&self, of: &TextRef) -> Arc<Reply> {
@@ -164,6 +169,7 @@ impl Desk {
             before: Arc::from([]),
             facts: Vec::new(),
             texts: Shelf::default(),
+            shelved: 0,
             fresh: Vec::new(),
             receipt: Receipt::Nobody,
             queued: Vec::new(),
@@ -436,6 +442,8 @@ impl Engine for Desk {
         for queued in std::mem::take(&mut self.queued) {
             queued.durable().await?;
         }
+        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await?;
+        self.shelved = self.facts.len();
         for receipt in std::mem::take(&mut self.receipts) {
             self.tell_receipt(receipt).await?;
         }

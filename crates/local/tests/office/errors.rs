@@ -64,3 +64,17 @@ async fn a_fact_that_breaks_a_law_is_named_and_nothing_is_done_on_what_is_left()
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
     assert_eq!(hall.facts().await, before, "nothing was stored");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_gone_is_named_and_nobody_is_asked_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::Yes).await.die_in_a_call().await;
+    let db = Connection::open(dir.path().join("journal.db")).unwrap();
+    assert_eq!(db.execute("DELETE FROM text WHERE kind = 'result'", []).unwrap(), 1);
+    drop(db);
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
+    let (brief, texts) = brief();
+    let gone = hall.office.run(brief, texts).await.unwrap_err();
+    assert!(matches!(gone, RunError::Engine(OfficeError::TextGone(_))), "{gone}");
+    assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
+}
