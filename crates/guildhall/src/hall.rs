@@ -289,9 +289,8 @@ impl Hall {
     pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let first = crew.first().clone();
-        // The kernel admits only those whom the crew knows, so the first agent's place is nobody else's in truth.
-        let places: Places = Arc::new(move |brief| crew.place(brief).unwrap_or_else(|| first.clone()));
+        let places: Places =
+            Arc::new(move |brief| crew.place(brief).expect("the kernel admits only those whom the crew knows"));
         Ok(Office::open(self.journal().clone(), lease, places).await?)
     }
 
