@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::args::{Command, Output, PathsArgs};
 use crate::exit::{Exit, Failure};
-use crate::print::out;
+use crate::print::{Unwritten, out};
 use crate::world::World;
 
 /// Carries a command out.
@@ -35,16 +35,16 @@ pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Map(args) => agents::map(&look()?, &args),
         Command::Agents(args) => agents::agents(&look()?, &args),
         Command::Verify(args) => verify::verify(&look()?, args).await,
-        Command::Models(args) => Ok(models::models(&look()?, &args)),
-        Command::Paths(args) => Ok(paths(&look()?, &args)),
+        Command::Models(args) => models::models(&look()?, &args),
+        Command::Paths(args) => paths(&look()?, &args),
         Command::Demo(args) => demo::demo(args).await,
     }
 }
 
-fn paths(world: &World, args: &PathsArgs) -> Exit {
+fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
     let paths = &world.paths;
     match args.output.output {
-        Output::Json => out_json(paths),
+        Output::Json => out_json(paths)?,
         Output::Text => {
             for (what, path) in [
                 ("config", &paths.config),
@@ -52,14 +52,14 @@ fn paths(world: &World, args: &PathsArgs) -> Exit {
                 ("journal", &paths.journal),
                 ("sessions", &paths.sessions),
             ] {
-                out(&format!("{what:<9} {}", path.display()));
+                out(&format!("{what:<9} {}", path.display()))?;
             }
         }
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 /// Prints a result for programs.
-pub(crate) fn out_json(result: &impl Serialize) {
-    out(&serde_json::to_string_pretty(result).expect("a result is JSON"));
+pub(crate) fn out_json(result: &impl Serialize) -> Result<(), Unwritten> {
+    out(&serde_json::to_string_pretty(result).expect("a result is JSON"))
 }

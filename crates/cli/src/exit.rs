@@ -8,6 +8,7 @@ use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Line, ModelsError, OPENAI};
 
 use crate::amount::sats;
+use crate::print::Unwritten;
 
 /// What an exit code means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +155,12 @@ fn hint(why: &ModelsError) -> String {
 impl From<JournalError> for Failure {
     fn from(why: JournalError) -> Failure {
         HallError::from(why).into()
+    }
+}
+
+impl From<Unwritten> for Failure {
+    fn from(why: Unwritten) -> Failure {
+        Failure::failed(why.to_string())
     }
 }
 

@@ -25,7 +25,7 @@ use clap::Parser;
 
 use crate::args::Cli;
 use crate::exit::Exit;
-use crate::print::{BAD, is_unwritten, say};
+use crate::print::{BAD, say};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -37,7 +37,6 @@ fn main() -> ExitCode {
         }
     };
     match runtime.block_on(commands::carry_out(cli.command)) {
-        Ok(Exit::Done) if is_unwritten() => Exit::Failed.into(),
         Ok(exit) => exit.into(),
         Err(failure) => {
             say(&format!("{BAD}guildhall: {failure}{BAD:#}"));

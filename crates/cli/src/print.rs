@@ -1,7 +1,6 @@
 //! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
 
 use std::io::{self, ErrorKind, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
@@ -10,28 +9,19 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 
-static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+/// Something of the result could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the result could not be written: {0}")]
+pub(crate) struct Unwritten(#[from] io::Error);
 
 /// Prints a line of the result.
-pub(crate) fn out(line: &str) {
+pub(crate) fn out(line: &str) -> Result<(), Unwritten> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
-        Ok(()) => {}
         // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => {
-            UNWRITTEN.store(true, Ordering::Relaxed);
-            say_in(
-                BAD,
-                &format!("the result could not be written: {error}. It is kept: read it with guildhall show ID"),
-            );
-        }
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
     }
-}
-
-/// Whether something of the result could not be written.
-pub(crate) fn is_unwritten() -> bool {
-    UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Says something to the person who watches.

@@ -11,7 +11,7 @@ use crate::bill::Sheet;
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ending};
-use crate::print::{BAD, WARN, out, say, say_in, tame, tame_lines};
+use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
 use crate::quote;
 use crate::talk::{Next, Talk, Typed, is_for_person};
 
@@ -41,12 +41,14 @@ pub(crate) struct Watch {
     signals: Signals,
     /// What the person says meanwhile, if it is a conversation.
     talk: Option<Talk>,
+    /// Why something of the result was not written, if so. The work goes on all the same.
+    unwritten: Option<Unwritten>,
 }
 
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, output: Output, signals: Signals) -> Watch {
         raise_open_files();
-        Watch { live: Live::new(hall.clone()), hall, running, output, signals, talk: None }
+        Watch { live: Live::new(hall.clone()), hall, running, output, signals, talk: None, unwritten: None }
     }
 
     /// Makes it a conversation.
@@ -104,7 +106,9 @@ impl Watch {
         // What has queued up for the transcripts is written before the process ends.
         drop(facts);
         close(self.hall, self.running, self.live).await;
-        Ok(exit)
+        let id = &ended.session;
+        let kept = |why| Failure::failed(format!("{why}. It is kept: read it with guildhall show {id}"));
+        self.unwritten.map_or(Ok(exit), |why| Err(kept(why)))
     }
 
     async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
@@ -124,7 +128,8 @@ impl Watch {
         let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
         if self.output == Output::Text {
             let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
-            out(&tame_lines(String::from_utf8_lossy(&text).trim()));
+            let written = out(&tame_lines(String::from_utf8_lossy(&text).trim()));
+            self.unwritten = self.unwritten.take().or(written.err());
             talk.shown = Some(words);
         }
         Ok(())
@@ -174,11 +179,11 @@ impl Watch {
         Exit::Interrupted
     }
 
-    fn print(&self, ended: &Ended, exit: Exit) {
+    fn print(&mut self, ended: &Ended, exit: Exit) {
         let sheet = sheet(ended);
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
-        match self.output {
+        let written = match self.output {
             Output::Json => out_json(&json!({
                 "session": ended.session,
                 "outcome": ended.report.outcome,
@@ -190,17 +195,19 @@ impl Watch {
             })),
             Output::Text => {
                 let shown = self.talk.as_ref().and_then(|talk| talk.shown);
-                match ended.text.trim() {
-                    _ if shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash) => {}
-                    "" => {}
-                    _ if ended.report.outcome == Outcome::Failed => {}
+                let written = match ended.text.trim() {
+                    _ if shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash) => Ok(()),
+                    "" => Ok(()),
+                    _ if ended.report.outcome == Outcome::Failed => Ok(()),
                     answer => out(&tame_lines(answer)),
-                }
+                };
                 for line in sheet.lines().into_iter().chain(quote::lines(&quotes, models)) {
                     say(&line);
                 }
+                written
             }
-        }
+        };
+        self.unwritten = self.unwritten.take().or(written.err());
         advise(ended);
     }
 }

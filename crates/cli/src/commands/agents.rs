@@ -9,7 +9,7 @@ use crate::args::{AgentsArgs, TeamArgs};
 use crate::commands::run::project;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
-use crate::print::{WARN, out, say_in, tame};
+use crate::print::{WARN, out, say_in, tame, tame_lines};
 use crate::team;
 use crate::world::World;
 
@@ -21,7 +21,7 @@ pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
     let Some(map) = found.roster.map(&entry) else {
         return Err(Failure::usage(format!("there is no agent {entry}")));
     };
-    out(&tame_map(&map.to_string()));
+    out(&tame_lines(&map.to_string()))?;
     Ok(if map.problems.iter().any(|problem| problem.weight() == Weight::Error) { Exit::Usage } else { Exit::Done })
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> 
     let found = team::find(world, &project, args.team.team.as_deref())?;
     for agent in found.roster.agents() {
         let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
-        out(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)));
+        out(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
     }
     tell(found.roster.problems());
     Ok(Exit::Done)
@@ -51,7 +51,7 @@ fn eject(directory: &Path) -> Result<Exit, Failure> {
             continue;
         }
         fs::write(&file, text).map_err(failed)?;
-        out(&file.display().to_string());
+        out(&file.display().to_string())?;
     }
     Ok(Exit::Done)
 }
@@ -61,8 +61,4 @@ pub(crate) fn tell(problems: &[Problem]) {
     for problem in problems {
         say_in(WARN, &tame(&problem.to_string(), 400));
     }
-}
-
-fn tame_map(text: &str) -> String {
-    crate::print::tame_lines(text)
 }

@@ -23,7 +23,7 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
     let budget = args.budget.map(|budget| budget.msat(hall.models().rate()));
     match hall.hire(id, &agent, args.task.trim(), budget).await? {
         Spawned::Hired { contract, money } => {
-            out(&format!("{id}/{contract}"));
+            out(&format!("{id}/{contract}"))?;
             note(&format!("{agent} is hired with {}; its hirer hears its report", sats(money)));
             Ok(Exit::Done)
         }

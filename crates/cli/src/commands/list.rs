@@ -20,14 +20,14 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let views = hall.sessions().await?;
     match args.output.output {
-        Output::Json => out_json(&views.iter().map(json_line).collect::<Vec<_>>()),
+        Output::Json => out_json(&views.iter().map(json_line).collect::<Vec<_>>())?,
         Output::Text if views.is_empty() => note("no sessions yet. Begin one with: guildhall run \"…\""),
         Output::Text => {
             let now = UnixMs::now();
             for view in &views {
                 let age = age(Duration::from_millis(now.0.saturating_sub(view.row.created_at.0)));
                 let (id, label) = (view.row.id.as_str(), tame(&view.row.label, 60));
-                out(&format!("{id:<24} {:<26} {age:>5} {:>14}  {label}", state(view), sats(view.spent)));
+                out(&format!("{id:<24} {:<26} {age:>5} {:>14}  {label}", state(view), sats(view.spent)))?;
             }
         }
     }

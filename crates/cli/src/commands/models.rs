@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 use crate::amount::at_rate;
 use crate::args::{ModelsArgs, Output};
 use crate::commands::out_json;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::live::note;
-use crate::print::out;
+use crate::print::{Unwritten, out};
 use crate::world::World;
 
 /// Lists the models.
-pub(crate) fn models(world: &World, args: &ModelsArgs) -> Exit {
+pub(crate) fn models(world: &World, args: &ModelsArgs) -> Result<Exit, Failure> {
     let wanted = args.filter.as_deref().unwrap_or_default();
     let mut listed = world.models.listed(SystemTime::now());
     listed.retain(|listed| format!("{}/{}", listed.provider, listed.model).contains(wanted));
     match args.output.output {
-        Output::Json => out_json(&listed.iter().map(|listed| json_line(world, listed)).collect::<Vec<_>>()),
-        Output::Text => text(world, &listed),
+        Output::Json => out_json(&listed.iter().map(|listed| json_line(world, listed)).collect::<Vec<_>>())?,
+        Output::Text => text(world, &listed)?,
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
-fn text(world: &World, listed: &[Listed]) {
+fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
     let sats = |usd: Usd| world.models.rate().usd_per_btc.to_msat(usd).get() / 1000;
     for Listed { provider, model, price, window } in listed {
         let name = format!("{provider}/{model}");
         let window = window.map_or_else(String::new, |tokens| format!("  {}k", tokens / 1000));
         let both = |usd: Usd| format!("{:>8} = {:>7} sat", usd.to_string(), sats(usd));
-        out(&format!("{name:<48} in {}, out {}{window}", both(price.input), both(price.output)));
+        out(&format!("{name:<48} in {}, out {}{window}", both(price.input), both(price.output)))?;
     }
     note(&format!("per million tokens, {}", at_rate(world.models.rate())));
     for (alias, model) in ALIASES {
@@ -50,6 +50,7 @@ fn text(world: &World, listed: &[Listed]) {
             LOCAL_PRICE.input, LOCAL_PRICE.output
         ));
     }
+    Ok(())
 }
 
 fn json_line(world: &World, listed: &Listed) -> Value {

@@ -30,14 +30,14 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "free": view.free,
             "bill": sheet(&view).map(|sheet| sheet.json()),
             "facts": if args.facts { json!(facts) } else { Value::Null },
-        })),
+        }))?,
         Output::Text => {
             let mut live = Live::new(hall.clone());
             for fact in &facts {
                 live.tell(fact).await;
             }
             for line in text(&view) {
-                out(&line);
+                out(&line)?;
             }
         }
     }

@@ -42,7 +42,7 @@ async fn check(hall: &Hall, id: &SessionId, printed: Option<Head>) -> Result<boo
         out(&format!(
             "{id}: {} facts, {} of the account; the chain is whole and every law is kept",
             head.facts, head.account
-        ));
+        ))?;
     }
     Ok(violations.is_empty())
 }

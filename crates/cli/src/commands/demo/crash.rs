@@ -17,7 +17,7 @@ use super::Stage;
 use crate::amount::sats;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
-use crate::print::{out, tame};
+use crate::print::{Unwritten, out, tame};
 use crate::world::{VARIABLES, World};
 
 /// How often work may be done before it could be killed.
@@ -48,7 +48,7 @@ pub(super) async fn crash(stage: &Stage) -> Result<Exit, Failure> {
     note(&format!("3. guildhall resume {killed}"));
     let resumed = finished(stage, ["resume".into(), killed.to_string().into()].into())?;
     hall.journal().clone().close().await;
-    Ok(compare(&whole, &resumed))
+    Ok(compare(&whole, &resumed)?)
 }
 
 /// This program, in the demo's home.
@@ -121,18 +121,18 @@ impl Drop for Doomed {
 }
 
 /// Shows both, and whether they are the same.
-fn compare(whole: &Shown, resumed: &Shown) -> Exit {
+fn compare(whole: &Shown, resumed: &Shown) -> Result<Exit, Unwritten> {
     let both = [("undisturbed", whole), ("killed and resumed", resumed)];
     for (how, shown) in both {
         let first = shown.answer.lines().find(|line| *line != REHEARSAL_LABEL && !line.is_empty()).unwrap_or_default();
-        out(&format!("answer, {how:<19} {}", tame(first, LINE_CHARS_MAX)));
+        out(&format!("answer, {how:<19} {}", tame(first, LINE_CHARS_MAX)))?;
     }
     for (how, shown) in both {
-        out(&format!("bill, {how:<21} {}", shown.total()));
+        out(&format!("bill, {how:<21} {}", shown.total()))?;
     }
     let same = whole.answer == resumed.answer && whole.costs() == resumed.costs();
-    out(if same { "the same answer and the same bill" } else { "NOT the same: please report this" });
-    if same { Exit::Done } else { Exit::Failed }
+    out(if same { "the same answer and the same bill" } else { "NOT the same: please report this" })?;
+    Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
 impl Shown {
