@@ -91,7 +91,7 @@ impl From<HallError> for Failure {
     fn from(why: HallError) -> Failure {
         let exit = match &why {
             HallError::Journal(why) => of_journal(why),
-            HallError::Office(_) | HallError::Damaged(_) => Exit::Failed,
+            HallError::Office(_) | HallError::Damaged(_) | HallError::Newer { .. } => Exit::Failed,
             HallError::WentOn(_) => Exit::Temporary,
             HallError::Refused(_)
             | HallError::Account(_)
@@ -116,6 +116,7 @@ impl From<HallError> for Failure {
             HallError::Journal(_)
             | HallError::Office(_)
             | HallError::Damaged(_)
+            | HallError::Newer { .. }
             | HallError::Refused(_)
             | HallError::Account(_)
             | HallError::Project(_)

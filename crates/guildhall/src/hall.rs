@@ -18,7 +18,7 @@ use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::session::View;
-use crate::setup::Staffing;
+use crate::setup::{SETUP_FORM, Staffing};
 use crate::tasks::Tasks;
 use crate::undertaking::{Running, Undertaking};
 
@@ -34,6 +34,14 @@ pub enum HallError {
     /// What is stored breaks a law.
     #[error("{0}")]
     Damaged(String),
+    /// The session was begun by a later version of this program.
+    #[error(
+        "it was begun by a newer guildhall (form {found}, and this one reads up to {SETUP_FORM}): use that one. Nothing was changed"
+    )]
+    Newer {
+        /// The form of what it was set up with.
+        found: u32,
+    },
     /// The work was not taken on, and nothing was spent.
     #[error("{0}")]
     Refused(Refusal),

@@ -9,7 +9,7 @@ use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, newest_root};
+use crate::setup::{Root, Setup, newest_root, stored_text};
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,12 +237,7 @@ async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<Str
     if report.text == Wording::Assembled(setup.brief.task) {
         return Ok(String::new());
     }
-    words(journal, report).await
-}
-
-async fn words(journal: &Journal, report: &Report) -> Result<String, HallError> {
-    let text = journal.text(report.text.text().hash).await?.unwrap_or_default();
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    stored_text(journal, report.text.text()).await
 }
 
 /// The error that a contract's newest model call ended with, if it did.
@@ -251,8 +246,7 @@ async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) ->
         |stored: &'a Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer) } else { None };
     let newest = facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(answer);
     let Some(Answer::Failed(error)) = newest else { return Ok(None) };
-    let text = journal.text(error.hash).await?.unwrap_or_default();
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    stored_text(journal, *error).await.map(Some)
 }
 
 impl Ended {

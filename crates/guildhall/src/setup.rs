@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use guildhall_agent::{Scribe, Text};
 use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, TextKind, TextRef};
-use guildhall_local::{Journal, SessionId};
+use guildhall_local::{Journal, OfficeError, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
@@ -47,6 +47,29 @@ impl Staffing {
     }
 }
 
+/// The form in which a setup is written. Whoever changes it keeps reading the forms before.
+pub(crate) const SETUP_FORM: u32 = 1;
+
+/// A setup as it is stored.
+#[derive(Serialize)]
+struct Written<'a> {
+    form: u32,
+    #[serde(flatten)]
+    setup: &'a Setup,
+}
+
+/// The part of a stored setup that every version reads.
+#[derive(Deserialize)]
+struct Form {
+    /// The first form did not say so.
+    #[serde(default = "first_form")]
+    form: u32,
+}
+
+fn first_form() -> u32 {
+    1
+}
+
 /// Everything that is fixed when a root is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -64,12 +87,18 @@ pub struct Setup {
 impl Setup {
     /// Writes it down.
     pub(crate) fn text(&self, scribe: &Scribe) -> Text {
-        scribe.text(TextKind::Prices, &serde_json::to_string(self).expect("a setup is JSON"))
+        let written = Written { form: SETUP_FORM, setup: self };
+        scribe.text(TextKind::Prices, &serde_json::to_string(&written).expect("a setup is JSON"))
     }
 
     async fn read(journal: &Journal, of: TextRef) -> Result<Setup, HallError> {
-        let text = journal.text(of.hash).await?.unwrap_or_default();
-        serde_json::from_slice(&text).map_err(|why| HallError::Damaged(format!("what a root was set up with: {why}")))
+        let text = stored_text(journal, of).await?;
+        let damaged = |why| HallError::Damaged(format!("what a root was set up with: {why}"));
+        let Form { form } = serde_json::from_str(&text).map_err(damaged)?;
+        if form > SETUP_FORM {
+            return Err(HallError::Newer { found: form });
+        }
+        serde_json::from_str(&text).map_err(damaged)
     }
 }
 
@@ -82,6 +111,12 @@ pub struct Root {
     pub granted: Msat,
     /// What it was set up with.
     pub setup: Setup,
+}
+
+/// Reads a text that a fact names.
+pub(crate) async fn stored_text(journal: &Journal, of: TextRef) -> Result<String, HallError> {
+    let bytes = journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads the newest root that was asked for in a session.

@@ -18,7 +18,7 @@ use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::Meter;
 use crate::name::fresh_id;
 use crate::session::Ended;
-use crate::setup::{Setup, Staffing, newest_root};
+use crate::setup::{Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
 
 /// How many replies an agent may take, unless it is told otherwise.
@@ -386,8 +386,7 @@ impl Running {
         let brief = &root.setup.brief;
         let mut texts = Vec::new();
         for of in std::iter::once(brief.task).chain(brief.adds.iter().copied()) {
-            let says = hall.journal().text(of.hash).await?.unwrap_or_default();
-            texts.push(Text { of, says: String::from_utf8_lossy(&says).into_owned() });
+            texts.push(Text { of, says: stored_text(hall.journal(), of).await? });
         }
         let office = hall.office(id, &root.setup.staffing).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
