@@ -17,7 +17,7 @@ use crate::clerk::CLERK;
 use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
-use crate::session::View;
+use crate::session::{Unreadable, View};
 use crate::setup::{SETUP_FORM, Staffing};
 use crate::tasks::Tasks;
 use crate::undertaking::{Running, Undertaking};
@@ -276,11 +276,12 @@ impl Hall {
         Running::resume(self, id).await
     }
 
-    /// Returns all sessions, the newest first.
-    pub async fn sessions(&self) -> Result<Vec<View>, HallError> {
+    /// Returns all sessions, the newest first. One that can't be read keeps nobody from the others.
+    pub async fn sessions(&self) -> Result<Vec<Result<View, Unreadable>>, HallError> {
         let mut views = Vec::new();
         for row in self.journal().sessions().await? {
-            views.push(View::read(self.journal(), row).await?);
+            let view = View::read(self.journal(), row.clone()).await;
+            views.push(view.map_err(|why| Unreadable { row, why }));
         }
         Ok(views)
     }

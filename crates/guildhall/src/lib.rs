@@ -23,7 +23,7 @@ pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
 pub use orders::Spawned;
 pub use quote::{Quote, TOKEN_BYTES};
-pub use session::{Bill, Ended, Line, View};
+pub use session::{Bill, Ended, Line, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, Running, TURNS_MAX, Undertaking};

@@ -215,6 +215,17 @@ impl View {
     }
 }
 
+/// A session that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {why}", row.id)]
+pub struct Unreadable {
+    /// Its id, its project and its label.
+    pub row: SessionRow,
+    /// Why it can't.
+    #[source]
+    pub why: HallError,
+}
+
 fn sum(one: Msat, other: Msat) -> Msat {
     Msat::capped(u128::from(one.get()) + u128::from(other.get()))
 }

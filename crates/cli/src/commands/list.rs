@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use guildhall::View;
 use guildhall::local::UnixMs;
+use guildhall::{Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;
@@ -12,38 +12,53 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::{ending, note};
-use crate::print::{out, tame};
+use crate::print::{WARN, out, say_in, tame};
 use crate::world::World;
 
-/// Lists the sessions.
+/// Lists the sessions. One that can't be read is named, with what to type, and the others are listed all the same.
 pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
-    let views = hall.sessions().await?;
+    let listed = hall.sessions().await?;
     match args.output.output {
-        Output::Json => out_json(&views.iter().map(json_line).collect::<Vec<_>>())?,
-        Output::Text if views.is_empty() => note("no sessions yet. Begin one with: guildhall run \"…\""),
-        Output::Text => {
-            let now = UnixMs::now();
-            for view in &views {
-                let age = age(Duration::from_millis(now.0.saturating_sub(view.row.created_at.0)));
-                let (id, label) = (view.row.id.as_str(), tame(&view.row.label, 60));
-                out(&format!("{id:<24} {:<26} {age:>5} {:>14}  {label}", state(view), sats(view.spent)))?;
-            }
-        }
+        Output::Json => out_json(&listed.iter().map(json_line).collect::<Vec<_>>())?,
+        Output::Text if listed.is_empty() => note("no sessions yet. Begin one with: guildhall run \"…\""),
+        Output::Text => listed.iter().try_for_each(|session| out(&text_line(session, UnixMs::now())))?,
     }
-    Ok(Exit::Done)
+    let mut exit = Exit::Done;
+    for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
+        let id = &unreadable.row.id;
+        say_in(WARN, &format!("{unreadable}. Check what is stored of it with: guildhall verify {id}"));
+        exit = Exit::Partial;
+    }
+    Ok(exit)
 }
 
-fn json_line(view: &View) -> Value {
+/// What stands in the place of a state that can't be read.
+const UNREADABLE: &str = "can't be read";
+
+fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
+    let (row, state, spent) = match session {
+        Ok(view) => (&view.row, state(view), sats(view.spent)),
+        Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new()),
+    };
+    let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
+    let (id, label) = (row.id.as_str(), tame(&row.label, 60));
+    format!("{id:<24} {state:<26} {age:>5} {spent:>14}  {label}")
+}
+
+fn json_line(session: &Result<View, Unreadable>) -> Value {
+    let view = session.as_ref().ok();
+    let row = session.as_ref().map_or_else(|unreadable| &unreadable.row, |view| &view.row);
     json!({
-        "session": view.row.id,
-        "state": state(view),
-        "pid": view.holder.as_ref().map(|holder| holder.pid),
-        "created_at_ms": view.row.created_at.0,
-        "project": view.row.project,
-        "task": view.row.label,
-        "spent_msat": view.spent,
-        "facts": view.row.facts,
+        "session": row.id,
+        "state": view.map_or_else(|| UNREADABLE.to_owned(), state),
+        "pid": view.and_then(|view| view.holder.as_ref()).map(|holder| holder.pid),
+        "created_at_ms": row.created_at.0,
+        "project": row.project,
+        "task": row.label,
+        "spent_msat": view.map(|view| view.spent),
+        "facts": row.facts,
+        "failure": session.as_ref().err().map(|unreadable| unreadable.why.to_string()),
     })
 }
 
