@@ -10,6 +10,7 @@ mod meter;
 mod models;
 mod name;
 mod orders;
+#[cfg(feature = "http")]
 mod quote;
 mod session;
 mod setup;
@@ -17,8 +18,11 @@ mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
-pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
+#[cfg(feature = "http")]
+pub use models::Source;
+pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid};
 pub use orders::Spawned;
+#[cfg(feature = "http")]
 pub use quote::{Quote, TOKEN_BYTES};
 pub use session::{Bill, Ended, Line, View};
 pub use setup::{Root, Setup, Staffing};
