@@ -2,6 +2,7 @@
 
 pub mod checks;
 mod engine;
+mod function;
 mod hiring;
 mod history;
 mod model;
@@ -17,6 +18,7 @@ mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
+pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
 pub use hiring::{BOARD, Hand, Hired, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
 pub use model::{
