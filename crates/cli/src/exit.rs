@@ -90,9 +90,13 @@ impl From<HallError> for Failure {
             | HallError::HasEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::NotEnded(_) => Exit::Refused,
-            HallError::Models(_) | HallError::Project(_) | HallError::NoAgent { .. } | HallError::NoTool { .. } => {
-                Exit::Usage
-            }
+            HallError::Models(_)
+            | HallError::Project(_)
+            | HallError::NoAgent { .. }
+            | HallError::NoEntry { .. }
+            | HallError::Schema(_)
+            | HallError::ToolName { .. }
+            | HallError::NoTool { .. } => Exit::Usage,
         };
         let says = match &why {
             HallError::Models(no_model) => format!("{why}{}", hint(no_model)),
@@ -114,6 +118,9 @@ impl From<HallError> for Failure {
             | HallError::NotEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::NoAgent { .. }
+            | HallError::NoEntry { .. }
+            | HallError::Schema(_)
+            | HallError::ToolName { .. }
             | HallError::NoTool { .. } => why.to_string(),
         };
         Failure { exit, says }

@@ -33,6 +33,9 @@ const WINDOW_TOKENS_MAX: u64 = 200_000;
 /// What a model can be shown where nobody says.
 const WINDOW_TOKENS: u64 = 128_000;
 
+/// What a bitcoin cost in dollars when this version was made, and when that was.
+const RATE: (&str, &str) = ("100000", "2026-11-15");
+
 /// The name that the maker of Claude goes by.
 pub const ANTHROPIC: &str = "anthropic";
 
@@ -46,6 +49,14 @@ pub struct DatedRate {
     pub usd_per_btc: Rate,
     /// The day, as people write it.
     pub date: String,
+}
+
+impl Default for DatedRate {
+    /// What was so when this version was made.
+    fn default() -> DatedRate {
+        let (usd_per_btc, date) = RATE;
+        DatedRate { usd_per_btc: Rate::parse(usd_per_btc).expect("a constant that is a rate"), date: date.to_owned() }
+    }
 }
 
 /// Why there is no such model.
@@ -142,6 +153,13 @@ pub struct Locked {
     pub price: Price,
 }
 
+impl Default for Models {
+    /// Begins without any provider, at the rate of the day on which this version was made.
+    fn default() -> Models {
+        Models::new(DatedRate::default())
+    }
+}
+
 impl Models {
     /// Begins without any provider.
     pub fn new(rate: DatedRate) -> Models {
@@ -162,10 +180,11 @@ impl Models {
     pub fn with_model(
         mut self,
         name: impl Into<String>,
-        model: Arc<dyn Model>,
+        model: impl Model + 'static,
         price: Price,
         replays: Replays,
     ) -> Models {
+        let model = Arc::new(model);
         let lane = Arc::new(Semaphore::new(CALLS_AT_ONCE));
         self.inside.insert(name.into(), Inside { model, price, replays, lane });
         self
@@ -199,6 +218,12 @@ impl Models {
     #[must_use]
     pub fn with_default(mut self, model: impl Into<String>) -> Models {
         self.default = Some(model.into());
+        self
+    }
+
+    /// Sets the model to use where none is named, if none is set yet.
+    pub(crate) fn or_default(mut self, model: String) -> Models {
+        self.default.get_or_insert(model);
         self
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, Tokens, Wording,
+    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, TextRef, Tokens,
+    Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
@@ -32,6 +33,10 @@ pub struct Ended {
     pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
     pub head: Head,
+    /// The structured output, as JSON, if one was asked for and could be read.
+    pub(crate) structured: Option<String>,
+    /// What the last check that failed found.
+    pub(crate) finding: Option<String>,
 }
 
 /// What contracts cost, each its own.
@@ -237,12 +242,7 @@ async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<Str
     if report.text == Wording::Assembled(setup.brief.task) {
         return Ok(String::new());
     }
-    words(journal, report).await
-}
-
-async fn words(journal: &Journal, report: &Report) -> Result<String, HallError> {
-    let text = journal.text(report.text.text().hash).await?.unwrap_or_default();
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    said(journal, report.text.text()).await
 }
 
 /// The error that a contract's newest model call ended with, if it did.
@@ -251,8 +251,23 @@ async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) ->
         |stored: &'a Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer) } else { None };
     let newest = facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(answer);
     let Some(Answer::Failed(error)) = newest else { return Ok(None) };
-    let text = journal.text(error.hash).await?.unwrap_or_default();
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    said(journal, *error).await.map(Some)
+}
+
+/// What the newest of a contract's failed checks found.
+async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+    let failed = |stored: &Stored| {
+        if let Fact::Answered { answer: Answer::FailedCheck(finding), .. } = stored.fact { Some(finding) } else { None }
+    };
+    match facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(failed) {
+        Some(finding) => said(journal, finding).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn said(journal: &Journal, text: TextRef) -> Result<String, HallError> {
+    let text = journal.text(text.hash).await?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 impl Ended {
@@ -266,7 +281,13 @@ impl Ended {
         let facts = journal.facts(session, 1).await?;
         let (checker, violations) = checked(&facts);
         let granted = sum(report.spent, report.change);
+        let structured = match report.output {
+            Some(output) => Some(said(journal, output).await?),
+            None => None,
+        };
         Ok(Ended {
+            structured,
+            finding: finding(journal, &facts, root).await?,
             session: session.clone(),
             text: answer(journal, &setup, &report).await?,
             setup,
