@@ -1,4 +1,5 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
+#![deny(missing_docs)]
 
 pub mod checks;
 mod engine;

@@ -165,6 +165,22 @@ pub enum Telling {
 }
 
 /// A hall on this machine. Clones are the same hall.
+///
+/// ```
+/// use guildhall::{Hall, Price, Reply, model_fn};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let project = tempfile::tempdir()?;
+/// let clerk = model_fn(|_| async { Reply::words("In the hall.") });
+/// let hall = Hall::builder().project(project.path()).model("clerk", clerk, Price::FREE).build()?;
+/// let first = hall.run("When is the meeting?").await?;
+/// let next = hall.run("And where?").after(first.session).await?;
+/// assert_eq!(next.text, "In the hall.");
+/// assert_eq!(hall.sessions().await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Hall {
     inner: Arc<Inner>,

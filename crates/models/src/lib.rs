@@ -5,6 +5,7 @@
 //! web client.
 //!
 //! Nothing here reads the environment, follows a redirect, or asks twice for what may have been paid for once.
+#![deny(missing_docs)]
 
 mod alias;
 #[cfg(feature = "http")]

@@ -12,6 +12,7 @@ use crate::root;
 
 /// Our crates and those of ours that each may depend on, for whatever purpose.
 const OURS: &[(&str, &[&str])] = &[
+    ("embed", &["guildhall"]),
     (
         "guildhall",
         &[

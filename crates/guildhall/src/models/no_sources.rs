@@ -7,7 +7,7 @@ use super::{Chair, Locked, ModelName, ModelsError, no_source, unclear};
 
 /// Nobody.
 #[derive(Clone, Default)]
-pub(super) struct Sources;
+pub(super) struct Sources {}
 
 #[expect(clippy::unused_self, reason = "the same face as with providers")]
 impl Sources {
