@@ -20,3 +20,8 @@ fn twenty_lines_embed_guildhall_with_a_model_and_a_tool_of_ones_own() {
     let lines = include_str!("../src/main.rs").lines().count();
     assert!(lines <= 20, "{lines} lines");
 }
+
+#[test]
+fn the_readme_shows_this_very_program() {
+    assert!(include_str!("../../../README.md").contains(include_str!("../src/main.rs")));
+}
