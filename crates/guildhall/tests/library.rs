@@ -73,12 +73,12 @@ async fn the_journal_lies_in_the_project_and_is_seen_by_neither_git_nor_the_tool
     let (clerk, prompts) = scripted(&[Reply::call("list_files", json!({})), Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
     hall.run("What is there?").await.unwrap();
-    let data = project.path().join(".guildhall/hall");
-    assert!(data.join("journal.db").is_file());
-    assert_eq!(fs::read_to_string(data.join(".gitignore")).unwrap(), "*\n");
     let prompts = prompts.lock().unwrap();
     let listed = prompts[1].last_result().unwrap();
     assert!(listed.contains("notes.txt") && !listed.contains("journal"), "{listed}");
+    let data = project.path().join(".guildhall/hall");
+    assert!(data.join("journal.db").is_file());
+    assert_eq!(fs::read_to_string(data.join(".gitignore")).unwrap(), "*\n");
 }
 
 #[test]
