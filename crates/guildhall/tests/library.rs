@@ -70,7 +70,7 @@ async fn a_tool_of_ones_own_is_called_and_its_result_ends_in_the_answer_and_on_t
 async fn the_journal_lies_in_the_project_and_is_seen_by_neither_git_nor_the_tools() {
     let project = tempfile::tempdir().unwrap();
     fs::write(project.path().join("notes.txt"), "Tuesday").unwrap();
-    let (clerk, prompts) = scripted(&[Reply::call("list_files", json!({})), Reply::words("done")]);
+    let (clerk, prompts) = scripted(&[Reply::call("list_files", json!({"depth": 5})), Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
     hall.run("What is there?").await.unwrap();
     let prompts = prompts.lock().unwrap();
@@ -212,6 +212,21 @@ async fn work_that_was_interrupted_still_owes_its_output() {
     drop((running, hall));
     let (clerk, prompts) = scripted(&[Reply::words("On Tuesday."), Reply::words(r#"{"day": "Tuesday"}"#)]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.resume(&id).await.unwrap().wait().await.unwrap();
+    assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
+    assert!(prompts.lock().unwrap()[0].last_words().unwrap().contains("follows this schema"));
+}
+
+#[tokio::test]
+async fn work_that_was_asked_for_and_not_begun_is_begun_by_the_resume_and_owes_its_output() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, prompts) = scripted(&[Reply::words(r#"{"day": "Tuesday"}"#)]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    // On one thread, what was spawned waits until this gives way: the request is stored, and nothing follows from it.
+    let running = hall.run("When is the meeting?").output(day()).start().await.unwrap();
+    let id = running.id().clone();
+    drop(running);
+    assert_eq!(hall.journal().facts(&id, 1).await.unwrap(), []);
     let ended = hall.resume(&id).await.unwrap().wait().await.unwrap();
     assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
     assert!(prompts.lock().unwrap()[0].last_words().unwrap().contains("follows this schema"));
