@@ -240,6 +240,11 @@ impl Models {
 
     /// Finds out which model is meant: by a short name, a full one, `PROVIDER/NAME`, or nothing for the default.
     pub fn find(&self, name: Option<&str>) -> Result<ModelName, ModelsError> {
+        // A model within the process is meant by its own name, also where that is a short name for another.
+        let own = name.or(self.default.as_deref()).map(|name| self.unalias(name));
+        if let Some(own) = own.filter(|own| self.inside.contains_key(*own)) {
+            return Ok(ModelName { source: own.to_owned(), model: own.to_owned() });
+        }
         let named = name.map(|name| self.unalias(name));
         let model = match (named.map(choose), &self.default) {
             (Some(Chosen::Model(model)), _) => model,

@@ -117,6 +117,15 @@ async fn the_first_model_is_used_where_none_is_named_and_a_free_one_needs_no_bud
 }
 
 #[tokio::test]
+async fn a_model_of_ones_own_may_have_the_short_name_of_another() {
+    let project = tempfile::tempdir().unwrap();
+    let (haiku, _) = scripted(&[Reply::words("An old silent pond.")]);
+    let hall = at(project.path()).model("haiku", haiku, Price::FREE).build().unwrap();
+    assert_done(&hall.run("Write one.").await.unwrap(), "An old silent pond.");
+    assert_done(&hall.run("Write one.").model("haiku").await.unwrap(), "An old silent pond.");
+}
+
+#[tokio::test]
 async fn without_a_roster_an_assistant_works_with_every_tool_of_the_hall() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, prompts) = scripted(&[Reply::words("done")]);
