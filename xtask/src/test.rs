@@ -5,11 +5,16 @@ use std::time::Instant;
 
 use crate::{Outcome, cargo, mutants, run as run_cargo};
 
+/// The library without its features: nothing else in the workspace builds it so.
+const CORE: &[&str] =
+    &["clippy", "-p", "guildhall", "-p", "guildhall-models", "--no-default-features", "--", "-D", "warnings"];
+
 type Step = (&'static str, fn() -> Outcome);
 
 const STEPS: &[Step] = &[
     ("format", || run_cargo(&mut cargo(&["fmt", "--all", "--check"]))),
     ("lints", || run_cargo(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))),
+    ("core", || run_cargo(&mut cargo(CORE))),
     ("tests", || run_cargo(&mut cargo(&["test", "--workspace"]))),
     ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),

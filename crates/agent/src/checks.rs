@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use amount::{Hundredths, HundredthsError};
+pub use demands::told;
 pub(crate) use demands::{Demands, demands};
 pub use output::{OUTPUT_BYTES_MAX, output};
 pub use schema::{Schema, SchemaError};

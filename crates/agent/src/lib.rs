@@ -1,7 +1,9 @@
 //! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
+#![deny(missing_docs)]
 
 pub mod checks;
 mod engine;
+mod function;
 mod heard;
 mod hiring;
 mod history;
@@ -18,6 +20,7 @@ mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
+pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
 pub use heard::{HeardReport, asked_by, heard_reports, hired_as, money_free};
 pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;

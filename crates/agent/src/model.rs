@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::AskKey;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::transcript::size;
 
 /// Work that is under way. Dropping it stops it.
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -17,6 +19,12 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Model: Send + Sync {
     /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        M::ask(self, prompt, watch)
+    }
 }
 
 /// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it. A task that is
@@ -64,6 +72,32 @@ pub struct Prompt {
     pub status: Option<String>,
     /// The most tokens that may come back.
     pub max_tokens: u32,
+}
+
+impl Prompt {
+    /// Returns what the agent was told last in words: its task, at first.
+    pub fn last_words(&self) -> Option<&str> {
+        self.newest().iter().rev().find_map(|part| match part {
+            Part::Words(words) => Some(words.as_str()),
+            Part::Result { .. } => None,
+        })
+    }
+
+    /// Returns what the last call of the reply before brought, if the agent is told that now.
+    pub fn last_result(&self) -> Option<&str> {
+        self.newest().iter().rev().find_map(|part| match part {
+            Part::Result { text, .. } => Some(text.as_str()),
+            Part::Words(_) => None,
+        })
+    }
+
+    /// What the agent is told now.
+    fn newest(&self) -> &[Part] {
+        match self.messages.last() {
+            Some(Message::User(parts)) => parts,
+            Some(Message::Assistant(_)) | None => &[],
+        }
+    }
 }
 
 /// A tool, as a model sees it.
@@ -115,6 +149,40 @@ pub struct Reply {
     pub calls: Vec<RawCall>,
     /// Why it ended.
     pub stop: Stop,
+}
+
+impl Reply {
+    /// Makes a reply of words, by a model within the process.
+    pub fn words(words: impl Into<String>) -> Reply {
+        let words = words.into();
+        let raw = json!({ "words": words });
+        Reply { wire: Wire::Inside, raw, words: Some(words), calls: Vec::new(), stop: Stop::End }
+    }
+
+    /// Makes a reply that calls a tool, by a model within the process.
+    ///
+    /// ```
+    /// use guildhall_agent::Reply;
+    /// use serde_json::json;
+    /// let reply = Reply::call("stock", json!({"shelf": "north"})).and_call("stock", json!({"shelf": "south"}));
+    /// assert_eq!(reply.calls.len(), 2);
+    /// ```
+    pub fn call(name: impl Into<String>, arguments: Value) -> Reply {
+        let none = Reply { wire: Wire::Inside, raw: json!({}), words: None, calls: Vec::new(), stop: Stop::Calls };
+        none.and_call(name, arguments)
+    }
+
+    /// Adds a call to it. All calls of a reply are made at once.
+    #[must_use]
+    pub fn and_call(mut self, name: impl Into<String>, arguments: Value) -> Reply {
+        let id = format!("call-{}", self.calls.len() + 1);
+        self.calls.push(RawCall { id, name: name.into(), arguments: Ok(arguments) });
+        let calls =
+            self.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() }));
+        self.raw["calls"] = calls.collect();
+        self.stop = Stop::Calls;
+        self
+    }
 }
 
 /// A protocol.
@@ -174,6 +242,19 @@ pub struct Usage {
     pub cache_write: u64,
     /// Output, thinking included.
     pub output: u64,
+}
+
+impl Usage {
+    /// Counts bytes, for a model that has no tokens: those that it was shown and those that it wrote. All but the newest
+    /// message and the status was shown before.
+    pub fn in_bytes(prompt: &Prompt, reply: &Reply) -> Usage {
+        let specs = serde_json::to_string(&prompt.tools).map_or(0, |specs| specs.len());
+        let status = prompt.status.as_ref().map_or(0, String::len) as u64;
+        let input = (prompt.system.len() + specs) as u64 + size(&prompt.messages) + status;
+        let newest = prompt.messages.last().map_or(0, |newest| size(std::slice::from_ref(newest))) + status;
+        let cache_read = if prompt.messages.len() > 1 { input - newest } else { 0 };
+        Usage { input, cache_read, cache_write: 0, output: reply.raw.to_string().len() as u64 }
+    }
 }
 
 /// Why a model did not reply. Each says what happened and what can be done about it.

@@ -76,7 +76,7 @@ impl Seat {
     pub fn specs(&self) -> Vec<ToolSpec> {
         let hiring = hiring::specs(self.team.as_deref(), self.hired);
         let is_taken = |spec: &ToolSpec| hiring.iter().any(|taken| taken.name == spec.name);
-        let own = self.tools.values().map(|tool| tool.spec()).filter(|spec| !is_taken(spec));
+        let own = self.tools.values().map(Tool::spec).filter(|spec| !is_taken(spec));
         own.collect::<Vec<_>>().into_iter().chain(hiring).collect()
     }
 

@@ -102,6 +102,9 @@ impl From<HallError> for Failure {
             HallError::Models(_)
             | HallError::Project(_)
             | HallError::NoAgent { .. }
+            | HallError::NoEntry { .. }
+            | HallError::Schema(_)
+            | HallError::ToolName { .. }
             | HallError::NoTool { .. }
             | HallError::WasList(_) => Exit::Usage,
         };
@@ -126,6 +129,9 @@ impl From<HallError> for Failure {
             | HallError::NotEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::NoAgent { .. }
+            | HallError::NoEntry { .. }
+            | HallError::Schema(_)
+            | HallError::ToolName { .. }
             | HallError::NoTool { .. }
             | HallError::WasList(_) => why.to_string(),
         };

@@ -8,7 +8,7 @@ use guildhall::agent::roster::Roster;
 use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
-use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rate, Rehearsal};
+use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rehearsal};
 use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, OPENAI, Source};
 
 use crate::config::{Config, ProviderConfig, WireConfig};
@@ -16,9 +16,6 @@ use crate::exit::Failure;
 use crate::live::note;
 use crate::paths::Paths;
 use crate::print::tame;
-
-/// What a bitcoin cost in dollars when this version was made. The config has a newer rate, if its owner wants one.
-const RATE: (&str, &str) = ("100000", "2026-11-15");
 
 /// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -69,23 +66,23 @@ impl World {
 
     fn new(paths: Paths, config: &Config) -> Result<World, Failure> {
         let models = Models::new(rate(config)?);
-        let models = models.with_model(REHEARSAL, Arc::new(Rehearsal), REHEARSAL_PRICE, Replays::Yes);
+        let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
         Ok(World { models, paths, secrets: Vec::new() })
     }
 
     /// Opens the hall that works on a project.
     pub(crate) fn hall(&self, project: PathBuf) -> Result<Hall, Failure> {
-        Ok(self.builder(project, self.models.clone()).build()?)
+        Ok(self.builder(project).build()?)
     }
 
     /// Opens the hall of a team, with so many calls to each provider at once.
     pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> Result<Hall, Failure> {
         let models = self.models.clone().with_calls_at_once(calls);
-        Ok(self.builder(project, models).roster(roster).build()?)
+        Ok(self.builder(project).models(models).roster(roster).build()?)
     }
 
-    fn builder(&self, project: PathBuf, models: Models) -> HallBuilder {
-        let builder = Hall::builder(&self.paths.data, project, models);
+    fn builder(&self, project: PathBuf) -> HallBuilder {
+        let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
         builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting))
     }
 
@@ -172,10 +169,7 @@ fn tell_waiting(_: &AskKey, delta: Delta<'_>) {
 
 fn rate(config: &Config) -> Result<DatedRate, Failure> {
     match &config.rate {
-        None => {
-            let usd_per_btc = Rate::parse(RATE.0).expect("a constant that is a rate");
-            Ok(DatedRate { usd_per_btc, date: RATE.1.to_owned() })
-        }
+        None => Ok(DatedRate::default()),
         Some(rate) => {
             let usd_per_btc = rate.usd_per_btc.rate().map_err(|why| Failure::usage(format!("the rate: {why}")))?;
             Ok(DatedRate { usd_per_btc, date: rate.date.clone() })

@@ -9,21 +9,12 @@ use guildhall_agent::{
     heard_reports, hired_as, money_free,
 };
 use guildhall_kernel::{Msat, Path};
-use guildhall_models::{Price, Usd};
 use serde_json::{Value, json};
 
 use crate::tasks::{TaskSpec, Tasks, order};
 
-/// The name that the clerk goes by where models are named.
-pub const CLERK: &str = "clerk";
-
-/// What the clerk takes.
-pub(crate) const FREE: Price = Price {
-    input: Usd::from_nanos(0),
-    cache_read: Usd::from_nanos(0),
-    cache_write: Usd::from_nanos(0),
-    output: Usd::from_nanos(0),
-};
+/// The name that the clerk goes by where models are named: no model of anybody's is called so.
+pub const CLERK: &str = "guildhall/clerk";
 
 /// The longest task with what came before it, in bytes: a brief has terms, too.
 const HANDED_BYTES_MAX: usize = 48 * 1024;

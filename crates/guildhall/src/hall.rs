@@ -5,22 +5,25 @@ use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
-use guildhall_agent::{Redact, RunError, Scribe, Tool};
-use guildhall_kernel::{Msat, Path, Refusal, SessionError, Stimulus};
+use guildhall_agent::{RunError, Scribe, Tool};
+use guildhall_kernel::{Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
-use guildhall_tools::{Project, ProjectError, Redactor, read_only};
+use guildhall_tools::{Project, ProjectError, read_only};
 
 use crate::agents::Agent;
+use crate::builder::HallBuilder;
 use crate::clerk::CLERK;
 use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
+use crate::running::Running;
 use crate::session::{Unreadable, View};
 use crate::setup::{SETUP_FORM, Staffing};
 use crate::tasks::Tasks;
-use crate::undertaking::{Running, Undertaking};
+use crate::undertaking::Undertaking;
 
 /// Why work could not be done. What was done until then is kept.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +90,23 @@ pub enum HallError {
         /// Who there is.
         known: String,
     },
+    /// The form of the output can't be checked.
+    #[error("the schema of the output: {}", listed(.0))]
+    Schema(Vec<SchemaError>),
+    /// Several of the roster could take the work on.
+    #[error("several of the roster could take the work on: name one of {known}")]
+    NoEntry {
+        /// Who there is.
+        known: String,
+    },
+    /// A tool has a name that is none.
+    #[error("{name:?} can't be the name of a tool: {why}")]
+    ToolName {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: NameError,
+    },
     /// An agent names a tool that there is not.
     #[error("the agent {agent} wants the tool {tool:?}, which this hall does not have: it has {known}")]
     NoTool {
@@ -97,6 +117,10 @@ pub enum HallError {
         /// What there is.
         known: String,
     },
+}
+
+fn listed(errors: &[SchemaError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl From<NoPrice> for HallError {
@@ -153,88 +177,46 @@ pub enum Telling {
     End(Ending),
 }
 
-/// Puts a hall together.
-#[derive(Clone)]
-pub struct HallBuilder {
-    data: PathBuf,
-    project: PathBuf,
-    models: Models,
-    tools: Vec<Arc<dyn Tool>>,
-    secrets: Vec<String>,
-    watch: Watcher,
-    roster: Roster,
-}
-
-impl HallBuilder {
-    /// Sets who can be hired.
-    #[must_use]
-    pub fn roster(mut self, roster: Roster) -> HallBuilder {
-        self.roster = roster;
-        self
-    }
-
-    /// Adds a tool to those that read the project's files.
-    #[must_use]
-    pub fn tool(mut self, tool: Arc<dyn Tool>) -> HallBuilder {
-        self.tools.push(tool);
-        self
-    }
-
-    /// Keeps these texts out of the journal, whoever says them.
-    #[must_use]
-    pub fn secrets(mut self, secrets: impl IntoIterator<Item = String>) -> HallBuilder {
-        self.secrets.extend(secrets);
-        self
-    }
-
-    /// Tells this what arrives of replies before they are whole, for people who watch.
-    #[must_use]
-    pub fn watch(mut self, watch: Watcher) -> HallBuilder {
-        self.watch = watch;
-        self
-    }
-
-    /// Opens the hall.
-    pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, secrets, watch, roster } = self;
-        let redactor = Redactor::new(secrets);
-        let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
-        let journal = Journal::open(&data)?;
-        Ok(Hall {
-            inner: Arc::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }),
-        })
-    }
-}
-
 /// A hall on this machine. Clones are the same hall.
+///
+/// ```
+/// use guildhall::{Hall, Price, Reply, model_fn};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let project = tempfile::tempdir()?;
+/// let clerk = model_fn(|_| async { Reply::words("In the hall.") });
+/// let hall = Hall::builder().project(project.path()).model("clerk", clerk, Price::FREE).build()?;
+/// let first = hall.run("When is the meeting?").await?;
+/// let next = hall.run("And where?").after(first.session).await?;
+/// assert_eq!(next.text, "In the hall.");
+/// assert_eq!(hall.sessions().await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Hall {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    journal: Journal,
-    project: PathBuf,
-    models: Models,
-    tools: Vec<Arc<dyn Tool>>,
-    scribe: Scribe,
-    watch: Watcher,
-    roster: Roster,
+pub(crate) struct Inner {
+    pub(crate) journal: Journal,
+    pub(crate) project: PathBuf,
+    pub(crate) models: Models,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) scribe: Scribe,
+    pub(crate) watch: Watcher,
+    pub(crate) roster: Roster,
 }
 
 impl Hall {
-    /// Begins a hall that keeps its journal in one directory and works on the project in another, with these models.
-    pub fn builder(data: impl Into<PathBuf>, project: impl Into<PathBuf>, models: Models) -> HallBuilder {
-        let (data, project) = (data.into(), project.into());
-        HallBuilder {
-            data,
-            project,
-            models,
-            tools: Vec::new(),
-            secrets: Vec::new(),
-            watch: Arc::new(|_, _| {}),
-            roster: Roster::default(),
-        }
+    /// Begins to put a hall together.
+    pub fn builder() -> HallBuilder {
+        HallBuilder::new()
+    }
+
+    pub(crate) fn new(inner: Inner) -> Hall {
+        Hall { inner: Arc::new(inner) }
     }
 
     /// Returns the journal.

@@ -1,7 +1,54 @@
 //! Guildhall as a library: a hall with its models, tools and journal, and agents at work in it. The command line and the
 //! server use only this.
+//!
+//! A [`Hall`] is put together once. It is given work with [`Hall::run`]: a task, with a budget that nothing done for it can
+//! exceed, whoever hires whom. The work is awaited, or started and watched fact by fact; it ends with a report, a bill and, if
+//! one was asked for, an output that programs can read. Everything is in the journal before anything follows from it, so work
+//! that a crash interrupts is taken up with [`Hall::resume`].
+//!
+//! ```
+//! use guildhall::{Hall, Msat, REHEARSAL_PRICE, Reply, model_fn, tool_fn};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let project = tempfile::tempdir()?;
+//! // A tool and a model of one's own: here, both are functions.
+//! let clock = tool_fn("clock", "Says what time it is.", json!({"type": "object"}), |_: Value| async {
+//!     "half past four".to_owned()
+//! });
+//! let clerk = model_fn(|prompt| async move {
+//!     match prompt.last_result() {
+//!         None => Reply::call("clock", json!({})),
+//!         Some(time) => Reply::words(format!("It is {time}.")),
+//!     }
+//! });
+//! let hall = Hall::builder().project(project.path()).model("clerk", clerk, REHEARSAL_PRICE).tool(clock).build()?;
+//!
+//! let ended = hall.run("What time is it?").budget(Msat::from_sat(100)?).await?;
+//! assert_eq!(ended.text, "It is half past four.");
+//! println!("{} of {}", ended.report.spent, ended.granted);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Models**: [`model_fn`], or the trait [`Model`], for one's own; [`Models`] with a [`Source`] for those of providers.
+//! - **Tools**: [`tool_fn`], or the trait [`Tool`]. Those that read the project's files are always there.
+//! - **Teams**: a [`Roster`] of agents out of Markdown files. Without one, an assistant works alone.
+//! - **Output**: [`Undertaking::output`] and [`Ended::output`].
+//! - **Watching**: [`Undertaking::start`], [`Running::next`], [`Running::say`], [`Running::end`].
+//!
+//! The library reads no environment variables and prints nothing.
+//!
+//! # Features
+//!
+//! `http`, which is on unless it is switched off, brings the providers: Anthropic Messages and OpenAI-compatible servers over HTTP
+//! and TLS, and the table of their prices. Without it there are the models of one's own, and half as many crates.
+#![deny(missing_docs)]
+#![cfg_attr(not(feature = "http"), allow(rustdoc::broken_intra_doc_links, reason = "there is no source without it"))]
 
 mod agents;
+mod builder;
 mod built_in;
 mod clerk;
 mod crew;
@@ -11,22 +58,39 @@ mod meter;
 mod models;
 mod name;
 mod orders;
+mod output;
+#[cfg(feature = "http")]
 mod quote;
+mod running;
 mod session;
 mod setup;
 mod tasks;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
+pub use builder::HallBuilder;
 pub use clerk::CLERK;
-pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
-pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
+pub use hall::{Ending, Hall, HallError, Telling};
+#[cfg(feature = "http")]
+pub use models::Source;
+pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid};
 pub use orders::Spawned;
+pub use output::OutputError;
+#[cfg(feature = "http")]
 pub use quote::{Quote, TOKEN_BYTES};
+pub use running::Running;
 pub use session::{Bill, Ended, Line, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
-pub use undertaking::{DEPTH_MAX, HEADS_MAX, Running, TURNS_MAX, Undertaking};
+pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
+
+pub use guildhall_agent::roster::{self, Roster};
+pub use guildhall_agent::{
+    Attempt, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
+};
+pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};
+pub use guildhall_local::SessionId;
+pub use guildhall_models::{LOCAL_PRICE, Price, REHEARSAL_PRICE};
 
 pub use guildhall_agent as agent;
 pub use guildhall_kernel as kernel;

@@ -1,21 +1,29 @@
 //! Where models are had: providers by name, models within the process, short names, prices, and the dated rate at which all
 //! is shown in two currencies.
 
+#[cfg(feature = "http")]
+mod sources;
+#[cfg(not(feature = "http"))]
+#[path = "models/no_sources.rs"]
+mod sources;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guildhall_agent::{Model, Wire};
+use guildhall_agent::Model;
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{Replays, SessionId};
-use guildhall_models::{
-    ALIASES, Anthropic, BaseUrl, Chosen, Endpoint, Key, Listed, NoPrice, OpenAi, Price, PriceBook, Rate, Retry, Seller,
-    Timeouts, choose,
-};
+#[cfg(feature = "http")]
+use guildhall_models::Listed;
+use guildhall_models::{ALIASES, Chosen, NoPrice, Price, PriceBook, Rate, Seller, choose};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use crate::clerk::{CLERK, Clerk, FREE};
+#[cfg(feature = "http")]
+pub use self::sources::Source;
+use self::sources::Sources;
+use crate::clerk::{CLERK, Clerk};
 
 /// How many calls to one provider run at once, unless it is told otherwise.
 pub const CALLS_AT_ONCE: usize = 8;
@@ -25,6 +33,9 @@ const WINDOW_TOKENS_MAX: u64 = 200_000;
 
 /// What a model can be shown where nobody says.
 const WINDOW_TOKENS: u64 = 128_000;
+
+/// What a bitcoin cost in dollars when this version was made, and when that was.
+const RATE: (&str, &str) = ("100000", "2026-11-15");
 
 /// The name that the maker of Claude goes by.
 pub const ANTHROPIC: &str = "anthropic";
@@ -41,48 +52,11 @@ pub struct DatedRate {
     pub date: String,
 }
 
-/// A provider: a place where models are asked for by name.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// Its name, as in `anthropic/claude-sonnet-5-5`.
-    pub name: String,
-    /// The protocol that it speaks.
-    pub wire: Wire,
-    /// Where it is.
-    pub base_url: BaseUrl,
-    /// The key, if it needs one.
-    pub key: Option<Key>,
-    /// Whether it answers the same request key with the same reply. Where it does not, a call that a crash interrupted
-    /// counts as lost.
-    pub replays: Replays,
-    /// How many tokens its models can be shown, where the price table does not say.
-    pub window: Option<u64>,
-    /// How long to wait for what.
-    pub timeouts: Timeouts,
-    /// How long to try again.
-    pub retry: Retry,
-}
-
-impl Source {
-    /// Describes a provider, with what is usual for everything else.
-    pub fn new(name: impl Into<String>, wire: Wire, base_url: BaseUrl, key: Option<Key>) -> Source {
-        let (timeouts, retry) = (Timeouts::default(), Retry::default());
-        Source { name: name.into(), wire, base_url, key, replays: Replays::No, window: None, timeouts, retry }
-    }
-
-    fn endpoint(&self, model: &str, session: &SessionId) -> Endpoint {
-        let session = (self.replays == Replays::Yes).then(|| session.to_string());
-        Endpoint {
-            name: self.name.clone(),
-            timeouts: self.timeouts,
-            retry: self.retry,
-            session,
-            ..Endpoint::new(self.base_url.clone(), self.key.clone(), model)
-        }
-    }
-
-    fn seller(&self) -> Seller {
-        Seller::of(self.wire, &Endpoint::new(self.base_url.clone(), self.key.clone(), ""))
+impl Default for DatedRate {
+    /// What was so when this version was made.
+    fn default() -> DatedRate {
+        let (usd_per_btc, date) = RATE;
+        DatedRate { usd_per_btc: Rate::parse(usd_per_btc).expect("a constant that is a rate"), date: date.to_owned() }
     }
 }
 
@@ -128,7 +102,7 @@ pub enum Paid {
 #[derive(Clone)]
 pub struct Models {
     rate: DatedRate,
-    sources: Vec<(Source, Arc<Semaphore>)>,
+    sources: Sources,
     inside: BTreeMap<String, Inside>,
     aliases: BTreeMap<String, String>,
     prices: BTreeMap<String, Price>,
@@ -180,19 +154,26 @@ pub struct Locked {
     pub price: Price,
 }
 
+impl Default for Models {
+    /// Begins without any provider, at the rate of the day on which this version was made.
+    fn default() -> Models {
+        Models::new(DatedRate::default())
+    }
+}
+
 impl Models {
     /// Begins without any provider, and with nobody but the clerk who works off lists of tasks.
     pub fn new(rate: DatedRate) -> Models {
         let (inside, aliases, prices) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let models = Models { rate, sources: Vec::new(), inside, aliases, prices, default: None };
-        models.with_model(CLERK, Arc::new(Clerk), FREE, Replays::Yes)
+        let models = Models { rate, sources: Sources::default(), inside, aliases, prices, default: None };
+        models.with_model(CLERK, Arc::new(Clerk), Price::FREE, Replays::Yes)
     }
 
     /// Adds a provider. One of the same name takes the place of the one before.
+    #[cfg(feature = "http")]
     #[must_use]
     pub fn with_source(mut self, source: Source) -> Models {
-        self.sources.retain(|(before, _)| before.name != source.name);
-        self.sources.push((source, Arc::new(Semaphore::new(CALLS_AT_ONCE))));
+        self.sources.add(source);
         self
     }
 
@@ -201,10 +182,11 @@ impl Models {
     pub fn with_model(
         mut self,
         name: impl Into<String>,
-        model: Arc<dyn Model>,
+        model: impl Model + 'static,
         price: Price,
         replays: Replays,
     ) -> Models {
+        let model = Arc::new(model);
         let lane = Arc::new(Semaphore::new(CALLS_AT_ONCE));
         self.inside.insert(name.into(), Inside { model, price, replays, lane });
         self
@@ -213,9 +195,7 @@ impl Models {
     /// Sets how many calls to each provider run at once.
     #[must_use]
     pub fn with_calls_at_once(mut self, calls: usize) -> Models {
-        for (_, lane) in &mut self.sources {
-            *lane = Arc::new(Semaphore::new(calls));
-        }
+        self.sources.set_calls_at_once(calls);
         for inside in self.inside.values_mut() {
             inside.lane = Arc::new(Semaphore::new(calls));
         }
@@ -243,18 +223,30 @@ impl Models {
         self
     }
 
+    /// Sets the model to use where none is named, if none is set yet.
+    pub(crate) fn or_default(mut self, model: String) -> Models {
+        self.default.get_or_insert(model);
+        self
+    }
+
     /// Returns the rate.
     pub fn rate(&self) -> &DatedRate {
         &self.rate
     }
 
     /// Returns the providers.
+    #[cfg(feature = "http")]
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.sources.iter().map(|(source, _)| source)
+        self.sources.iter()
     }
 
     /// Finds out which model is meant: by a short name, a full one, `PROVIDER/NAME`, or nothing for the default.
     pub fn find(&self, name: Option<&str>) -> Result<ModelName, ModelsError> {
+        // A model within the process is meant by its own name, also where that is a short name for another.
+        let own = name.or(self.default.as_deref()).map(|name| self.unalias(name));
+        if let Some(own) = own.filter(|own| self.inside.contains_key(*own)) {
+            return Ok(ModelName { source: own.to_owned(), model: own.to_owned() });
+        }
         let named = name.map(|name| self.unalias(name));
         let model = match (named.map(choose), &self.default) {
             (Some(Chosen::Model(model)), _) => model,
@@ -268,16 +260,17 @@ impl Models {
             return Ok(ModelName { source: model.clone(), model });
         }
         let found = match model.split_once('/') {
-            Some((source, rest)) if self.source(source).is_some() => {
+            Some((source, rest)) if self.sources.has(source) => {
                 return Ok(ModelName { source: source.to_owned(), model: rest.to_owned() });
             }
             Some((source @ (ANTHROPIC | OPENAI), _)) => source,
-            _ => self.seller_of(&model)?,
+            _ => self.sources.seller_of(&model)?,
         };
-        let found = found.to_owned();
-        match self.source(&found) {
-            Some(_) => Ok(ModelName { source: found, model }),
-            None => Err(ModelsError::NoSource { model, source_name: found }),
+        let source = found.to_owned();
+        if self.sources.has(&source) {
+            Ok(ModelName { source, model })
+        } else {
+            Err(ModelsError::NoSource { model, source_name: source })
         }
     }
 
@@ -292,30 +285,9 @@ impl Models {
         names
     }
 
-    /// Who has a model that was named without its provider.
-    fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
-        let begins = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
-        match self.sources.as_slice() {
-            // Whoever set up one provider alone means that one: proxies have everybody's models.
-            [(only, _)] if !only.base_url.is_makers() => Ok(&only.name),
-            _ if begins(&["claude-"]) => Ok(ANTHROPIC),
-            _ if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) => Ok(OPENAI),
-            [(only, _)] => Ok(&only.name),
-            several => {
-                let known: Vec<&str> = several.iter().map(|(source, _)| source.name.as_str()).collect();
-                let known = if known.is_empty() { "none that is set up".to_owned() } else { known.join(", ") };
-                Err(ModelsError::Unclear { model: model.to_owned(), known })
-            }
-        }
-    }
-
-    fn source(&self, name: &str) -> Option<&(Source, Arc<Semaphore>)> {
-        self.sources.iter().find(|(source, _)| source.name == name)
-    }
-
     /// Says who is paid for a model.
     pub fn paid(&self, name: &ModelName) -> Paid {
-        match self.source(&name.source).map(|(source, _)| source.seller()) {
+        match self.sources.seller(&name.source) {
             Some(Seller::Provider(_)) => Paid::Provider,
             Some(Seller::Local) | None => Paid::Nobody,
         }
@@ -324,15 +296,16 @@ impl Models {
     /// Fixes the rate and the price of a model for a root.
     pub fn lock(&self, name: &ModelName, now: SystemTime) -> Result<Locked, ModelsError> {
         let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let price = match (self.inside.get(&name.source), self.source(&name.source)) {
+        let price = match (self.inside.get(&name.source), self.sources.seller(&name.source)) {
             (Some(inside), _) => inside.price,
-            (None, Some((source, _))) => self.book(at_s).price(&source.seller(), &name.model)?,
+            (None, Some(seller)) => self.book(at_s).price(&seller, &name.model)?,
             (None, None) => return Err(no_source(name)),
         };
         Ok(Locked { rate: self.rate.clone(), at_s, price })
     }
 
     /// Lists the models that can be asked for, with their prices.
+    #[cfg(feature = "http")]
     pub fn listed(&self, now: SystemTime) -> Vec<Listed> {
         let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let book = self.book(at_s);
@@ -369,22 +342,9 @@ impl Models {
         if let Some(Inside { model, replays, lane, .. }) = self.inside.get(&name.source) {
             let book = at.book(locked.at_s).with_price(&name.model, locked.price);
             let (model, lane) = (Arc::clone(model), Arc::clone(lane));
-            return chair(model, book, Seller::Local, name, WINDOW_TOKENS, *replays, lane);
+            return chair(model, book, Seller::Local, name, WINDOW_TOKENS, (*replays, lane));
         }
-        let (source, lane) = self.source(&name.source).ok_or_else(|| no_source(name))?;
-        let endpoint = source.endpoint(&name.model, session);
-        let seller = source.seller();
-        let mut book = at.book(locked.at_s);
-        // A table that has changed since, as with a newer program: what was fixed counts.
-        if book.price(&seller, &name.model).as_ref() != Ok(&locked.price) {
-            book = book.with_price(&name.model, locked.price);
-        }
-        let window = source.window.or_else(|| book.window(&seller, &name.model)).unwrap_or(WINDOW_TOKENS);
-        let model: Arc<dyn Model> = match source.wire {
-            Wire::Anthropic => Arc::new(Anthropic::new(endpoint)),
-            Wire::OpenAi | Wire::Inside => Arc::new(OpenAi::new(endpoint)),
-        };
-        chair(model, book, seller, name, window, source.replays, Arc::clone(lane))
+        self.sources.chair(name, session, &at.book(locked.at_s), locked)
     }
 }
 
@@ -394,8 +354,7 @@ fn chair(
     seller: Seller,
     name: &ModelName,
     window: u64,
-    replays: Replays,
-    lane: Arc<Semaphore>,
+    (replays, lane): (Replays, Arc<Semaphore>),
 ) -> Result<Chair, ModelsError> {
     let tariff = book.tariff(&seller, &name.model)?;
     let named = name.model.clone();
@@ -404,6 +363,11 @@ fn chair(
         book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
     });
     Ok(Chair { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, lane })
+}
+
+fn unclear(model: &str, known: &str) -> ModelsError {
+    let known = if known.is_empty() { "none that is set up" } else { known };
+    ModelsError::Unclear { model: model.to_owned(), known: known.to_owned() }
 }
 
 fn no_source(name: &ModelName) -> ModelsError {

@@ -32,6 +32,10 @@ pub struct Ended {
     pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
     pub head: Head,
+    /// The structured output, as JSON, if one was asked for and could be read.
+    pub(crate) structured: Option<String>,
+    /// What the last check that failed found.
+    pub(crate) finding: Option<String>,
 }
 
 /// What contracts cost, each its own.
@@ -260,6 +264,17 @@ async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) ->
     stored_text(journal, *error).await.map(Some)
 }
 
+/// What the newest of a contract's failed checks found.
+async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+    let failed = |stored: &Stored| {
+        if let Fact::Answered { answer: Answer::FailedCheck(finding), .. } = stored.fact { Some(finding) } else { None }
+    };
+    match facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(failed) {
+        Some(finding) => stored_text(journal, finding).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 impl Ended {
     pub(crate) async fn read(
         journal: &Journal,
@@ -271,7 +286,13 @@ impl Ended {
         let facts = journal.facts(session, 1).await?;
         let (checker, violations) = checked(&facts);
         let granted = sum(report.spent, report.change);
+        let structured = match report.output {
+            Some(output) => Some(stored_text(journal, output).await?),
+            None => None,
+        };
         Ok(Ended {
+            structured,
+            finding: finding(journal, &facts, root).await?,
             session: session.clone(),
             text: answer(journal, &setup, &report).await?,
             setup,

@@ -1,24 +1,25 @@
-//! Work: what is asked for, how it is begun or taken up, and how it is done.
+//! Work that is described: what is asked for, of whom and with what, and how it is begun.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guildhall_agent::{Text, task_key};
+use guildhall_agent::checks::{Check, Schema, told};
+use guildhall_agent::{Task, Text, task_key};
 use guildhall_kernel::{
-    AgentName, Answer, Ask, Brief, Context, Contract, FRAME_TOKENS, Fact, Floor, Grant, Heads, Lineage, Millis, Msat,
+    self as kernel, AgentName, Answer, Ask, Brief, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage, Millis, Msat,
     Path, Request, Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
 };
-use guildhall_local::{Journal, NewSession, Office, SessionId, Subscription, UnixMs, texts_named};
-use tokio::task::JoinHandle;
+use guildhall_local::{Journal, NewSession, SessionId, UnixMs, texts_named};
+use serde_json::Value;
 
-use crate::agents::{Agent, under, with};
+use crate::agents::{Agent, entry_of, under, with};
 use crate::built_in::{assistant, clerk};
-use crate::hall::{Ending, Hall, HallError, Telling};
-use crate::meter::Meter;
+use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
+use crate::running::Running;
 use crate::session::Ended;
-use crate::setup::{Setup, Staffing, newest_root, stored_text};
+use crate::setup::{Setup, Staffing, newest_root};
 use crate::tasks::Tasks;
 
 /// How many replies an agent may take, unless it is told otherwise.
@@ -30,14 +31,28 @@ pub const HEADS_MAX: u32 = 100;
 /// How many levels of hires there may be, unless it is told otherwise.
 pub const DEPTH_MAX: u8 = 8;
 
-/// How often to look whether the inbox was heard, and how many times.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-const LOOKS_MAX: u32 = 100;
-
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;
 
-/// Work that was described and is not begun.
+/// Work that was described and is not begun. [`Hall::run`] describes it.
+///
+/// Awaiting it begins it and waits for its end; [`Undertaking::start`] begins it and hands over what is needed to watch it.
+///
+/// ```
+/// use guildhall::{Hall, Msat, Outcome, Reply, REHEARSAL_PRICE, model_fn};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let project = tempfile::tempdir()?;
+/// let clerk = model_fn(|_| async { Reply::words("On Tuesday.") });
+/// let hall = Hall::builder().project(project.path()).model("clerk", clerk, REHEARSAL_PRICE).build()?;
+/// let ended = hall.run("When is the meeting?").budget(Msat::from_sat(100)?).turns_max(3).await?;
+/// assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "On Tuesday."));
+/// assert!(ended.report.spent > Msat::ZERO && ended.report.spent < ended.granted);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is begun until it is awaited or started"]
 pub struct Undertaking {
     hall: Hall,
     task: String,
@@ -52,6 +67,7 @@ pub struct Undertaking {
     id: Option<SessionId>,
     after: Option<SessionId>,
     stay: Stay,
+    output: Option<Value>,
 }
 
 impl Undertaking {
@@ -70,6 +86,7 @@ impl Undertaking {
             id: None,
             after: None,
             stay: Stay::Once,
+            output: None,
         }
     }
 
@@ -79,77 +96,67 @@ impl Undertaking {
     }
 
     /// Sets who takes the work on. It need not be on the roster.
-    #[must_use]
     pub fn agent(mut self, agent: Agent) -> Undertaking {
         self.entry = Entry::Given(Box::new(agent));
         self
     }
 
-    /// Sets who of the roster takes the work on. Without either, an assistant does that reads files.
-    #[must_use]
+    /// Sets who of the roster takes the work on. Without either, the one of the roster does whom nobody else hires; without a
+    /// roster, an assistant with all tools of the hall.
     pub fn entry(mut self, name: AgentName) -> Undertaking {
         self.entry = Entry::Named(name);
         self
     }
 
     /// Sets how many may be hired in all.
-    #[must_use]
     pub fn heads_max(mut self, heads: u32) -> Undertaking {
         self.heads_max = heads;
         self
     }
 
     /// Sets how many levels of hires there may be.
-    #[must_use]
     pub fn depth_max(mut self, depth: u8) -> Undertaking {
         self.depth_max = depth;
         self
     }
 
     /// Sets what it may cost. Without it, nothing can be begun, but what is left of a session can be used.
-    #[must_use]
     pub fn budget(mut self, budget: Msat) -> Undertaking {
         self.budget = Some(budget);
         self
     }
 
     /// Sets the model. Without it, the hall's default is used.
-    #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Undertaking {
         self.model = Some(model.into());
         self
     }
 
     /// Sets how many replies it may take.
-    #[must_use]
     pub fn turns_max(mut self, turns: u32) -> Undertaking {
         self.turns_max = Some(turns);
         self
     }
 
     /// Sets how long it may take.
-    #[must_use]
     pub fn time_max(mut self, time: Duration) -> Undertaking {
         self.time_max = Some(time);
         self
     }
 
     /// Sets after how many tokens, input and output together, it is to wrap up.
-    #[must_use]
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
         self
     }
 
     /// Sets the session's id. Without it, one is made up.
-    #[must_use]
     pub fn id(mut self, id: SessionId) -> Undertaking {
         self.id = Some(id);
         self
     }
 
     /// Goes on in a session whose last work has ended: the agent knows what was said, and uses what is left.
-    #[must_use]
     pub fn after(mut self, id: SessionId) -> Undertaking {
         self.after = Some(id);
         self
@@ -157,9 +164,15 @@ impl Undertaking {
 
     /// Makes it a conversation: the task is the first thing said in it, a final text does not end it, and
     /// [`Running::say`] goes on.
-    #[must_use]
     pub fn open(mut self) -> Undertaking {
         self.stay = Stay::Open;
+        self
+    }
+
+    /// Asks for an output that programs can read: JSON that follows this schema, an object or a list. The agent is told so, its
+    /// report is checked, and it has one chance to mend it. [`Ended::output`] reads it.
+    pub fn output(mut self, schema: Value) -> Undertaking {
+        self.output = Some(schema);
         self
     }
 
@@ -264,6 +277,9 @@ impl Undertaking {
         let hand = crew.first_hand();
         let task = self.hall.scribe().text(TextKind::Task, &self.task);
         let time = self.time_max.map(|time| Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        let checks = self.checks()?;
+        let demands: Vec<Text> =
+            checks.iter().map(|check| self.hall.scribe().text(TextKind::Term, &check.to_text())).collect();
         let (heads, depth) = if hand.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
         let brief = Brief {
             path: asked.root.clone(),
@@ -285,24 +301,34 @@ impl Undertaking {
             tariff: hand.tariff,
             turns_max: self.turns_max.unwrap_or(hand.turns_max),
             context: asked.context.clone(),
-            opening_bytes: crew.first().seat.opening_bytes() + u64::from(task.of.bytes),
+            opening_bytes: crew.first().seat.opening_bytes() + u64::from(task.of.bytes) + told(&checks).len() as u64,
             lineage: Lineage::default(),
             powers: hand.powers.clone(),
             hiring: hand.hiring.clone(),
-            checks: Arc::from([]),
+            checks: demands.iter().map(|what| kernel::Check { what: what.of, price: Msat::ZERO }).collect(),
             stay: self.stay,
         };
         brief.check().map_err(HallError::Refused)?;
-        let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).collect();
+        let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).chain(demands).collect();
         let tasks = if let Entry::Tasks(tasks) = &self.entry { Some(tasks.specs().len()) } else { None };
         Ok((Setup { staffing, tokens_max: self.tokens_max, tasks, brief: Arc::new(brief) }, texts))
+    }
+
+    /// What the report must pass.
+    fn checks(&self) -> Result<Vec<Check>, HallError> {
+        let schema = self.output.clone().map(Schema::new).transpose().map_err(HallError::Schema)?;
+        Ok(schema.into_iter().map(Check::Schema).collect())
     }
 
     /// Who can come to work, the one who takes the work on first.
     fn agents(&self) -> Result<Vec<Agent>, HallError> {
         let (roster, rate) = (self.hall.roster(), self.hall.models().rate().usd_per_btc);
         match &self.entry {
-            Entry::Default => Ok(vec![assistant()]),
+            Entry::Default if roster.agents().next().is_none() => Ok(vec![assistant()]),
+            Entry::Default => match entry_of(roster) {
+                Some(name) => Ok(under(roster, &name, rate)),
+                None => Err(HallError::NoEntry { known: self.names() }),
+            },
             Entry::Named(name) => {
                 self.known(name)?;
                 Ok(under(roster, name, rate))
@@ -317,12 +343,25 @@ impl Undertaking {
 
     /// Makes sure that the roster has somebody of that name.
     fn known(&self, name: &AgentName) -> Result<(), HallError> {
-        let roster = self.hall.roster();
-        if roster.get(name).is_some() {
-            return Ok(());
+        match self.hall.roster().get(name) {
+            Some(_) => Ok(()),
+            None => Err(HallError::NoAgent { name: name.to_string(), known: self.names() }),
         }
-        let known = roster.agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ");
-        Err(HallError::NoAgent { name: name.to_string(), known })
+    }
+
+    /// Everybody on the roster.
+    fn names(&self) -> String {
+        self.hall.roster().agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl IntoFuture for Undertaking {
+    type Output = Result<Ended, HallError>;
+    type IntoFuture = Task<'static, Result<Ended, HallError>>;
+
+    /// Begins the work and waits until it has ended.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.start().await?.wait().await })
     }
 }
 
@@ -364,132 +403,6 @@ fn tokens_shown(facts: &[Stored]) -> u64 {
     tokens
 }
 
-async fn account(journal: &Journal, id: &SessionId) -> Result<Session, HallError> {
+pub(crate) async fn account(journal: &Journal, id: &SessionId) -> Result<Session, HallError> {
     Session::restore(journal.account(id).await?).map_err(|why| HallError::Damaged(why.to_string()))
-}
-
-/// Work that is under way. Dropping it stops it where it is; [`Hall::resume`] goes on.
-pub struct Running {
-    hall: Hall,
-    id: SessionId,
-    root: Arc<Brief>,
-    first: u64,
-    work: JoinHandle<Result<Ended, HallError>>,
-}
-
-impl Running {
-    pub(crate) async fn resume(hall: &Hall, id: &SessionId) -> Result<Running, HallError> {
-        let root = newest_root(hall.journal(), id).await?;
-        if account(hall.journal(), id).await?.has_ended(&root.path) {
-            return Err(HallError::HasEnded(id.clone()));
-        }
-        let brief = &root.setup.brief;
-        let mut texts = Vec::new();
-        for of in std::iter::once(brief.task).chain(brief.adds.iter().copied()) {
-            texts.push(Text { of, says: stored_text(hall.journal(), of).await? });
-        }
-        let office = hall.office(id, &root.setup.staffing).await?;
-        Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
-    }
-
-    async fn spawn(
-        hall: Hall,
-        id: SessionId,
-        setup: Setup,
-        office: Office,
-        texts: Vec<Text>,
-    ) -> Result<Running, HallError> {
-        let first = hall.journal().head(&id).await?.facts + 1;
-        let root = Arc::clone(&setup.brief);
-        let work = tokio::spawn(work(hall.clone(), id.clone(), setup, office, texts));
-        Ok(Running { hall, id, root, first, work })
-    }
-
-    /// Returns the session's id.
-    pub fn id(&self) -> &SessionId {
-        &self.id
-    }
-
-    /// Returns the facts from here on, each as soon as it is durable.
-    pub fn facts(&self) -> Subscription {
-        self.hall.journal().subscribe(&self.id, self.first)
-    }
-
-    /// Returns what the root was hired for.
-    pub fn root(&self) -> &Brief {
-        &self.root
-    }
-
-    /// Says something to the root. It is stored before this returns, and heard as the command of this number.
-    pub async fn say(&self, words: &str) -> Result<u64, HallError> {
-        let told = self.hall.order(&self.id, &self.root.path, Telling::Words(words.to_owned())).await?;
-        Ok(told.number)
-    }
-
-    /// Returns who is to speak next, by what is stored. What lies in the inbox is given time to be heard first: until then,
-    /// an agent that seems to wait for words only has not got them yet.
-    pub async fn floor(&self) -> Result<Floor, HallError> {
-        for _ in 0..LOOKS_MAX {
-            // The inbox comes first: what is heard between the two looks is seen by the second.
-            let left = self.hall.journal().take_after(&self.id, 0).await?;
-            let floor = self.floor_now().await?;
-            if left.is_empty() || !matches!(floor, Floor::Owner { .. }) {
-                return Ok(floor);
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-        self.floor_now().await
-    }
-
-    async fn floor_now(&self) -> Result<Floor, HallError> {
-        let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
-        if stored.is_empty() {
-            return Ok(Floor::Agent);
-        }
-        let root = Contract::restore(stored.into_iter().map(|stored| stored.fact));
-        root.map(|root| root.floor()).map_err(|why| HallError::Damaged(why.to_string()))
-    }
-
-    /// Tells the work to end before it is done.
-    pub async fn end(&self, how: Ending) -> Result<(), HallError> {
-        match self.hall.end(&self.id, how).await {
-            // It ended by itself meanwhile.
-            Ok(_) | Err(HallError::HasEnded(_)) => Ok(()),
-            Err(why) => Err(why),
-        }
-    }
-
-    /// Waits until the work has ended.
-    pub async fn wait(&mut self) -> Result<Ended, HallError> {
-        match (&mut self.work).await {
-            Ok(ended) => ended,
-            Err(stopped) => match stopped.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(HallError::NotEnded(self.id.clone())),
-            },
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.work.abort();
-    }
-}
-
-/// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
-async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
-    let brief = Arc::clone(&setup.brief);
-    let root = brief.path.clone();
-    let meter = Meter::new(&hall, &id, &office, &root, setup.tokens_max);
-    let report = tokio::select! {
-        report = office.run(brief, texts) => report?,
-        why = office.obey() => return Err(why.into()),
-        why = meter.watch() => return Err(why),
-    };
-    if !account(hall.journal(), &id).await?.has_ended(&root) {
-        // A root whose process ended between the two is settled once.
-        office.account(vec![SessionFact::Ended { root: root.clone(), spent: report.spent }], Vec::new()).await?;
-    }
-    Ended::read(hall.journal(), &id, &root, setup, report).await
 }

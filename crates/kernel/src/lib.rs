@@ -3,6 +3,7 @@
 //! A contract is a small deterministic state machine, and a hire is just another ask. It is told what happened, it
 //! answers with facts; what the world owes it is derived from them. Nothing in this crate awaits, reads a clock, draws a
 //! random number, does IO or holds a text.
+#![deny(missing_docs)]
 
 mod account;
 mod ask;

@@ -20,6 +20,7 @@
 //! assert_eq!(broken[0].law, Law::Replay);
 //! assert_eq!(broken[0].to_string(), "law 10 (replay), contract 1, fact 1: a contract has facts before it was opened");
 //! ```
+#![deny(missing_docs)]
 
 mod answers;
 mod asks;

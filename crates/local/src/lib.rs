@@ -3,6 +3,7 @@
 //!
 //! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store
 //! is an error that says so, and no effect may leave on it.
+#![deny(missing_docs)]
 
 mod clock;
 mod files;

@@ -2,6 +2,11 @@
 //! and settles them. Floats end at the border to the price table; one rounding, upwards, per call.
 
 mod book;
+#[cfg(feature = "http")]
+mod table;
+#[cfg(not(feature = "http"))]
+#[path = "price/no_table.rs"]
+mod table;
 
 use guildhall_agent::{Usage, Usd, UsdError};
 use guildhall_kernel::Msat;
@@ -99,6 +104,9 @@ pub struct Price {
 }
 
 impl Price {
+    /// The price of a model that costs nothing.
+    pub const FREE: Price = Price::flat(Usd::from_nanos(0), Usd::from_nanos(0));
+
     /// The price of a model whose cache costs nothing and saves nothing.
     pub const fn flat(input: Usd, output: Usd) -> Price {
         Price { input, cache_read: input, cache_write: input, output }
@@ -118,11 +126,4 @@ impl Price {
         })?;
         u64::try_from((sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE).ok().map(Usd::from_nanos)
     }
-}
-
-/// Takes a float from the price table, rounded to the billionth: it is off by less, and rounding up first would
-/// charge for its error. One beyond the largest amount becomes that; below zero or no number is none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and it saturates")]
-fn from_float(dollars: f64) -> Option<Usd> {
-    (dollars >= 0.0).then_some(Usd::from_nanos((dollars * 1e9).round() as u64))
 }

@@ -14,7 +14,7 @@ mod source;
 mod team;
 mod words;
 
-use guildhall_agent::{Attempt, Delta, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
+use guildhall_agent::{Attempt, Delta, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
 use serde_json::{Value, json};
 
 use self::hiring::hires;
@@ -62,7 +62,7 @@ impl Model for Rehearsal {
             if let Some(words) = &reply.words {
                 watch(Delta::Words(words));
             }
-            Attempt { usage: Some(usage(prompt, &reply)), outcome: Ok(reply) }
+            Attempt { usage: Some(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
         })
     }
 }
@@ -149,29 +149,5 @@ fn raw(words: Option<&str>, calls: &[RawCall]) -> Value {
     match words {
         Some(words) => json!({ "words": words }),
         None => json!({ "calls": calls }),
-    }
-}
-
-/// What was really read and written, in bytes. All but the newest message and the status was shown before.
-fn usage(prompt: &Prompt, reply: &Reply) -> Usage {
-    let specs = serde_json::to_string(&prompt.tools).map_or(0, |specs| specs.len());
-    let status = prompt.status.as_ref().map_or(0, String::len);
-    let input = prompt.system.len() + specs + prompt.messages.iter().map(message_bytes).sum::<usize>() + status;
-    let newest = prompt.messages.last().map_or(0, message_bytes) + status;
-    let cache_read = if prompt.messages.len() > 1 { input - newest } else { 0 };
-    let output = reply.raw.to_string().len();
-    Usage { input: input as u64, cache_read: cache_read as u64, cache_write: 0, output: output as u64 }
-}
-
-fn message_bytes(message: &Message) -> usize {
-    match message {
-        Message::Assistant(reply) => reply.raw.to_string().len(),
-        Message::User(parts) => parts
-            .iter()
-            .map(|part| match part {
-                Part::Words(words) => words.len(),
-                Part::Result { call, text, .. } => call.len() + text.len(),
-            })
-            .sum(),
     }
 }

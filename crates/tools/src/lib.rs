@@ -2,6 +2,7 @@
 //!
 //! They see one project, and of it only what lies beneath its root: see [`Project`]. Everything here only reads; nothing
 //! a tool returns has been through the [`Redactor`] yet, which is the journal's funnel and not the tools' business.
+#![deny(missing_docs)]
 
 mod arguments;
 mod glob;

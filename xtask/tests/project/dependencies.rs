@@ -12,6 +12,7 @@ use crate::root;
 
 /// Our crates and those of ours that each may depend on, for whatever purpose.
 const OURS: &[(&str, &[&str])] = &[
+    ("embed", &["guildhall"]),
     (
         "guildhall",
         &[
@@ -35,6 +36,9 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-tools", &["guildhall-agent", "guildhall-kernel"]),
     ("xtask", &[]),
 ];
+
+/// The library without its features has fewer crates than this, those that only build it included.
+const CORE_CRATES_MAX: usize = 120;
 
 const KERNEL_NEEDS: [&str; 3] = ["serde", "serde_json", "thiserror"];
 
@@ -149,6 +153,17 @@ fn the_kernel_needs_three_crates_and_reaches_no_io() {
     assert!(reached.is_superset(&direct), "the walk found only {reached:?}");
     let worldly: Vec<_> = reached.iter().filter(|name| WORLDLY.contains(name)).collect();
     assert!(worldly.is_empty(), "the kernel reaches {worldly:?}");
+}
+
+#[test]
+fn the_core_of_the_library_stays_small() {
+    let args = ["tree", "-p", "guildhall", "--no-default-features", "-e", "normal,build", "--prefix", "none"];
+    let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("cargo writes text");
+    let crates: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    assert!(crates.iter().any(|name| name.starts_with("rusqlite ")), "the list lost its way: {crates:#?}");
+    assert!(crates.len() < CORE_CRATES_MAX, "{} crates: {crates:#?}", crates.len());
 }
 
 /// The names of all packages that the package needs outside of tests and build scripts, itself included.

@@ -17,9 +17,13 @@ pub(crate) struct Demands {
 /// Puts checks, as they travel in a brief, into words. What is no check can't be met, so it is not demanded either.
 pub(crate) fn demands<'a>(checks: impl IntoIterator<Item = &'a str>) -> Demands {
     let checks: Vec<Check> = checks.into_iter().filter_map(|text| text.parse().ok()).collect();
+    Demands { words: told(&checks), receipts: checks.contains(&Check::Receipts) }
+}
+
+/// Returns what an agent is told of the checks that its report must pass, as a part of its brief; nothing if there are none.
+pub fn told(checks: &[Check]) -> String {
     let listed: String = checks.iter().flat_map(|check| ["\n- ".to_owned(), demand(check)]).collect();
-    let words = if listed.is_empty() { listed } else { format!("{HEADING}{listed}") };
-    Demands { words, receipts: checks.contains(&Check::Receipts) }
+    if listed.is_empty() { listed } else { format!("{HEADING}{listed}") }
 }
 
 fn demand(check: &Check) -> String {

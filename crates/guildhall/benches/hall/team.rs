@@ -178,7 +178,8 @@ impl Team {
         let roster = Roster::load(&[Source::Named(project.clone())]);
         assert!(roster.problems().is_empty(), "{:?}", roster.problems());
         let models = models.with_calls_at_once(shape.agents());
-        let hall = Hall::builder(data, project, models).roster(roster).build().expect("a hall opens");
+        let hall =
+            Hall::builder().data(data).project(project).models(models).roster(roster).build().expect("a hall opens");
         Team { hall, shape, waiting: count }
     }
 

@@ -6,12 +6,12 @@ mod overtaken;
 
 use std::path::Path as FilePath;
 
-use guildhall::{Agent, DatedRate, Ended, Ending, Hall, HallError, Models, Running, Source, agent};
+use guildhall::{Agent, Ended, Ending, Hall, HallError, Models, Running, Source, agent};
 use guildhall_kernel::{AgentName, Fact, Floor, Limit, Msat, Outcome, Refusal};
 use guildhall_laws::Checker;
 use guildhall_local::{Replays, Subscription};
 use guildhall_model_server::{Entry, Peer, Script};
-use guildhall_models::{BaseUrl, Key, LOCAL_PRICE, Rate};
+use guildhall_models::{BaseUrl, Key, LOCAL_PRICE};
 use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,9 +41,8 @@ fn hall(wire: Wire, peer: &Peer, key: &str, data: &FilePath, project: &FilePath)
     };
     let mut source = Source::new("test", wire, BaseUrl::parse(&url).unwrap(), Some(Key::new(key).unwrap()));
     source.replays = Replays::Yes;
-    let rate = DatedRate { usd_per_btc: Rate::parse("100000").unwrap(), date: "2026-11-15".to_owned() };
-    let models = Models::new(rate).with_source(source).with_price("test-model", LOCAL_PRICE).with_default("test-model");
-    Hall::builder(data, project, models).secrets([key.to_owned()]).build().unwrap()
+    let models = Models::default().with_source(source).with_price("test-model", LOCAL_PRICE).with_default("test-model");
+    Hall::builder().data(data).project(project).models(models).secrets([key.to_owned()]).build().unwrap()
 }
 
 async fn run(hall: &Hall, sat: u64) -> Result<Ended, HallError> {

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use genai_prices::{Calculator, PriceRequest, UsageKey};
-use guildhall_agent::{Usage, Wire};
+use guildhall_agent::Usage;
+#[cfg(feature = "http")]
+use guildhall_agent::Wire;
 use guildhall_kernel::{Msat, Tariff};
 
-use super::{LOCAL_PRICE, Price, Rate, Usd, from_float};
+use super::{LOCAL_PRICE, Price, Rate, Usd, table};
+#[cfg(feature = "http")]
 use crate::endpoint::Endpoint;
 
 /// The most output tokens to ask for in one reply, unless a model can't give so many.
@@ -24,9 +26,6 @@ const WINDOW_TOKENS_MAX: u64 = 1_000_000;
 /// Up to here a prompt pays the lowest tier everywhere.
 const SMALL_TOKENS: u64 = 1000;
 
-/// Counts beyond this are no counts; floats are exact up to here.
-const TOKENS_MAX: u64 = 1 << 53;
-
 /// Who is paid for tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seller {
@@ -36,6 +35,7 @@ pub enum Seller {
     Provider(String),
 }
 
+#[cfg(feature = "http")]
 impl Seller {
     /// Returns who is paid at an endpoint. A place the table does not know is taken to be a proxy of the protocol's
     /// maker: a model that the maker does not sell has no price there.
@@ -44,9 +44,7 @@ impl Seller {
             return Seller::Local;
         }
         let maker = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
-        let found = Calculator::bundled().find_provider(None, Some(endpoint.base_url.as_str()));
-        let provider = found.ok().flatten().map_or(maker, |provider| provider.id());
-        Seller::Provider(provider.to_owned())
+        Seller::Provider(table::provider_at(endpoint.base_url.as_str()).unwrap_or(maker).to_owned())
     }
 }
 
@@ -140,14 +138,11 @@ impl PriceBook {
 
     /// Lists the models of a provider that take and give text for money, in the table's order.
     pub fn listed(&self, provider: &str) -> Vec<Listed> {
-        let found = Calculator::bundled().find_provider(Some(provider), None).ok().flatten();
         let seller = Seller::Provider(provider.to_owned());
-        let models = found.iter().flat_map(|provider| provider.models());
-        let priced = models.filter_map(|model| {
-            let price = self.price(&seller, model.id()).ok()?;
-            let (provider, model, window) = (provider.to_owned(), model.id().to_owned(), model.context_window());
+        let priced = table::models_of(provider).into_iter().filter_map(|(model, window)| {
+            let price = self.price(&seller, &model).ok()?;
             let is_sold = price.input > Usd::default() && price.output > Usd::default();
-            is_sold.then_some(Listed { provider, model, price, window })
+            is_sold.then(|| Listed { provider: provider.to_owned(), model, price, window })
         });
         priced.collect()
     }
@@ -186,39 +181,22 @@ impl PriceBook {
     /// Returns how many tokens a model can be shown, if the table says.
     pub fn window(&self, seller: &Seller, model: &str) -> Option<u64> {
         let found = self.calculated(seller, model, &Usage::default()).ok()?;
-        let provider = Calculator::bundled().find_provider(Some(&found.provider), None).ok()??;
-        provider.models().find(|listed| listed.id() == found.model)?.context_window()
+        table::models_of(&found.provider).into_iter().find(|(model, _)| *model == found.model)?.1
     }
 
     fn calculated(&self, seller: &Seller, model: &str, usage: &Usage) -> Result<Calculated, NoPrice> {
         let Seller::Provider(provider) = seller else { return Err(no_price(seller, model)) };
-        let input = usage.input.min(TOKENS_MAX);
-        let cache_read = usage.cache_read.min(input);
-        let tokens = genai_prices::Usage::from([
-            (UsageKey::INPUT_TOKENS, float(input)),
-            (UsageKey::CACHE_READ_TOKENS, float(cache_read)),
-            (UsageKey::CACHE_WRITE_TOKENS, float(usage.cache_write.min(input - cache_read))),
-            (UsageKey::OUTPUT_TOKENS, float(usage.output.min(TOKENS_MAX))),
-        ]);
-        let request = PriceRequest::new(model, &tokens).with_provider_id(provider).with_timestamp(self.at);
-        let found = Calculator::bundled().calculate(&request).map_err(|_| no_price(seller, model))?;
-        let usd = |dollars| from_float(dollars).ok_or_else(|| no_price(seller, model));
-        Ok(Calculated {
-            input: usd(found.input_price)?,
-            output: usd(found.output_price)?,
-            total: usd(found.total_price)?,
-            provider: found.provider_id,
-            model: found.model_id,
-        })
+        table::calculated(provider, model, usage, self.at).ok_or_else(|| no_price(seller, model))
     }
 }
 
-struct Calculated {
-    input: Usd,
-    output: Usd,
-    total: Usd,
-    provider: String,
-    model: String,
+/// What the table says of a usage.
+pub(super) struct Calculated {
+    pub(super) input: Usd,
+    pub(super) output: Usd,
+    pub(super) total: Usd,
+    pub(super) provider: String,
+    pub(super) model: String,
 }
 
 fn no_price(seller: &Seller, model: &str) -> NoPrice {
@@ -227,9 +205,4 @@ fn no_price(seller: &Seller, model: &str) -> NoPrice {
         Seller::Provider(provider) => provider,
     };
     NoPrice { model: model.to_owned(), seller: seller.to_owned() }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "at most TOKENS_MAX, up to which floats are exact")]
-fn float(tokens: u64) -> f64 {
-    tokens as f64
 }

@@ -116,7 +116,7 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     fn new(hall: &'a Hall, agent: &Agent, task: String, granted: Msat, path: Path) -> Desk<'a> {
-        let mut tools: Vec<ToolSpec> = hall.tools.iter().map(|tool| tool.spec()).collect();
+        let mut tools: Vec<ToolSpec> = hall.tools.iter().map(Tool::spec).collect();
         tools.extend(hall.team.hiring(agent));
         Desk {
             hall,

@@ -1,0 +1,145 @@
+//! How a hall is put together: what it works on, where it keeps its journal, and with whom.
+
+use std::fs;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use guildhall_agent::roster::Roster;
+use guildhall_agent::{Model, Redact, Scribe, Tool};
+use guildhall_kernel::ToolName;
+use guildhall_local::{Journal, JournalError, Replays, Watcher};
+use guildhall_models::Price;
+use guildhall_tools::{Project, ProjectError, Redactor};
+
+use crate::hall::{Hall, HallError, Inner};
+use crate::models::Models;
+
+/// Where a hall keeps its journal in its project, unless it is told otherwise.
+const DATA: &str = ".guildhall/hall";
+
+/// Keeps the journal out of what git and the tools see.
+const IGNORE_ALL: &str = "*\n";
+
+/// Puts a hall together. [`Hall::builder`] begins one.
+///
+/// ```
+/// use guildhall::{Hall, Price, Reply, model_fn};
+///
+/// # let project = tempfile::tempdir()?;
+/// # let project = project.path();
+/// let hall = Hall::builder()
+///     .project(project)
+///     .model("parrot", model_fn(|prompt| async move { Reply::words(prompt.system) }), Price::FREE)
+///     .build()?;
+/// assert!(project.join(".guildhall/hall/journal.db").is_file());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct HallBuilder {
+    data: Option<PathBuf>,
+    project: PathBuf,
+    models: Models,
+    tools: Vec<Arc<dyn Tool>>,
+    secrets: Vec<String>,
+    watch: Watcher,
+    roster: Roster,
+}
+
+impl HallBuilder {
+    pub(crate) fn new() -> HallBuilder {
+        HallBuilder {
+            data: None,
+            project: PathBuf::from("."),
+            models: Models::default(),
+            tools: Vec::new(),
+            secrets: Vec::new(),
+            watch: Arc::new(|_, _| {}),
+            roster: Roster::default(),
+        }
+    }
+
+    /// Sets the directory of the journal. Without it, that is `.guildhall/hall` in the project, where git does not see it.
+    #[must_use]
+    pub fn data(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
+        self.data = Some(directory.into());
+        self
+    }
+
+    /// Sets the directory that agents work on. Without it, that is the current one.
+    #[must_use]
+    pub fn project(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
+        self.project = directory.into();
+        self
+    }
+
+    /// Sets the models, in the place of those before: providers, short names, prices and the rate.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> HallBuilder {
+        self.models = models;
+        self
+    }
+
+    /// Adds a model that runs within this process, with its price per million tokens. The first is used where none is named.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>, model: impl Model + 'static, price: Price) -> HallBuilder {
+        let name = name.into();
+        self.models = self.models.with_model(&name, model, price, Replays::No).or_default(name);
+        self
+    }
+
+    /// Adds a tool to those that read the project's files. One of the same name takes the place of the one before.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> HallBuilder {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Sets who can be hired. Work for which nobody is named goes to the one of them whom nobody else hires.
+    #[must_use]
+    pub fn roster(mut self, roster: Roster) -> HallBuilder {
+        self.roster = roster;
+        self
+    }
+
+    /// Keeps these texts out of the journal, whoever says them.
+    #[must_use]
+    pub fn secrets(mut self, secrets: impl IntoIterator<Item = String>) -> HallBuilder {
+        self.secrets.extend(secrets);
+        self
+    }
+
+    /// Tells this what arrives of replies before they are whole, for people who watch.
+    #[must_use]
+    pub fn watch(mut self, watch: Watcher) -> HallBuilder {
+        self.watch = watch;
+        self
+    }
+
+    /// Opens the hall.
+    pub fn build(self) -> Result<Hall, HallError> {
+        let HallBuilder { data, project, models, tools, secrets, watch, roster } = self;
+        for tool in &tools {
+            let name = tool.spec().name;
+            ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
+        }
+        // A session remembers its project by a name that is good everywhere.
+        let project = std::path::absolute(&project).map_err(|source| ProjectError::Open { path: project, source })?;
+        let data = data.map_or_else(|| usual_data(&project), Ok)?;
+        let redactor = Redactor::new(secrets);
+        let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
+        let journal = Journal::open(&data)?;
+        Ok(Hall::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }))
+    }
+}
+
+/// The usual place of the journal, which is made if it is not there.
+fn usual_data(project: &FilePath) -> Result<PathBuf, HallError> {
+    // A project that is not there is not made.
+    Project::open(project)?;
+    let data = project.join(DATA);
+    if !data.is_dir() {
+        let failed = |source| JournalError::File { path: data.clone(), doing: "made", source: Arc::new(source) };
+        fs::create_dir_all(&data).and_then(|()| fs::write(data.join(".gitignore"), IGNORE_ALL)).map_err(failed)?;
+    }
+    Ok(data)
+}

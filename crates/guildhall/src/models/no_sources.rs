@@ -1,0 +1,37 @@
+//! Without the feature `http` there are no providers, only models within the process.
+
+use guildhall_local::SessionId;
+use guildhall_models::{PriceBook, Seller};
+
+use super::{Chair, Locked, ModelName, ModelsError, no_source, unclear};
+
+/// Nobody.
+#[derive(Clone, Default)]
+pub(super) struct Sources {}
+
+#[expect(clippy::unused_self, reason = "the same face as with providers")]
+impl Sources {
+    pub(super) fn set_calls_at_once(&mut self, _calls: usize) {}
+
+    pub(super) fn has(&self, _name: &str) -> bool {
+        false
+    }
+
+    pub(super) fn seller(&self, _name: &str) -> Option<Seller> {
+        None
+    }
+
+    pub(super) fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
+        Err(unclear(model, ""))
+    }
+
+    pub(super) fn chair(
+        &self,
+        name: &ModelName,
+        _session: &SessionId,
+        _book: &PriceBook,
+        _locked: &Locked,
+    ) -> Result<Chair, ModelsError> {
+        Err(no_source(name))
+    }
+}

@@ -1,0 +1,131 @@
+//! Providers: places where models are asked for by name, over HTTP.
+
+use std::sync::Arc;
+
+use guildhall_agent::{Model, Wire};
+use guildhall_local::{Replays, SessionId};
+use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
+use tokio::sync::Semaphore;
+
+use super::{
+    ANTHROPIC, CALLS_AT_ONCE, Chair, Locked, ModelName, ModelsError, OPENAI, WINDOW_TOKENS, chair, no_source, unclear,
+};
+
+/// A provider: a place where models are asked for by name.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name, as in `anthropic/claude-sonnet-5-5`.
+    pub name: String,
+    /// The protocol that it speaks.
+    pub wire: Wire,
+    /// Where it is.
+    pub base_url: BaseUrl,
+    /// The key, if it needs one.
+    pub key: Option<Key>,
+    /// Whether it answers the same request key with the same reply. Where it does not, a call that a crash interrupted
+    /// counts as lost.
+    pub replays: Replays,
+    /// How many tokens its models can be shown, where the price table does not say.
+    pub window: Option<u64>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How long to try again.
+    pub retry: Retry,
+}
+
+impl Source {
+    /// Describes a provider, with what is usual for everything else.
+    pub fn new(name: impl Into<String>, wire: Wire, base_url: BaseUrl, key: Option<Key>) -> Source {
+        let (timeouts, retry) = (Timeouts::default(), Retry::default());
+        Source { name: name.into(), wire, base_url, key, replays: Replays::No, window: None, timeouts, retry }
+    }
+
+    fn endpoint(&self, model: &str, session: &SessionId) -> Endpoint {
+        let session = (self.replays == Replays::Yes).then(|| session.to_string());
+        Endpoint {
+            name: self.name.clone(),
+            timeouts: self.timeouts,
+            retry: self.retry,
+            session,
+            ..Endpoint::new(self.base_url.clone(), self.key.clone(), model)
+        }
+    }
+
+    pub(super) fn seller(&self) -> Seller {
+        Seller::of(self.wire, &Endpoint::new(self.base_url.clone(), self.key.clone(), ""))
+    }
+}
+
+/// The providers of a hall, each with a lane for its calls.
+#[derive(Clone, Default)]
+pub(super) struct Sources(Vec<(Source, Arc<Semaphore>)>);
+
+impl Sources {
+    pub(super) fn add(&mut self, source: Source) {
+        self.0.retain(|(before, _)| before.name != source.name);
+        self.0.push((source, Arc::new(Semaphore::new(CALLS_AT_ONCE))));
+    }
+
+    pub(super) fn set_calls_at_once(&mut self, calls: usize) {
+        for (_, lane) in &mut self.0 {
+            *lane = Arc::new(Semaphore::new(calls));
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.0.iter().map(|(source, _)| source)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    fn get(&self, name: &str) -> Option<&(Source, Arc<Semaphore>)> {
+        self.0.iter().find(|(source, _)| source.name == name)
+    }
+
+    /// Who is paid at a provider.
+    pub(super) fn seller(&self, name: &str) -> Option<Seller> {
+        self.get(name).map(|(source, _)| source.seller())
+    }
+
+    /// Who has a model that was named without its provider.
+    pub(super) fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
+        let begins = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
+        match self.0.as_slice() {
+            // Whoever set up one provider alone means that one: proxies have everybody's models.
+            [(only, _)] if !only.base_url.is_makers() => Ok(&only.name),
+            _ if begins(&["claude-"]) => Ok(ANTHROPIC),
+            _ if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) => Ok(OPENAI),
+            [(only, _)] => Ok(&only.name),
+            several => {
+                let known: Vec<&str> = several.iter().map(|(source, _)| source.name.as_str()).collect();
+                Err(unclear(model, &known.join(", ")))
+            }
+        }
+    }
+
+    /// Sets a model up for a session, at the prices that were fixed for it.
+    pub(super) fn chair(
+        &self,
+        name: &ModelName,
+        session: &SessionId,
+        book: &PriceBook,
+        locked: &Locked,
+    ) -> Result<Chair, ModelsError> {
+        let (source, lane) = self.get(&name.source).ok_or_else(|| no_source(name))?;
+        let endpoint = source.endpoint(&name.model, session);
+        let seller = source.seller();
+        let mut book = book.clone();
+        // A table that has changed since, as with a newer program: what was fixed counts.
+        if book.price(&seller, &name.model).as_ref() != Ok(&locked.price) {
+            book = book.with_price(&name.model, locked.price);
+        }
+        let window = source.window.or_else(|| book.window(&seller, &name.model)).unwrap_or(WINDOW_TOKENS);
+        let model: Arc<dyn Model> = match source.wire {
+            Wire::Anthropic => Arc::new(Anthropic::new(endpoint)),
+            Wire::OpenAi | Wire::Inside => Arc::new(OpenAi::new(endpoint)),
+        };
+        chair(model, book, seller, name, window, (source.replays, Arc::clone(lane)))
+    }
+}

@@ -1,0 +1,190 @@
+//! Work that is under way: it is watched, spoken to, ended and waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use guildhall_agent::Text;
+use guildhall_kernel::{Brief, Contract, Floor, SessionFact, Stored};
+use guildhall_local::{Office, SessionId, Subscription};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::hall::{Ending, Hall, HallError, Telling};
+use crate::meter::Meter;
+use crate::session::Ended;
+use crate::setup::{Setup, newest_root, stored_text};
+use crate::undertaking::account;
+
+/// How often to look whether the inbox was heard, and how many times.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOKS_MAX: u32 = 100;
+
+/// Work that is under way. Dropping it stops it where it is; [`Hall::resume`] goes on.
+///
+/// ```
+/// use guildhall::{Ending, Fact, Hall, Outcome, Price, Reply, model_fn};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let project = tempfile::tempdir()?;
+/// let thinker = model_fn(|_| std::future::pending::<Reply>());
+/// let hall = Hall::builder().project(project.path()).model("thinker", thinker, Price::FREE).build()?;
+/// let mut running = hall.run("What is the meaning of life?").start().await?;
+/// while let Some(stored) = running.next().await? {
+///     println!("{} {:?}", stored.contract, stored.fact);
+///     if matches!(stored.fact, Fact::Asked { .. }) {
+///         running.end(Ending::Cancel).await?;
+///     }
+/// }
+/// assert_eq!(running.wait().await?.report.outcome, Outcome::Cancelled);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Running {
+    hall: Hall,
+    id: SessionId,
+    root: Arc<Brief>,
+    first: u64,
+    facts: Subscription,
+    /// Closed when the work has ended, one way or another.
+    over: watch::Receiver<()>,
+    work: JoinHandle<Result<Ended, HallError>>,
+}
+
+impl Running {
+    pub(crate) async fn resume(hall: &Hall, id: &SessionId) -> Result<Running, HallError> {
+        let root = newest_root(hall.journal(), id).await?;
+        if account(hall.journal(), id).await?.has_ended(&root.path) {
+            return Err(HallError::HasEnded(id.clone()));
+        }
+        let brief = &root.setup.brief;
+        let mut texts = Vec::new();
+        let named = std::iter::once(brief.task).chain(brief.adds.iter().copied());
+        for of in named.chain(brief.checks.iter().map(|check| check.what)) {
+            texts.push(Text { of, says: stored_text(hall.journal(), of).await? });
+        }
+        let office = hall.office(id, &root.setup.staffing).await?;
+        Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
+    }
+
+    pub(crate) async fn spawn(
+        hall: Hall,
+        id: SessionId,
+        setup: Setup,
+        office: Office,
+        texts: Vec<Text>,
+    ) -> Result<Running, HallError> {
+        let first = hall.journal().head(&id).await?.facts + 1;
+        let root = Arc::clone(&setup.brief);
+        let facts = hall.journal().subscribe(&id, first);
+        let (under_way, over) = watch::channel(());
+        let work = work(hall.clone(), id.clone(), setup, office, texts);
+        let work = tokio::spawn(async move {
+            let ended = work.await;
+            drop(under_way);
+            ended
+        });
+        Ok(Running { hall, id, root, first, facts, over, work })
+    }
+
+    /// Returns the session's id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Returns the next fact of this work as soon as it is durable, and nothing once it has ended. Nothing is lost if the
+    /// waiting is given up.
+    pub async fn next(&mut self) -> Result<Option<Stored>, HallError> {
+        tokio::select! {
+            biased;
+            stored = self.facts.next() => return Ok(Some(stored?)),
+            // Nobody ever sends anything: this tells that the sender is gone.
+            _ = self.over.changed() => {}
+        }
+        // What is not stored by now never is.
+        Ok(self.facts.try_next().await?)
+    }
+
+    /// Returns the facts of this work, for another place that watches it: the same ones, and then none for ever.
+    pub fn facts(&self) -> Subscription {
+        self.hall.journal().subscribe(&self.id, self.first)
+    }
+
+    /// Returns what the root was hired for.
+    pub fn root(&self) -> &Brief {
+        &self.root
+    }
+
+    /// Says something to the root. It is stored before this returns, and heard as the command of this number.
+    pub async fn say(&self, words: &str) -> Result<u64, HallError> {
+        let told = self.hall.order(&self.id, &self.root.path, Telling::Words(words.to_owned())).await?;
+        Ok(told.number)
+    }
+
+    /// Returns who is to speak next, by what is stored. What lies in the inbox is given time to be heard first: until then,
+    /// an agent that seems to wait for words only has not got them yet.
+    pub async fn floor(&self) -> Result<Floor, HallError> {
+        for _ in 0..LOOKS_MAX {
+            // The inbox comes first: what is heard between the two looks is seen by the second.
+            let left = self.hall.journal().take_after(&self.id, 0).await?;
+            let floor = self.floor_now().await?;
+            if left.is_empty() || !matches!(floor, Floor::Owner { .. }) {
+                return Ok(floor);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        self.floor_now().await
+    }
+
+    async fn floor_now(&self) -> Result<Floor, HallError> {
+        let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
+        if stored.is_empty() {
+            return Ok(Floor::Agent);
+        }
+        let root = Contract::restore(stored.into_iter().map(|stored| stored.fact));
+        root.map(|root| root.floor()).map_err(|why| HallError::Damaged(why.to_string()))
+    }
+
+    /// Tells the work to end before it is done.
+    pub async fn end(&self, how: Ending) -> Result<(), HallError> {
+        match self.hall.end(&self.id, how).await {
+            // It ended by itself meanwhile.
+            Ok(_) | Err(HallError::HasEnded(_)) => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Waits until the work has ended.
+    pub async fn wait(&mut self) -> Result<Ended, HallError> {
+        match (&mut self.work).await {
+            Ok(ended) => ended,
+            Err(stopped) => match stopped.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(HallError::NotEnded(self.id.clone())),
+            },
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+/// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
+async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
+    let brief = Arc::clone(&setup.brief);
+    let root = brief.path.clone();
+    let meter = Meter::new(&hall, &id, &office, &root, setup.tokens_max);
+    let report = tokio::select! {
+        report = office.run(brief, texts) => report?,
+        why = office.obey() => return Err(why.into()),
+        why = meter.watch() => return Err(why),
+    };
+    if !account(hall.journal(), &id).await?.has_ended(&root) {
+        // A root whose process ended between the two is settled once.
+        office.account(vec![SessionFact::Ended { root: root.clone(), spent: report.spent }], Vec::new()).await?;
+    }
+    Ended::read(hall.journal(), &id, &root, setup, report).await
+}

@@ -1,0 +1,258 @@
+//! The library as it is embedded: with a function for a model and a function for a tool, and nothing over the wire.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use guildhall::roster::Source;
+use guildhall::{
+    Ended, Fact, Hall, HallBuilder, HallError, Model, Msat, Outcome, OutputError, Price, Prompt, REHEARSAL_PRICE,
+    Reply, Roster, model_fn, tool_fn,
+};
+use serde_json::{Value, json};
+
+/// A model that remembers its prompts and gives these replies in order, the last for ever.
+fn scripted(replies: &[Reply]) -> (impl Model + use<>, Arc<Mutex<Vec<Prompt>>>) {
+    let (seen, replies) = (Arc::new(Mutex::new(Vec::new())), replies.to_vec());
+    let prompts = Arc::clone(&seen);
+    let model = model_fn(move |prompt| {
+        let mut prompts = prompts.lock().unwrap();
+        prompts.push(prompt);
+        std::future::ready(replies[(prompts.len() - 1).min(replies.len() - 1)].clone())
+    });
+    (model, seen)
+}
+
+fn at(project: &Path) -> HallBuilder {
+    Hall::builder().project(project)
+}
+
+fn day() -> Value {
+    json!({"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]})
+}
+
+fn assert_done(ended: &Ended, text: &str) {
+    assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, text), "{:?}", ended.failure);
+    assert!(ended.violations.is_empty(), "{:?}", ended.violations);
+}
+
+fn team(agents: &[(&str, &str)]) -> (tempfile::TempDir, Roster) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, hires) in agents {
+        let front = format!("---\nname: {name}\ndescription: Does a part.\n{hires}---\nYou are {name}.\n");
+        fs::write(dir.path().join(format!("{name}.md")), front).unwrap();
+    }
+    let roster = Roster::load(&[Source::Named(dir.path().to_owned())]);
+    (dir, roster)
+}
+
+#[tokio::test]
+async fn a_tool_of_ones_own_is_called_and_its_result_ends_in_the_answer_and_on_the_bill() {
+    let project = tempfile::tempdir().unwrap();
+    let stock = tool_fn("stock", "Counts.", json!({"type": "object"}), |shelf: Value| async move {
+        format!("12 lanterns on {}", shelf["shelf"])
+    });
+    let clerk = model_fn(|prompt| async move {
+        match prompt.last_result() {
+            None => Reply::call("stock", json!({"shelf": "north"})),
+            Some(found) => Reply::words(format!("I counted: {found}")),
+        }
+    });
+    let hall = at(project.path()).model("clerk", clerk, REHEARSAL_PRICE).tool(stock).build().unwrap();
+    let ended = hall.run("How many lanterns?").budget(Msat::from_sat(500).unwrap()).await.unwrap();
+    assert_done(&ended, "I counted: 12 lanterns on \"north\"");
+    assert_eq!((ended.bill.lines.len(), ended.bill.lines[0].calls), (1, 2));
+    assert!(Msat::ZERO < ended.report.spent && ended.report.spent < Msat::from_sat(20).unwrap());
+}
+
+#[tokio::test]
+async fn the_journal_lies_in_the_project_and_is_seen_by_neither_git_nor_the_tools() {
+    let project = tempfile::tempdir().unwrap();
+    fs::write(project.path().join("notes.txt"), "Tuesday").unwrap();
+    let (clerk, prompts) = scripted(&[Reply::call("list_files", json!({"depth": 5})), Reply::words("done")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    hall.run("What is there?").await.unwrap();
+    let prompts = prompts.lock().unwrap();
+    let listed = prompts[1].last_result().unwrap();
+    assert!(listed.contains("notes.txt") && !listed.contains("journal"), "{listed}");
+    let data = project.path().join(".guildhall/hall");
+    assert!(data.join("journal.db").is_file());
+    assert_eq!(fs::read_to_string(data.join(".gitignore")).unwrap(), "*\n");
+}
+
+#[test]
+fn a_project_that_is_not_there_is_refused_and_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("gone");
+    assert!(matches!(at(&project).build(), Err(HallError::Project(_))));
+    assert!(!project.exists());
+}
+
+#[test]
+fn a_journal_elsewhere_leaves_the_project_alone() {
+    let (data, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    at(project.path()).data(data.path()).build().unwrap();
+    assert!(data.path().join("journal.db").is_file() && !data.path().join(".gitignore").exists());
+    assert_eq!(fs::read_dir(project.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_tool_without_a_name_is_refused() {
+    let project = tempfile::tempdir().unwrap();
+    let nameless = tool_fn("a/b", "Nothing.", json!({}), |_: Value| async { String::new() });
+    let refused = at(project.path()).tool(nameless).build().map(drop).unwrap_err();
+    assert!(matches!(&refused, HallError::ToolName { name, .. } if name == "a/b"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_first_model_is_used_where_none_is_named_and_a_free_one_needs_no_budget() {
+    let project = tempfile::tempdir().unwrap();
+    let (one, other) = (scripted(&[Reply::words("one")]).0, scripted(&[Reply::words("other")]).0);
+    let hall = at(project.path()).model("one", one, Price::FREE).model("other", other, Price::FREE).build().unwrap();
+    let ended = hall.run("Who are you?").await.unwrap();
+    assert_done(&ended, "one");
+    assert_eq!(ended.granted, Msat::ZERO);
+    assert_done(&hall.run("Who are you?").model("other").await.unwrap(), "other");
+}
+
+#[tokio::test]
+async fn a_model_of_ones_own_may_have_the_short_name_of_another() {
+    let project = tempfile::tempdir().unwrap();
+    let (haiku, _) = scripted(&[Reply::words("An old silent pond.")]);
+    let hall = at(project.path()).model("haiku", haiku, Price::FREE).build().unwrap();
+    assert_done(&hall.run("Write one.").await.unwrap(), "An old silent pond.");
+    assert_done(&hall.run("Write one.").model("haiku").await.unwrap(), "An old silent pond.");
+}
+
+#[tokio::test]
+async fn without_a_roster_an_assistant_works_with_every_tool_of_the_hall() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, prompts) = scripted(&[Reply::words("done")]);
+    let ring = tool_fn("ring", "Rings.", json!({"type": "object"}), |_: Value| async { String::new() });
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).tool(ring).build().unwrap();
+    let ended = hall.run("Ring.").await.unwrap();
+    assert_eq!(ended.bill.lines[0].agent.as_str(), "assistant");
+    let tools: Vec<String> = prompts.lock().unwrap()[0].tools.iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(tools, ["list_files", "read_file", "ring", "search"]);
+}
+
+#[tokio::test]
+async fn with_a_roster_the_one_whom_nobody_hires_takes_the_work_on() {
+    let project = tempfile::tempdir().unwrap();
+    let (_files, roster) = team(&[("cook", ""), ("host", "delegation:\n  team: [cook]\n")]);
+    let (clerk, _) = scripted(&[Reply::words("done")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).build().unwrap();
+    assert_eq!(hall.run("Dinner.").await.unwrap().bill.lines[0].agent.as_str(), "host");
+}
+
+#[tokio::test]
+async fn with_a_roster_of_equals_nobody_is_chosen_by_chance() {
+    let project = tempfile::tempdir().unwrap();
+    let (_files, roster) = team(&[("cook", ""), ("host", "")]);
+    let (clerk, _) = scripted(&[Reply::words("done")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).build().unwrap();
+    let refused = hall.run("Dinner.").await.unwrap_err();
+    assert_eq!(refused.to_string(), "several of the roster could take the work on: name one of cook, host");
+}
+
+#[tokio::test]
+async fn prose_is_to_be_mended_and_the_json_that_follows_is_the_output() {
+    let project = tempfile::tempdir().unwrap();
+    let mended = "Here it is:\n```json\n{\"day\": \"Tuesday\"}\n```";
+    let (clerk, prompts) = scripted(&[Reply::words("On Tuesday."), Reply::words(mended)]);
+    let hall = at(project.path()).model("clerk", clerk, REHEARSAL_PRICE).build().unwrap();
+    let work = hall.run("When is the meeting?").output(day()).budget(Msat::from_sat(500).unwrap());
+    let ended = work.await.unwrap();
+    assert_done(&ended, mended);
+    assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
+    let unfit = ended.output::<Vec<u32>>().unwrap_err();
+    assert!(matches!(&unfit, OutputError::Unfit { output, .. } if output == r#"{"day":"Tuesday"}"#), "{unfit}");
+    let prompts = prompts.lock().unwrap();
+    let (first, second) = (prompts[0].last_words().unwrap(), format!("{:?}", prompts[1].messages.last()));
+    assert!(first.starts_with("When is the meeting?") && first.contains(r#""required":["day"]"#), "{first}");
+    assert!(second.contains("no structured output") && second.contains("Mend it"), "{second}");
+}
+
+#[tokio::test]
+async fn an_output_that_never_comes_is_an_error_with_the_reason_and_the_text() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, prompts) = scripted(&[Reply::words(r#"{"day": 2}"#)]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.run("When is the meeting?").output(day()).await.unwrap();
+    assert_eq!(prompts.lock().unwrap().len(), 2, "it is mended once");
+    let OutputError::NotAccepted { why, text } = ended.output::<Value>().unwrap_err() else { panic!("{ended:?}") };
+    assert!(why.contains("day: expected a string, found 2"), "{why}");
+    assert_eq!(text, r#"{"day": 2}"#);
+}
+
+#[tokio::test]
+async fn an_output_that_nobody_asked_for_is_none() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, _) = scripted(&[Reply::words(r#"{"day": "Tuesday"}"#)]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.run("When is the meeting?").await.unwrap();
+    assert!(matches!(ended.output::<Value>(), Err(OutputError::NotAsked)));
+}
+
+#[tokio::test]
+async fn a_form_that_can_t_be_checked_is_refused_before_anything_is_stored() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, _) = scripted(&[Reply::words("never")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let refused = hall.run("When?").output(json!({"type": "date", "pattern": "^T"})).await.unwrap_err();
+    let HallError::Schema(errors) = &refused else { panic!("{refused}") };
+    assert_eq!(errors.len(), 2, "{refused}");
+    assert!(hall.sessions().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn work_that_was_interrupted_still_owes_its_output() {
+    let project = tempfile::tempdir().unwrap();
+    let thinker = model_fn(|_| std::future::pending::<Reply>());
+    let hall = at(project.path()).model("clerk", thinker, Price::FREE).build().unwrap();
+    let mut running = hall.run("When is the meeting?").output(day()).start().await.unwrap();
+    while let Some(stored) = running.next().await.unwrap() {
+        if matches!(stored.fact, Fact::Asked { .. }) {
+            break;
+        }
+    }
+    let id = running.id().clone();
+    drop((running, hall));
+    let (clerk, prompts) = scripted(&[Reply::words("On Tuesday."), Reply::words(r#"{"day": "Tuesday"}"#)]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.resume(&id).await.unwrap().wait().await.unwrap();
+    assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
+    assert!(prompts.lock().unwrap()[0].last_words().unwrap().contains("follows this schema"));
+}
+
+#[tokio::test]
+async fn work_that_was_asked_for_and_not_begun_is_begun_by_the_resume_and_owes_its_output() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, prompts) = scripted(&[Reply::words(r#"{"day": "Tuesday"}"#)]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    // On one thread, what was spawned waits until this gives way: the request is stored, and nothing follows from it.
+    let running = hall.run("When is the meeting?").output(day()).start().await.unwrap();
+    let id = running.id().clone();
+    drop(running);
+    assert_eq!(hall.journal().facts(&id, 1).await.unwrap(), []);
+    let ended = hall.resume(&id).await.unwrap().wait().await.unwrap();
+    assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
+    assert!(prompts.lock().unwrap()[0].last_words().unwrap().contains("follows this schema"));
+}
+
+#[tokio::test]
+async fn facts_come_in_order_and_end_with_the_work() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, _) = scripted(&[Reply::words("done")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let mut running = hall.run("Go.").start().await.unwrap();
+    let mut facts = Vec::new();
+    while let Some(stored) = running.next().await.unwrap() {
+        facts.push(stored);
+    }
+    assert_eq!(facts, hall.journal().facts(running.id(), 1).await.unwrap());
+    assert!(matches!(facts.last().unwrap().fact, Fact::Closed(_)));
+    assert_eq!(running.next().await.unwrap(), None);
+    assert_done(&running.wait().await.unwrap(), "done");
+}
