@@ -9,6 +9,7 @@ mod config;
 mod consent;
 mod exit;
 mod live;
+mod local_server;
 mod paths;
 mod prepare;
 mod print;

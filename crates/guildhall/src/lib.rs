@@ -17,7 +17,9 @@ mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use hall::{Ending, Hall, HallBuilder, HallError, Telling};
-pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid, Source};
+pub use models::{
+    ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, Naming, OPENAI, Paid, Source,
+};
 pub use orders::Spawned;
 pub use quote::{Quote, TOKEN_BYTES};
 pub use session::{Bill, Ended, Line, View};
