@@ -24,11 +24,14 @@ pub(crate) struct Live {
     teams: BTreeMap<Path, usize>,
     /// Whom the runtime hires in an agent's stead, until all are known.
     selected: BTreeMap<Path, Vec<AgentName>>,
+    /// What there is to say of the newest fact.
+    lines: Vec<String>,
 }
 
 impl Live {
     pub(crate) fn new(hall: Hall) -> Live {
-        Live { hall, agents: BTreeMap::new(), asks: BTreeMap::new(), teams: BTreeMap::new(), selected: BTreeMap::new() }
+        let (agents, asks, teams, selected) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Live { hall, agents, asks, teams, selected, lines: Vec::new() }
     }
 
     /// Learns from what happened before whose facts it will tell.
@@ -42,6 +45,16 @@ impl Live {
 
     /// Tells one fact.
     pub(crate) async fn tell(&mut self, stored: &Stored) {
+        self.lines(stored).await.iter().for_each(|line| say(line));
+    }
+
+    /// Returns the lines that tell one fact.
+    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<String> {
+        self.put_into_words(stored).await;
+        std::mem::take(&mut self.lines)
+    }
+
+    async fn put_into_words(&mut self, stored: &Stored) {
         let contract = &stored.contract;
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
@@ -135,7 +148,7 @@ impl Live {
         }
     }
 
-    fn closed(&self, contract: &Path, report: &Report) {
+    fn closed(&mut self, contract: &Path, report: &Report) {
         let line =
             format!("{}; spent {}, {} come back", ending(report.outcome), sats(report.spent), sats(report.change));
         self.line(contract, &line);
@@ -147,12 +160,13 @@ impl Live {
         tame(String::from_utf8_lossy(&bytes).trim(), SHOWN_CHARS_MAX)
     }
 
-    fn line(&self, contract: &Path, what: &str) {
-        say(&format!("{} {DIM}{what}{DIM:#}", self.who(contract)));
+    fn line(&mut self, contract: &Path, what: &str) {
+        self.lines.push(format!("{} {DIM}{what}{DIM:#}", self.who(contract)));
     }
 
-    fn warn(&self, contract: &Path, what: &str) {
-        say(&format!("{} {WARN}{}{WARN:#}", self.who(contract), tame(what, 4 * SHOWN_CHARS_MAX)));
+    fn warn(&mut self, contract: &Path, what: &str) {
+        let line = format!("{} {WARN}{}{WARN:#}", self.who(contract), tame(what, 4 * SHOWN_CHARS_MAX));
+        self.lines.push(line);
     }
 
     fn who(&self, contract: &Path) -> String {

@@ -14,6 +14,7 @@ mod paths;
 mod prepare;
 mod print;
 mod quote;
+mod showing;
 mod talk;
 mod team;
 mod watch;

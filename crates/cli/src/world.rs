@@ -52,6 +52,11 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
+/// Whether the terminal is one that only takes lines, such as that of an editor.
+pub(crate) fn is_dumb_terminal() -> bool {
+    variable("TERM").is_some_and(|term| term == "dumb")
+}
+
 impl World {
     /// Looks around.
     pub(crate) fn look() -> Result<World, Failure> {

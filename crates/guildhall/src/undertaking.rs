@@ -343,6 +343,7 @@ pub struct Running {
     hall: Hall,
     id: SessionId,
     root: Arc<Brief>,
+    models: BTreeSet<String>,
     first: u64,
     work: JoinHandle<Result<Ended, HallError>>,
 }
@@ -372,8 +373,9 @@ impl Running {
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts + 1;
         let root = Arc::clone(&setup.brief);
+        let models = setup.staffing.seated.values().cloned().collect();
         let work = tokio::spawn(work(hall.clone(), id.clone(), setup, office, texts));
-        Ok(Running { hall, id, root, first, work })
+        Ok(Running { hall, id, root, models, first, work })
     }
 
     /// Returns the session's id.
@@ -384,6 +386,11 @@ impl Running {
     /// Returns the facts from here on, each as soon as it is durable.
     pub fn facts(&self) -> Subscription {
         self.hall.journal().subscribe(&self.id, self.first)
+    }
+
+    /// Returns the models of all who can come to work in it, as `PROVIDER/NAME`.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().map(String::as_str)
     }
 
     /// Returns what the root was hired for.

@@ -297,6 +297,16 @@ impl Running {
         self.signal(Signal::TERM);
     }
 
+    /// Ctrl-\\.
+    pub(crate) fn quit(&self) {
+        self.signal(Signal::QUIT);
+    }
+
+    /// What the system sends when a terminal is closed.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
         kill_process(pid, signal).unwrap();

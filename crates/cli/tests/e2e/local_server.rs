@@ -46,6 +46,8 @@ fn answered(house: &House, args: &[&str], answer: &str) -> Ended {
     let running = Running::start_in(&terminal, keyless(house, args));
     running.told("[y/N]");
     terminal.type_in(answer);
+    // A rehearsal shows what was done: that is skipped.
+    terminal.type_in(" ");
     running.end()
 }
 

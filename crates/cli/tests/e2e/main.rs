@@ -20,6 +20,7 @@ mod money;
 mod people;
 mod quote;
 mod refusals;
+mod showing;
 mod teams;
 mod terminal;
 mod trees;

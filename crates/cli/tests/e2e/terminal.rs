@@ -9,6 +9,7 @@ use std::process::Stdio;
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::tcgetattr;
 
 /// A terminal. It is nobody's controlling one: keys make no signals in it.
 pub(crate) struct Terminal {
@@ -40,5 +41,10 @@ impl Terminal {
     /// Presses keys.
     pub(crate) fn type_in(&self, keys: &str) {
         (&self.outer).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// How the terminal is set, for comparison.
+    pub(crate) fn settings(&self) -> String {
+        format!("{:?}", tcgetattr(&self.outer).unwrap())
     }
 }
