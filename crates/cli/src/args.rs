@@ -29,8 +29,8 @@ Examples:
   guildhall run --timeout 10m --max-turns 20 --output json \"List the public functions\"
   guildhall run --continue brave-otter-17 \"And who was invited?\"
 
-Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or
-OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is
+Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or \
+OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
 announced, and used once you have agreed; else the rehearsal, a program in the model's seat.
 
 Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
