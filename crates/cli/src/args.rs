@@ -41,6 +41,10 @@ A file of tasks; each is begun when those it comes after have reported, and is h
   after = [\"logs\"]
   budget = \"40sat\"
 
+Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or \
+OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
+announced, and used once you have agreed; else the rehearsal, a program in the model's seat.
+
 Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
 
 const CHAT_EXAMPLES: &str = "\
@@ -151,7 +155,7 @@ pub(crate) struct WorkArgs {
     /// Wrap up before about so many tokens are used, input and output together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model: sonnet, opus, haiku, a full name, or PROVIDER/NAME
+    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: see `guildhall run --help`]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// How many replies the agent may take [default: 50, or what its file says]
@@ -166,7 +170,7 @@ pub(crate) struct WorkArgs {
     /// The directory that the agent may read [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// Agree to spend real money without being asked
+    /// Agree without being asked: to spend real money, and to use a model server that is found on this machine
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! The user's config file.
 
+pub(crate) mod local_server;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -10,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
 use crate::exit::Failure;
+use local_server::LocalServerConfig;
 
 /// The longest config that is read, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -28,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) prices: BTreeMap<String, PriceConfig>,
     /// Providers besides the usual ones.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// Model servers on this machine, which are found without being set up.
+    pub(crate) local_server: LocalServerConfig,
 }
 
 #[derive(Clone, Debug, Deserialize)]

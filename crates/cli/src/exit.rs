@@ -152,6 +152,11 @@ fn hint(why: &ModelsError) -> String {
             OPENAI => ": set OPENAI_API_KEY".to_owned(),
             other => format!(": add [providers.{other}] to the config (`guildhall paths` says where it is)"),
         },
+        ModelsError::Unclear { model, .. } if model.starts_with("local/") => {
+            ". A model server on this machine is used once you have agreed to it: run without --model, or add \
+            [providers.local] to the config (`guildhall paths` says where it is)"
+                .to_owned()
+        }
         ModelsError::Unclear { .. } => String::new(),
         ModelsError::NoPrice(NoPrice { model, .. }) => format!(
             ", for example (`guildhall paths` says where it is):\n\n  [prices.\"{model}\"]\n  input = 0.50\n  output = 1.50\n"

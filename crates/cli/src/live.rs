@@ -23,6 +23,8 @@ pub(crate) struct Live {
     known: BTreeMap<Path, Known>,
     /// What was asked and is not answered.
     asks: BTreeMap<(Path, AskId), String>,
+    /// What there is to say of the newest fact.
+    lines: Vec<String>,
 }
 
 /// What is known of a contract.
@@ -43,7 +45,7 @@ struct Known {
 
 impl Live {
     pub(crate) fn new(hall: Hall) -> Live {
-        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new() }
+        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new(), lines: Vec::new() }
     }
 
     /// Learns from what happened before whose facts it will tell.
@@ -61,6 +63,16 @@ impl Live {
 
     /// Tells one fact.
     pub(crate) async fn tell(&mut self, stored: &Stored) {
+        self.lines(stored).await.iter().for_each(|line| say(line));
+    }
+
+    /// Returns the lines that tell one fact.
+    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<String> {
+        self.put_into_words(stored).await;
+        std::mem::take(&mut self.lines)
+    }
+
+    async fn put_into_words(&mut self, stored: &Stored) {
         let contract = &stored.contract;
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
@@ -112,7 +124,7 @@ impl Live {
         }
     }
 
-    fn waits(&self, contract: &Path, awaited: &[String]) {
+    fn waits(&mut self, contract: &Path, awaited: &[String]) {
         let named = &awaited[..awaited.len().min(NAMED_MAX)];
         let more = match awaited.len() - named.len() {
             0 => String::new(),
@@ -204,7 +216,7 @@ impl Live {
         }
     }
 
-    fn closed(&self, contract: &Path, report: &Report) {
+    fn closed(&mut self, contract: &Path, report: &Report) {
         let line =
             format!("{}; spent {}, {} come back", ending(report.outcome), sats(report.spent), sats(report.change));
         self.line(contract, &line);
@@ -220,12 +232,13 @@ impl Live {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn line(&self, contract: &Path, what: &str) {
-        say(&format!("{} {DIM}{what}{DIM:#}", self.who(contract)));
+    fn line(&mut self, contract: &Path, what: &str) {
+        self.lines.push(format!("{} {DIM}{what}{DIM:#}", self.who(contract)));
     }
 
-    fn warn(&self, contract: &Path, what: &str) {
-        say(&format!("{} {WARN}{}{WARN:#}", self.who(contract), tame(what, 4 * SHOWN_CHARS_MAX)));
+    fn warn(&mut self, contract: &Path, what: &str) {
+        let line = format!("{} {WARN}{}{WARN:#}", self.who(contract), tame(what, 4 * SHOWN_CHARS_MAX));
+        self.lines.push(line);
     }
 
     fn who(&self, contract: &Path) -> String {

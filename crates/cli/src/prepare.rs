@@ -10,10 +10,11 @@ use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
 use crate::args::WorkArgs;
-use crate::commands::run::{here, project, project_of};
+use crate::commands::run::{before, here, project};
 use crate::consent;
 use crate::exit::Failure;
 use crate::live::note;
+use crate::local_server;
 use crate::print::{WARN, say_in, tame};
 use crate::task_file;
 use crate::team::{self, Found};
@@ -29,13 +30,13 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
-    pub(crate) async fn new(world: &World, args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
+    pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let about = match (&args.project, &args.team) {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
         };
         let about = match (&args.after, &args.project) {
-            (Some(id), None) => Some(project_of(world, id).await?),
+            (Some(id), None) => Some(before(world, id).await?.project),
             (_, _) => about,
         };
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
@@ -49,6 +50,12 @@ impl Prepared {
             None if kept => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };
+        let had = match (&args.after, &entry) {
+            (Some(id), EntryAgent::Kept) => Some(before(world, id).await?.model),
+            (_, _) => None,
+        };
+        let (world, model) = with_model(world, args.model.take(), had, args.yes).await?;
+        args.model = model;
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
@@ -112,6 +119,22 @@ impl Prepared {
             EntryAgent::Kept | EntryAgent::Tasks(_) => work,
         }
     }
+}
+
+/// Finds the model: the one that was typed, or that the session had, or that the config names; else that of a server on this
+/// machine, for somebody who has set nothing up. Returns the world that has it, and what counts as typed.
+async fn with_model(
+    world: &World,
+    typed: Option<String>,
+    had: Option<String>,
+    said_yes: bool,
+) -> Result<(World, Option<String>), Failure> {
+    let named = typed.as_deref().or(had.as_deref()).or(world.named.as_deref());
+    if let Some(named) = named {
+        return Ok((local_server::learn(world, named).await, typed));
+    }
+    let found = if world.is_bare() { local_server::find(world, said_yes).await? } else { None };
+    Ok(found.map_or_else(|| (world.clone(), None), |(world, model)| (world, Some(model))))
 }
 
 /// Who takes the work on.

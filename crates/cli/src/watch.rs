@@ -1,5 +1,7 @@
 //! Work that is under way, as the person at this terminal sees and steers it: until it ends, or is interrupted.
 
+use std::time::{Duration, Instant};
+
 use guildhall::kernel::{Outcome, Stored, TextRef};
 use guildhall::local::raise_open_files;
 use guildhall::{Ended, Ending, Hall, HallError, Running};
@@ -13,7 +15,9 @@ use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ending};
 use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
 use crate::quote;
+use crate::showing::{self, AtWork};
 use crate::talk::{Next, Talk, Typed, is_for_person};
+use crate::world::{REHEARSAL, is_dumb_terminal};
 
 /// What is said to somebody who said too much at once.
 pub(crate) const TOO_LONG: &str = "that was too long to be heard: put it into a file and name the file";
@@ -30,6 +34,22 @@ impl Signals {
         let listen = |kind| signal(kind).map_err(|why| Failure::failed(format!("signals can't be heard: {why}")));
         Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
+
+    /// Waits for any of them.
+    pub(crate) async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// When the person is told what happens.
+enum Telling {
+    /// As it happens.
+    Live,
+    /// When all has happened; until then, how many were hired.
+    Later(AtWork),
 }
 
 /// Watches work that is under way.
@@ -37,6 +57,7 @@ pub(crate) struct Watch {
     hall: Hall,
     running: Running,
     live: Live,
+    telling: Telling,
     output: Output,
     signals: Signals,
     /// What the person says meanwhile, if it is a conversation.
@@ -48,7 +69,8 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, output: Output, signals: Signals) -> Watch {
         raise_open_files();
-        Watch { live: Live::new(hall.clone()), hall, running, output, signals, talk: None, unwritten: None }
+        let live = Live::new(hall.clone());
+        Watch { live, telling: Telling::Live, hall, running, output, signals, talk: None, unwritten: None }
     }
 
     /// Makes it a conversation.
@@ -63,6 +85,10 @@ impl Watch {
     }
 
     pub(crate) async fn until_the_end(mut self) -> Result<Exit, Failure> {
+        let began = Instant::now();
+        if self.is_to_be_shown() {
+            self.telling = Telling::Later(AtWork::begin());
+        }
         let mut facts = self.running.facts();
         self.look().await?;
         let mut interrupted = Interrupted::No;
@@ -72,6 +98,7 @@ impl Watch {
                 _ = self.signals.interrupt.recv() => match interrupted {
                     Interrupted::No => {
                         interrupted = Interrupted::Yes;
+                        self.end_line();
                         say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
                         self.running.end(Ending::WrapUp).await?;
                     }
@@ -92,6 +119,7 @@ impl Watch {
         let ended = match ended {
             Ok(ended) => ended,
             Err(why) => {
+                self.end_line();
                 say_in(WARN, &format!("session {} is kept; go on with: guildhall resume {0}", self.running.id()));
                 return Err(why.into());
             }
@@ -99,6 +127,7 @@ impl Watch {
         while let Some(fact) = facts.try_next().await? {
             self.tell(&fact).await?;
         }
+        self.show(&ended, began.elapsed(), interrupted).await?;
         let words = self.talk.as_mut().and_then(Talk::rest);
         self.speak(words).await?;
         let exit = exit::of(&ended, interrupted);
@@ -111,14 +140,50 @@ impl Watch {
         self.unwritten.map_or(Ok(exit), |why| Err(kept(why)))
     }
 
+    /// Whether the work is over before a person could read along, and a person is there to see it afterwards.
+    fn is_to_be_shown(&self) -> bool {
+        let rehearsed = self.running.models().all(|model| model == REHEARSAL);
+        let read = self.output == Output::Text && self.talk.is_none();
+        rehearsed && read && !is_dumb_terminal() && showing::has_a_viewer()
+    }
+
+    /// Tells from the facts what was not told as it happened. Whoever asked for the end is not kept waiting.
+    async fn show(&mut self, ended: &Ended, took: Duration, interrupted: Interrupted) -> Result<(), Failure> {
+        let Telling::Later(mut at_work) = std::mem::replace(&mut self.telling, Telling::Live) else { return Ok(()) };
+        at_work.end_line();
+        let (mut facts, mut lines) = (self.running.facts(), Vec::new());
+        while let Some(fact) = facts.try_next().await? {
+            lines.extend(self.live.lines(&fact).await);
+        }
+        match interrupted {
+            Interrupted::Yes => lines.iter().for_each(|line| say(line)),
+            Interrupted::No => {
+                let what = ending(ended.report.outcome);
+                let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
+                showing::show(&title, &lines, &mut self.signals).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the line that says that work is under way, so that another can follow.
+    fn end_line(&mut self) {
+        match &mut self.telling {
+            Telling::Live => {}
+            Telling::Later(at_work) => at_work.end_line(),
+        }
+    }
+
     async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
         let root = self.running.root().path.clone();
         let talk = self.talk.as_mut().filter(|_| stored.contract == root);
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
         let shown = self.talk.is_some() && self.output == Output::Text && is_for_person(stored, &root);
-        if !shown {
-            self.live.tell(stored).await;
+        match &mut self.telling {
+            Telling::Live if shown => {}
+            Telling::Live => self.live.tell(stored).await,
+            Telling::Later(at_work) => at_work.count(&stored.fact),
         }
         Ok(())
     }
@@ -172,7 +237,8 @@ impl Watch {
     }
 
     /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
-    async fn leave(self) -> Exit {
+    async fn leave(mut self) -> Exit {
+        self.end_line();
         let id = self.running.id().clone();
         close(self.hall, self.running, self.live).await;
         say_in(WARN, &format!("stopped; nothing is lost. Go on with: guildhall resume {id}"));

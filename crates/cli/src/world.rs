@@ -9,11 +9,13 @@ use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
 use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rehearsal};
-use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, OPENAI, Source};
+use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Source};
 
+use crate::config::local_server::LocalServerConfig;
 use crate::config::{Config, ProviderConfig, WireConfig};
 use crate::exit::Failure;
 use crate::live::note;
+use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
 use crate::print::tame;
 
@@ -31,15 +33,25 @@ pub(crate) const VARIABLES: [&str; 5] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"];
 
 /// What this program found.
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) paths: Paths,
     pub(crate) models: Models,
+    /// The model that the config names.
+    pub(crate) named: Option<String>,
+    /// What the config says about model servers on this machine.
+    pub(crate) local: LocalServerConfig,
     secrets: Vec<String>,
 }
 
 /// A variable that is set to something.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// Whether the terminal is one that only takes lines, such as that of an editor.
+pub(crate) fn is_dumb_terminal() -> bool {
+    variable("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl World {
@@ -53,6 +65,7 @@ impl World {
             world.configured_source(name, provider)?;
         }
         world.defaults(config);
+        world.agreed_source();
         Ok(world)
     }
 
@@ -67,7 +80,8 @@ impl World {
     fn new(paths: Paths, config: &Config) -> Result<World, Failure> {
         let models = Models::new(rate(config)?);
         let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
-        Ok(World { models, paths, secrets: Vec::new() })
+        let (named, local) = (config.model.clone(), config.local_server.clone());
+        Ok(World { models, paths, named, local, secrets: Vec::new() })
     }
 
     /// Opens the hall that works on a project.
@@ -123,6 +137,29 @@ impl World {
         let replays = if provider.replays { Replays::Yes } else { Replays::No };
         self.add(Source { replays, window: provider.window, ..Source::new(name, wire, base_url, key) });
         Ok(())
+    }
+
+    /// Adds the server on this machine that the user agreed to, for those who name it. Nobody is asked whether it is there.
+    fn agreed_source(&mut self) {
+        let is_taken = self.models.sources().any(|source| source.name == LOCAL);
+        if let (Some(address), false) = (self.local.agreed().first(), is_taken) {
+            self.add(local_server::source(*address, None));
+        }
+    }
+
+    /// Whether the server that goes by that name is one that was found, and not one that the user set up.
+    pub(crate) fn has_local(&self) -> bool {
+        self.models.sources().any(|source| source.name == LOCAL && source.naming == Naming::Full)
+    }
+
+    /// Whether the user set up nothing that could be asked, and named no model.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.named.is_none() && self.models.sources().all(|source| source.naming == Naming::Full)
+    }
+
+    /// The same world with a server on this machine.
+    pub(crate) fn with_local(&self, source: Source) -> World {
+        World { models: self.models.clone().with_source(source), ..self.clone() }
     }
 
     /// Reads a key out of a variable, and remembers to keep it out of the journal.

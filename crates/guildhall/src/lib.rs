@@ -71,9 +71,9 @@ pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use builder::HallBuilder;
 pub use clerk::CLERK;
 pub use hall::{Ending, Hall, HallError, Telling};
-#[cfg(feature = "http")]
-pub use models::Source;
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid};
+#[cfg(feature = "http")]
+pub use models::{Naming, Source};
 pub use orders::Spawned;
 pub use output::OutputError;
 #[cfg(feature = "http")]

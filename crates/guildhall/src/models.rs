@@ -20,9 +20,9 @@ use guildhall_models::{ALIASES, Chosen, NoPrice, Price, PriceBook, Rate, Seller,
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-#[cfg(feature = "http")]
-pub use self::sources::Source;
 use self::sources::Sources;
+#[cfg(feature = "http")]
+pub use self::sources::{Naming, Source};
 use crate::clerk::{CLERK, Clerk};
 
 /// How many calls to one provider run at once, unless it is told otherwise.
@@ -326,7 +326,7 @@ impl Models {
     }
 
     /// Returns the full name that a short one stands for here.
-    pub(crate) fn unalias<'a>(&'a self, name: &'a str) -> &'a str {
+    pub fn unalias<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }
 

@@ -1,5 +1,6 @@
 //! Work that is under way: it is watched, spoken to, ended and waited for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ pub struct Running {
     hall: Hall,
     id: SessionId,
     root: Arc<Brief>,
+    models: BTreeSet<String>,
     first: u64,
     facts: Subscription,
     /// Closed when the work has ended, one way or another.
@@ -76,6 +78,7 @@ impl Running {
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts + 1;
         let root = Arc::clone(&setup.brief);
+        let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let (under_way, over) = watch::channel(());
         let work = work(hall.clone(), id.clone(), setup, office, texts);
@@ -84,7 +87,7 @@ impl Running {
             drop(under_way);
             ended
         });
-        Ok(Running { hall, id, root, first, facts, over, work })
+        Ok(Running { hall, id, root, models, first, facts, over, work })
     }
 
     /// Returns the session's id.
@@ -108,6 +111,11 @@ impl Running {
     /// Returns the facts of this work, for another place that watches it: the same ones, and then none for ever.
     pub fn facts(&self) -> Subscription {
         self.hall.journal().subscribe(&self.id, self.first)
+    }
+
+    /// Returns the models of all who can come to work in it, as `PROVIDER/NAME`.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().map(String::as_str)
     }
 
     /// Returns what the root was hired for.

@@ -13,7 +13,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::endpoint::{COMPLETIONS, Endpoint, MESSAGES};
+use crate::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
 use crate::reduce::{Fault, Piece, Reducer};
 use crate::request;
 use crate::sse::{Frame, Sse};
@@ -113,7 +113,8 @@ impl Client {
     }
 
     async fn once(&self, body: &Bytes, prompt: &Prompt, watch: Watch<'_>) -> Once {
-        let http = match self.http.get_or_init(|| self.connectable()) {
+        let http = match self.http.get_or_init(|| connectable(&self.endpoint.base_url, self.endpoint.timeouts.connect))
+        {
             Ok(http) => http,
             Err(why) => return over(self.unavailable(why)),
         };
@@ -133,17 +134,6 @@ impl Client {
             }
             Ok(Ok(response)) => self.refusal(response).await,
         }
-    }
-
-    /// TLS is set up only for those who need it: it reads the system's certificates.
-    fn connectable(&self) -> Result<reqwest::Client, String> {
-        let builder = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(self.endpoint.timeouts.connect);
-        let builder = if self.endpoint.base_url.is_https() { builder } else { builder.tls_certs_only([]) };
-        builder.build().map_err(|error| root_cause(&error))
     }
 
     fn headers(&self, prompt: &Prompt) -> HeaderMap {
@@ -391,8 +381,16 @@ impl Form {
     }
 }
 
+/// TLS is set up only for those who need it: it reads the system's certificates.
+pub(crate) fn connectable(base_url: &BaseUrl, wait_max: Duration) -> Result<reqwest::Client, String> {
+    let builder =
+        reqwest::Client::builder().redirect(Policy::none()).no_proxy().referer(false).connect_timeout(wait_max);
+    let builder = if base_url.is_https() { builder } else { builder.tls_certs_only([]) };
+    builder.build().map_err(|error| root_cause(&error))
+}
+
 /// The innermost of an error's causes: the outer ones repeat the URL.
-fn root_cause(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -220,6 +220,8 @@ impl BaseUrl {
 pub(crate) const MESSAGES: &str = "messages";
 /// The method of Chat Completions.
 pub(crate) const COMPLETIONS: &str = "chat/completions";
+/// The list of models, in both.
+pub(crate) const MODELS: &str = "models";
 
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

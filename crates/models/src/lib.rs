@@ -27,6 +27,8 @@ mod rehearsal;
 #[cfg(feature = "http")]
 mod request;
 #[cfg(feature = "http")]
+mod served;
+#[cfg(feature = "http")]
 mod sse;
 #[cfg(feature = "http")]
 mod verdict;
@@ -45,6 +47,8 @@ pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
 pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 #[cfg(feature = "http")]
 pub use request::body;
+#[cfg(feature = "http")]
+pub use served::{NoList, Served, served};
 #[cfg(feature = "http")]
 pub use sse::{EVENT_BYTES_MAX, Event, Frame, Sse, TooBig};
 #[cfg(feature = "http")]

@@ -5,7 +5,7 @@ use guildhall::kernel::AgentName;
 
 use crate::amount::sats;
 use crate::args::HireArgs;
-use crate::commands::run::project_of;
+use crate::commands::run::before;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
 use crate::print::out;
@@ -19,7 +19,7 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
     if args.task.trim().is_empty() {
         return Err(Failure::usage("the task is empty"));
     }
-    let hall = world.hall(project_of(world, id).await?)?;
+    let hall = world.hall(before(world, id).await?.project)?;
     let budget = args.budget.map(|budget| budget.msat(hall.models().rate()));
     match hall.hire(id, &agent, args.task.trim(), budget).await? {
         Spawned::Hired { contract, money } => {

@@ -10,6 +10,7 @@ use guildhall::local::SessionId;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::live::note;
+use crate::local_server;
 use crate::prepare::Prepared;
 use crate::talk::{Lines, Talk};
 use crate::watch::{Signals, Watch};
@@ -34,8 +35,8 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
 
 /// Takes up what was interrupted.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
-    let project = project_of(world, &args.id).await?;
-    let hall = world.hall(project)?;
+    let Before { project, model } = before(world, &args.id).await?;
+    let hall = local_server::learn(world, &model).await.hall(project)?;
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&args.id, 1).await?;
     let running = hall.resume(&args.id).await?;
@@ -47,12 +48,22 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     Watch::new(hall, running, args.output.output, signals).with(talk).after(&before).until_the_end().await
 }
 
-/// The directory that a session was begun in.
-pub(crate) async fn project_of(world: &World, id: &SessionId) -> Result<PathBuf, Failure> {
+/// What a session was begun with.
+pub(crate) struct Before {
+    /// The directory that it works on.
+    pub(crate) project: PathBuf,
+    /// The model of whoever took its newest work on.
+    pub(crate) model: String,
+}
+
+/// Looks what a session was begun with.
+pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Failure> {
     let hall = world.hall(here()?)?;
-    let project = PathBuf::from(&hall.session(id).await?.row.project);
+    let view = hall.session(id).await?;
+    let project = PathBuf::from(&view.row.project);
+    let model = view.root.map_or_else(String::new, |root| root.setup.staffing.model().to_owned());
     if project.is_dir() {
-        Ok(project)
+        Ok(Before { project, model })
     } else {
         Err(Failure::usage(format!("{} is gone, which {id} works on", project.display())))
     }

@@ -16,6 +16,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::terminal::Terminal;
+
 /// How long to wait for what must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -257,6 +259,16 @@ impl Running {
         (Running { child, stdout, stderr }, stdin)
     }
 
+    /// Starts a command in a terminal. Only its stdout is a pipe.
+    pub(crate) fn start_in(terminal: &Terminal, mut command: Command) -> Running {
+        command.stdin(terminal.inner()).stdout(Stdio::piped()).stderr(terminal.inner());
+        let mut child = command.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
+        let stdout = Stream::of(child.stdout.take().expect("stdout is a pipe"));
+        // What the command still holds of the terminal ends here: its output ends with the program.
+        drop(command);
+        Running { child, stdout, stderr: Stream::of(terminal.outer()) }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -289,6 +301,16 @@ impl Running {
     /// What a system sends that shuts down.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
+    }
+
+    /// Ctrl-\\.
+    pub(crate) fn quit(&self) {
+        self.signal(Signal::QUIT);
+    }
+
+    /// What the system sends when a terminal is closed.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
     }
 
     fn signal(&self, signal: Signal) {

@@ -146,7 +146,7 @@ fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
 #[test]
 fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_a_rehearsal() {
     let house = House::new(Wire::Anthropic, &json!([]));
-    house.write_config("");
+    house.write_config("[local_server]\nports = []\n");
     let mut command = house.command(&["run", "When?", "--yes", "--model", "sonnet"]);
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
     Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");

@@ -27,17 +27,37 @@ pub struct Source {
     pub replays: Replays,
     /// How many tokens its models can be shown, where the price table does not say.
     pub window: Option<u64>,
+    /// By which names its models are had.
+    pub naming: Naming,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// How long to try again.
     pub retry: Retry,
 }
 
+/// By which names a provider's models are had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By their own, where that is clear, and as `PROVIDER/NAME`.
+    Short,
+    /// Only as `PROVIDER/NAME`: nobody comes to it who did not mean it.
+    Full,
+}
+
 impl Source {
     /// Describes a provider, with what is usual for everything else.
     pub fn new(name: impl Into<String>, wire: Wire, base_url: BaseUrl, key: Option<Key>) -> Source {
-        let (timeouts, retry) = (Timeouts::default(), Retry::default());
-        Source { name: name.into(), wire, base_url, key, replays: Replays::No, window: None, timeouts, retry }
+        Source {
+            name: name.into(),
+            wire,
+            base_url,
+            key,
+            replays: Replays::No,
+            window: None,
+            naming: Naming::Short,
+            timeouts: Timeouts::default(),
+            retry: Retry::default(),
+        }
     }
 
     fn endpoint(&self, model: &str, session: &SessionId) -> Endpoint {
@@ -92,14 +112,15 @@ impl Sources {
     /// Who has a model that was named without its provider.
     pub(super) fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
         let begins = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
-        match self.0.as_slice() {
+        let short: Vec<&Source> = self.iter().filter(|source| source.naming == Naming::Short).collect();
+        match short.as_slice() {
             // Whoever set up one provider alone means that one: proxies have everybody's models.
-            [(only, _)] if !only.base_url.is_makers() => Ok(&only.name),
+            [only] if !only.base_url.is_makers() => Ok(&only.name),
             _ if begins(&["claude-"]) => Ok(ANTHROPIC),
             _ if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) => Ok(OPENAI),
-            [(only, _)] => Ok(&only.name),
-            several => {
-                let known: Vec<&str> = several.iter().map(|(source, _)| source.name.as_str()).collect();
+            [only] => Ok(&only.name),
+            _ => {
+                let known: Vec<&str> = self.iter().map(|source| source.name.as_str()).collect();
                 Err(unclear(model, &known.join(", ")))
             }
         }

@@ -8,5 +8,6 @@ mod fuzz;
 mod openai;
 mod price;
 mod request;
+mod served;
 mod server;
 mod setting;

@@ -101,13 +101,16 @@ fn read(stream: &mut TcpStream) -> std::io::Result<Request> {
         assert!(read > 0, "a request without an end: {:?}", String::from_utf8_lossy(&bytes));
     };
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    // Only a question for the list of models has no body.
+    let length = length.map_or(0, |length| length.parse().unwrap());
     let mut body = bytes.split_off(end + 4);
     while body.len() < length {
         let read = stream.read(&mut buffer)?;
         body.extend_from_slice(&buffer[..read]);
     }
-    Ok(Request { head, body: serde_json::from_slice(&body).unwrap() })
+    let body = if length == 0 { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    Ok(Request { head, body })
 }
 
 /// An answer with a status, more header lines, and a body; the end of the connection ends it.

@@ -1,0 +1,96 @@
+//! The show after a rehearsal, in a terminal: it says what it is, any key ends it, and nothing of it stays behind.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::house::{House, Running, Wire, says};
+use crate::terminal::Terminal;
+
+const SHOWN: &str = "shown from its facts";
+
+fn house() -> House {
+    House::new(Wire::Anthropic, &json!([{"then": says("Nobody asked you.")}]))
+}
+
+/// A rehearsal of one agent.
+fn rehearsal(house: &House, more: &[&str]) -> Command {
+    house.command(&[&["run", "When is the meeting?", "--model", "rehearsal"], more].concat())
+}
+
+/// The lines that tell of contracts.
+fn told(stderr: &str) -> Vec<String> {
+    let lines = stderr.lines().map(|line| line.trim_end().to_owned());
+    lines.filter(|line| line.trim_start().starts_with("1 ") || line.trim_start().starts_with("1.")).collect()
+}
+
+#[test]
+fn any_key_skips_the_show_and_the_terminal_is_as_before() {
+    let house = house();
+    let terminal = Terminal::open();
+    let before = terminal.settings();
+    let mut command = house.command(&["demo"]);
+    command.env("TMPDIR", house.project());
+    let running = Running::start_in(&terminal, command);
+    let title = running.told(SHOWN);
+    assert_eq!(title, "at reading speed, any key skips");
+    assert_ne!(terminal.settings(), before, "a key is heard without Enter");
+    terminal.type_in("~");
+    let ended = running.end().expect(0).says("hired so far").says("skipped").says("laws: kept").says("done after ");
+    let (work, rest) = ended.stderr.split_once(SHOWN).unwrap();
+    assert!(told(work).is_empty() && told(rest).len() > 50, "{}", ended.stderr);
+    assert!(!rest.contains('~') && ended.stdout.contains("rehearsal: no language model"), "{ended:?}");
+    assert_eq!(terminal.settings(), before);
+}
+
+#[test]
+fn what_is_shown_is_what_others_are_told_live() {
+    let house = house();
+    let terminal = Terminal::open();
+    let running = Running::start_in(&terminal, rehearsal(&house, &[]));
+    terminal.type_in("\n");
+    let shown = running.end().expect(0);
+    let live = Running::start(rehearsal(&house, &[]), "").end().expect(0);
+    assert!(shown.stderr.contains(SHOWN) && !live.stderr.contains(SHOWN), "{} {}", shown.stderr, live.stderr);
+    assert_eq!(told(&shown.stderr), told(&live.stderr)[..]);
+    assert!(!told(&live.stderr).is_empty() && shown.stdout == live.stdout, "{live:?}");
+}
+
+#[test]
+fn a_signal_during_the_show_skips_it_and_what_is_done_is_done() {
+    let house = house();
+    for signal in [Running::interrupt, Running::terminate, Running::quit, Running::hang_up] {
+        let terminal = Terminal::open();
+        let before = terminal.settings();
+        let running = Running::start_in(&terminal, rehearsal(&house, &[]));
+        running.told(SHOWN);
+        signal(&running);
+        running.end().expect(0).says("skipped").says("laws: kept");
+        assert_eq!(terminal.settings(), before);
+    }
+}
+
+#[test]
+fn programs_conversations_and_dumb_terminals_get_no_show() {
+    let house = house();
+    let mut dumb = rehearsal(&house, &[]);
+    dumb.env("TERM", "dumb");
+    for command in [rehearsal(&house, &["--output", "json"]), dumb] {
+        let terminal = Terminal::open();
+        let ended = Running::start_in(&terminal, command).end().expect(0);
+        assert!(!ended.stderr.contains(SHOWN) && !told(&ended.stderr).is_empty(), "{ended:?}");
+    }
+    let terminal = Terminal::open();
+    let running = Running::start_in(&terminal, house.command(&["chat", "--model", "rehearsal"]));
+    terminal.type_in("When is the meeting?\n/end\n");
+    let ended = running.end().expect(0);
+    assert!(!ended.stderr.contains(SHOWN) && !told(&ended.stderr).is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_model_is_watched_live() {
+    let house = house();
+    let terminal = Terminal::open();
+    let ended = Running::start_in(&terminal, house.command(&["run", "When?", "--yes"])).end().expect(0);
+    assert!(!ended.stderr.contains(SHOWN) && ended.stdout == "Nobody asked you.\n", "{ended:?}");
+}

@@ -1,0 +1,50 @@
+//! A terminal for the program: what a person types into it, what it shows, and how it is set.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::tcgetattr;
+
+/// A terminal. It is nobody's controlling one: keys make no signals in it.
+pub(crate) struct Terminal {
+    outer: File,
+    path: PathBuf,
+}
+
+impl Terminal {
+    pub(crate) fn open() -> Terminal {
+        let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&outer).unwrap();
+        unlockpt(&outer).unwrap();
+        let path = ptsname(&outer, Vec::new()).unwrap();
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        Terminal { outer: outer.into(), path }
+    }
+
+    /// The side of the program.
+    pub(crate) fn inner(&self) -> Stdio {
+        let no_ctty = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
+        OpenOptions::new().read(true).write(true).custom_flags(no_ctty).open(&self.path).unwrap().into()
+    }
+
+    /// The side of the person.
+    pub(crate) fn outer(&self) -> File {
+        self.outer.try_clone().unwrap()
+    }
+
+    /// Presses keys.
+    pub(crate) fn type_in(&self, keys: &str) {
+        (&self.outer).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// How the terminal is set, for comparison.
+    pub(crate) fn settings(&self) -> String {
+        format!("{:?}", tcgetattr(&self.outer).unwrap())
+    }
+}

@@ -1,0 +1,58 @@
+//! The list of models that a server has, from servers that are none.
+
+use std::time::Duration;
+
+use guildhall_models::{BaseUrl, NoList, Served, served};
+
+use crate::server::{Server, Step, answer, nobody};
+
+const LIST: &str = r#"{"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "big", "max_model_len": 32768}]}"#;
+
+/// Asks a server that plays this, one script per connection.
+async fn asked(scripts: Vec<Vec<Step>>, wait_max: Duration) -> (Result<Vec<Served>, NoList>, Vec<String>) {
+    let server = Server::start(scripts);
+    let list = served(&BaseUrl::parse(&server.url()).unwrap(), wait_max).await;
+    (list, server.requests().await.into_iter().map(|request| request.head).collect())
+}
+
+#[tokio::test]
+async fn a_server_is_asked_once_and_says_what_it_has() {
+    let (list, heads) = asked(vec![vec![answer(200, "", LIST)]], Duration::from_secs(30)).await;
+    let model = |name: &str, window| Served { name: name.to_owned(), window };
+    assert_eq!(list, Ok(vec![model("qwen3:8b", None), model("big", Some(32768))]));
+    assert!(heads.len() == 1 && heads[0].starts_with("get /v1/models http/1.1"), "{heads:?}");
+    assert!(!heads[0].contains("authorization"), "{heads:?}");
+}
+
+#[tokio::test]
+async fn one_that_loads_its_model_is_asked_again() {
+    let loading = || vec![answer(503, "", r#"{"error": {"message": "Loading model"}}"#)];
+    let server = Server::start(vec![loading(), loading(), vec![answer(200, "", LIST)]]);
+    let list = served(&BaseUrl::parse(&server.url()).unwrap(), Duration::from_secs(30)).await;
+    assert_eq!(list.map(|list| list.len()), Ok(2));
+    assert_eq!(server.requests().await.len(), 3);
+}
+
+#[tokio::test]
+async fn what_is_no_model_server_has_no_list_and_holds_nobody_up() {
+    let ok = "HTTP/1.1 200 OK\r\n\r\n";
+    let flood = vec![Step::Send(ok.into()), Step::Flood(vec![b' '; 64 * 1024])];
+    let drip = vec![Step::Send(ok.into()), Step::Drip(vec![b' '; 1000], Duration::from_millis(20))];
+    let scripts = [
+        (vec![Step::Hold], "within 100 ms"),
+        (drip, "within 100 ms"),
+        (vec![answer(200, "", "<html>")], "no JSON"),
+        (vec![answer(200, "content-encoding: gzip\r\n", b"\x1f\x8b\x08")], "no JSON"),
+        (vec![answer(307, "location: http://127.0.0.1:9/v1/models\r\n", "")], "HTTP 307"),
+        (vec![answer(404, "", LIST)], "HTTP 404"),
+        (vec![Step::Send(b"220 smtp ready\r\n".to_vec())], ""),
+    ];
+    for (script, why) in scripts {
+        let list = asked(vec![script], Duration::from_millis(100)).await.0;
+        assert!(list.as_ref().is_err_and(|no| no.to_string().contains(why)), "{why}: {list:?}");
+    }
+    let list = asked(vec![flood], Duration::from_secs(30)).await.0;
+    assert!(list.as_ref().is_err_and(|no| no.to_string().contains("more than")), "{list:?}");
+    let list = served(&BaseUrl::parse(&nobody()).unwrap(), Duration::from_secs(30)).await;
+    assert!(list.as_ref().is_err_and(|no| no.to_string().contains("refused")), "{list:?}");
+}
