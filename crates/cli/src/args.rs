@@ -245,12 +245,22 @@ pub(crate) struct TeamArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentsArgs {
-    /// Copy the built-in agents into this directory, to change them there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) eject: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) action: Option<AgentsAction>,
     #[command(flatten)]
     pub(crate) team: TeamArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsAction {
+    /// Copy the built-in agents, to change them; files that are there are left alone
+    Eject {
+        /// Where to
+        #[arg(value_name = "DIR", default_value = ".guildhall/agents")]
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

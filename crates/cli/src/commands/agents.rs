@@ -5,7 +5,7 @@ use std::path::Path;
 
 use guildhall::agent::roster::{BUILT_IN, Problem, Weight};
 
-use crate::args::{AgentsArgs, TeamArgs};
+use crate::args::{AgentsAction, AgentsArgs, TeamArgs};
 use crate::commands::run::project;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
@@ -27,7 +27,7 @@ pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
 
 /// Lists the agents, or copies the built-in ones.
 pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> {
-    if let Some(directory) = &args.eject {
+    if let Some(AgentsAction::Eject { directory }) = &args.action {
         return eject(directory);
     }
     let project = project(args.team.project.as_deref())?;

@@ -1,5 +1,7 @@
 //! Looking: what the program says about itself, its sessions and its models, and how it reads what people type.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::house::{House, MODEL, Running, WIRES, Wire, says};
@@ -161,4 +163,18 @@ fn a_result_that_can_not_be_written_is_told_and_exit_1() {
     assert_eq!(listed[0]["state"], "done", "the work is done all the same");
     let id = listed[0]["session"].as_str().unwrap();
     assert!(house.guildhall(&["show", id]).expect(0).stdout.contains("On Tuesday."));
+}
+
+#[test]
+fn the_built_in_agents_are_copied_to_be_changed_and_what_is_there_is_left_alone() {
+    let house = House::new(Wire::Anthropic, &json!([]));
+    let ejected = house.guildhall(&["agents", "eject"]).expect(0).stdout;
+    assert_eq!(ejected.lines().count(), 6, "{ejected}");
+    let tester = house.project().join(".guildhall/agents/tester.md");
+    fs::write(&tester, "---\nname: tester\ndescription: Mine.\n---\nYou test.\n").unwrap();
+    house.guildhall(&["agents", "eject"]).expect(0).says("tester.md is there already and was left alone");
+    let listed = house.guildhall(&["agents"]).expect(0).stdout;
+    let line = listed.lines().find(|line| line.starts_with("tester ")).unwrap();
+    assert!(line.contains("Mine.") && line.contains(".guildhall/agents/tester.md"), "{listed}");
+    house.guildhall(&["agents", "eject", "notes.txt"]).expect(1).says("notes.txt");
 }
