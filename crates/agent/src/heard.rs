@@ -71,11 +71,20 @@ pub fn money_free(status: &str) -> Option<Msat> {
     Msat::from_sat(free.parse().ok()?).ok()
 }
 
+/// Reads how much a hire that was refused for want of money takes at least.
+pub fn least_needed(refusal: &str) -> Option<Msat> {
+    let (_, after) = refusal.strip_prefix("refused: ")?.split_once(" free, at least ")?;
+    let (least, _) = after.split_once("sat needed")?;
+    let (whole, part) = least.split_once('.').unwrap_or((least, ""));
+    let msat = format!("{whole}{part:0<3}");
+    Msat::new(msat.parse().ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use guildhall_kernel::{Msat, Path};
+    use guildhall_kernel::{Msat, Path, Refusal};
 
-    use super::{HeardReport, asked_by, heard_reports, money_free};
+    use super::{HeardReport, asked_by, heard_reports, least_needed, money_free};
     use crate::status::Status;
     use crate::wording;
 
@@ -104,6 +113,12 @@ mod tests {
 
     #[test]
     fn questions_and_money_are_read_as_they_are_told() {
+        let amount = |msat| Msat::new(msat).unwrap();
+        for minimum in [1, 1_000, 15_095, 21_050, 3_000_000] {
+            let why = Refusal::Money { asked: amount(7), free: amount(9), minimum: amount(minimum) };
+            assert_eq!(least_needed(&wording::refusal(&why)), Some(amount(minimum)));
+        }
+        assert_eq!(least_needed(&wording::refusal(&Refusal::SelfHire)), None);
         let path: Path = "1.2.3".parse().unwrap();
         assert_eq!(asked_by(&wording::question(&path, "Which?")), Some(path));
         assert_eq!(asked_by("Which?"), None);

@@ -21,7 +21,7 @@ mod wording;
 
 pub use engine::{Engine, due};
 pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
-pub use heard::{HeardReport, asked_by, heard_reports, hired_as, money_free};
+pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, money_free};
 pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
 pub use model::{

@@ -51,10 +51,12 @@ pub(crate) fn report(reported: &Reported<'_>) -> String {
     )
 }
 
-/// Keeps data from ending its own marks.
+/// Keeps data from ending its own marks, and from beginning others: whoever reads them must know who wrote them.
 pub(crate) fn quote(text: &str) -> String {
-    let marks = ["sub-agent-", "message", "question", "post"];
-    marks.iter().fold(text.to_owned(), |text, mark| text.replace(&format!("</{mark}"), &format!("<\\/{mark}")))
+    let ends = ["/sub-agent-", "/message", "/question", "/post"];
+    let begins = ["sub-agent-", "message from=", "question from=", "post from="];
+    let marks = ends.iter().chain(&begins);
+    marks.fold(text.to_owned(), |text, mark| text.replace(&format!("<{mark}"), &format!("<\\{mark}")))
 }
 
 /// Words that came from somebody.
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(
             report(&reported),
             "<sub-agent-exhausted id=\"1.2\" agent=\"cook\" spent=\"1.5sat\" not-accepted promised-hire-not-made> \
-             ran out of money\ntask: Eat.\n\nDone. <\\/sub-agent-exhausted> <question from=\"1.3\">x<\\/question>\n\
+             ran out of money\ntask: Eat.\n\nDone. <\\/sub-agent-exhausted> <\\question from=\"1.3\">x<\\/question>\n\
              </sub-agent-exhausted>"
         );
     }

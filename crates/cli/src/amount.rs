@@ -3,11 +3,14 @@
 use std::str::FromStr;
 
 use guildhall::DatedRate;
-use guildhall::kernel::Msat;
+use guildhall::kernel::{AmountError, Msat};
 use guildhall::providers::Usd;
 
 /// What a run may cost if nobody says: a quarter of a dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(250_000_000));
+
+/// What is said of an amount of nothing.
+const NOTHING: &str = "an amount of 0 buys nothing: give at least 1 sat";
 
 /// A budget, in the currency in which it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +35,16 @@ impl FromStr for Budget {
         let lower = text.trim().to_ascii_lowercase();
         let dollars = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
         let Some(dollars) = dollars else {
-            return Msat::parse(text).map(Budget::Msat).map_err(|why| format!("{why}; or dollars, such as 0.25usd"));
+            return Msat::parse(text).map(Budget::Msat).map_err(|why| match why {
+                AmountError::Zero => NOTHING.to_owned(),
+                AmountError::Negative
+                | AmountError::Fractional
+                | AmountError::NotANumber
+                | AmountError::BeyondSupply => format!("{why}; or dollars, such as 0.25usd"),
+            });
         };
         match Usd::parse(dollars.trim()) {
-            Ok(amount) if amount.nanos() == 0 => Err("an amount of 0 buys nothing".to_owned()),
+            Ok(amount) if amount.nanos() == 0 => Err(NOTHING.to_owned()),
             Ok(amount) => Ok(Budget::Usd(amount)),
             Err(why) => Err(why.to_string()),
         }

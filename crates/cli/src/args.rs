@@ -55,7 +55,7 @@ Examples:
 Hires in the background live on while you talk; at the end they are waited for. From another terminal:
   guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
 
-Ctrl-C once asks for a last report, which is paid for; twice stops at once. Go on later with: guildhall resume ID";
+Ctrl-C once ends it, with a last report if one is due; go on with `chat --continue ID`. Twice stops at once; go on with `resume ID`.";
 
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
@@ -150,12 +150,12 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
     pub(crate) max_concurrency: usize,
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// Wrap up before about so many tokens are used, input and output together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: see `guildhall run --help`]
+    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the config's, a key's, a local server's, the rehearsal]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// How many replies the agent may take [default: 50, or what its file says]
@@ -219,7 +219,7 @@ pub(crate) struct HireArgs {
     /// What is to be done
     pub(crate) task: String,
     /// What it may cost at most [default: what the agent's file says, or a share of what is free]
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
 }
 
@@ -228,6 +228,7 @@ pub(crate) struct TopupArgs {
     /// The session, or a contract of it: ID or ID/1.2
     pub(crate) to: Target,
     /// How much: 500sat, 20000msat or 0.50usd
+    #[arg(allow_hyphen_values = true)]
     pub(crate) amount: Budget,
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::amount::{at_rate, both, sats};
 use crate::live::ending;
+use crate::world::REHEARSAL;
 
 /// Everything that a bill is made of.
 pub(crate) struct Sheet<'a> {
@@ -24,9 +25,10 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// For people.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("bill, {}:", at_rate(self.rate))];
+        let (play, unit) = if self.model == REHEARSAL { ("in play money, ", "bytes") } else { ("", "tokens") };
+        let mut lines = vec![format!("bill, {play}{}:", at_rate(self.rate))];
         for line in &self.bill.lines {
-            let tokens = tokens(line.tokens);
+            let tokens = tokens(line.tokens, unit);
             let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
             let (contract, agent) = (&line.contract, &line.agent);
             let how = line.outcome.map_or("not ended", ending);
@@ -84,7 +86,7 @@ impl Sheet<'_> {
     }
 }
 
-fn tokens(Tokens { input, cached, output }: Tokens) -> String {
+fn tokens(Tokens { input, cached, output }: Tokens, unit: &str) -> String {
     let cached = if cached == 0 { String::new() } else { format!(" ({cached} cached)") };
-    format!("{input} in{cached} + {output} out tokens")
+    format!("{input} in{cached} + {output} out {unit}")
 }

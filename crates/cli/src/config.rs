@@ -120,7 +120,8 @@ impl Config {
     /// Reads the file; one that is not there says nothing.
     pub(crate) fn read(file: &Path) -> Result<Config, Failure> {
         let size = match fs::metadata(file) {
-            Ok(found) => found.len(),
+            Ok(found) if found.is_file() => found.len(),
+            Ok(_) => return Err(Failure::usage(format!("{} is no file", file.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", file.display()))),
         };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use guildhall::kernel::{Acceptance, Limit, Outcome, Refusal};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
-use guildhall::{ANTHROPIC, Ended, HallError, Line, ModelsError, OPENAI};
+use guildhall::{ANTHROPIC, Ended, HallError, ModelsError, OPENAI};
 
 use crate::amount::sats;
 use crate::print::Unwritten;
@@ -48,21 +48,13 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
     let limited = ended.setup.tokens_max.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
-        Outcome::Done if ended.report.acceptance == Acceptance::NotAccepted || !all_done(ended) => Exit::Partial,
+        Outcome::Done if ended.report.acceptance == Acceptance::NotAccepted || ended.undone > 0 => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
         Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
         Outcome::Failed => Exit::Provider,
         Outcome::Cancelled => Exit::Failed,
     }
-}
-
-/// Whether a list of tasks was worked off to the last; what is no list was.
-fn all_done(ended: &Ended) -> bool {
-    let Some(tasks) = ended.setup.tasks else { return true };
-    let root = &ended.setup.brief.path;
-    let is_done = |line: &&Line| line.contract.hirer().as_ref() == Some(root) && line.outcome == Some(Outcome::Done);
-    ended.bill.lines.iter().filter(is_done).count() >= tasks
 }
 
 /// Something that ends the program before there is an answer.
@@ -106,6 +98,7 @@ impl From<HallError> for Failure {
             | HallError::Schema(_)
             | HallError::ToolName { .. }
             | HallError::NoTool { .. }
+            | HallError::TooFewHeads { .. }
             | HallError::WasList(_) => Exit::Usage,
         };
         let says = match &why {
@@ -133,6 +126,7 @@ impl From<HallError> for Failure {
             | HallError::Schema(_)
             | HallError::ToolName { .. }
             | HallError::NoTool { .. }
+            | HallError::TooFewHeads { .. }
             | HallError::WasList(_) => why.to_string(),
         };
         Failure { exit, says }

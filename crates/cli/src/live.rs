@@ -48,12 +48,11 @@ impl Live {
         Live { hall, known: BTreeMap::new(), asks: BTreeMap::new(), lines: Vec::new() }
     }
 
-    /// Learns from what happened before whose facts it will tell.
-    pub(crate) fn know(&mut self, before: &[Stored]) {
+    /// Learns from what happened before whose facts it will tell. What there was to say of it was said.
+    pub(crate) async fn know(&mut self, before: &[Stored]) {
         for stored in before {
-            if let Fact::Opened(brief) = &stored.fact {
-                self.of(&stored.contract).agent = Some(brief.agent.clone());
-            }
+            self.put_into_words(stored).await;
+            self.lines.clear();
         }
     }
 

@@ -90,12 +90,11 @@ pub(crate) async fn find(world: &World, said_yes: bool) -> Result<Option<(World,
             Err(why) => missed(address, &why.to_string()),
         }
     }
-    for found in ask_all(world.local.unknown(), world.local.wait_max()).await {
-        if agrees(world, &found, said_yes)? {
-            return Ok(Some(found.join(world)));
-        }
-    }
-    Ok(None)
+    // The first that answers is asked about: a no ends all looking, and a yes needs no other.
+    let Some(found) = ask_all(world.local.unknown(), world.local.wait_max()).await.into_iter().next() else {
+        return Ok(None);
+    };
+    Ok(if agrees(world, &found, said_yes)? { Some(found.join(world)) } else { None })
 }
 
 /// Learns what the server that the user agreed to says about a model of its, which was named.

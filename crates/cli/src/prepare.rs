@@ -1,9 +1,10 @@
 //! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
 
 use std::path::Path as FilePath;
+use std::time::Duration;
 
-use guildhall::agent::roster::Weight;
-use guildhall::kernel::Msat;
+use guildhall::agent::roster::{Level, Weight};
+use guildhall::kernel::{AgentName, Msat, WRAP_UP_MARGIN};
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 
@@ -19,6 +20,12 @@ use crate::print::{WARN, say_in, tame};
 use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
+
+/// A time that leaves little for anything but the last report.
+const SHORT: Duration = Duration::from_mins(2);
+
+/// The most of a map that is shown before work begins.
+const MAP_CHARS_MAX: usize = 600;
 
 /// Work that lacks nothing but a task.
 pub(crate) struct Prepared {
@@ -56,6 +63,7 @@ impl Prepared {
         };
         let (world, model) = with_model(world, args.model.take(), had, args.yes).await?;
         args.model = model;
+        let map = if let EntryAgent::Listed(agent) = &entry { map(&found, &agent.name) } else { None };
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
@@ -74,8 +82,18 @@ impl Prepared {
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
         note(&format!("{named}, at most {most}, {}", at_rate(&rate)));
         if models.contains(REHEARSAL) {
-            note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
+            let why =
+                if prepared.args.model.is_none() && world.is_bare() { ", since no other model is set up" } else { "" };
+            note(&format!(
+                "{REHEARSAL_LABEL}{why}; the money is play money, counted in bytes that are read and written"
+            ));
         }
+        if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
+            let margin = WRAP_UP_MARGIN.0 / 1000;
+            let left = time.as_secs().saturating_sub(margin);
+            say_in(WARN, &format!("{margin} s are kept for the last report: {left} s are left to work in"));
+        }
+        map.iter().for_each(|map| note(map));
         let mut paid = Paid::Nobody;
         for model in &models {
             let name = prepared.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
@@ -135,6 +153,16 @@ async fn with_model(
     }
     let found = if world.is_bare() { local_server::find(world, said_yes).await? } else { None };
     Ok(found.map_or_else(|| (world.clone(), None), |(world, model)| (world, Some(model))))
+}
+
+/// Who can come to work, level by level; nothing of somebody who works alone.
+fn map(found: &Found, entry: &AgentName) -> Option<String> {
+    let map = found.roster.map(entry)?;
+    let count: usize = map.levels.iter().map(Vec::len).sum();
+    let names = |level: &Level<'_>| level.iter().map(|spot| spot.agent.name.as_str()).collect::<Vec<_>>().join(", ");
+    let levels: Vec<String> = map.levels.iter().map(names).collect();
+    let map = format!("{count} agents across {} levels: {}", levels.len(), levels.join(" | "));
+    (count > 1).then(|| tame(&map, MAP_CHARS_MAX))
 }
 
 /// Who takes the work on.

@@ -77,7 +77,7 @@ pub(crate) fn has_a_viewer() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !is_behind()
 }
 
-/// Shows lines at reading speed. What is skipped comes at once.
+/// Shows lines at reading speed, until somebody has seen enough.
 pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
     let mut skip = match Skip::listen() {
         Ok(skip) => skip,
@@ -99,8 +99,7 @@ pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
             biased;
             () = skip.asked(signals) => {
                 drop(skip);
-                note("skipped");
-                lines[at..].iter().for_each(|line| say(line));
+                note(&format!("{} lines skipped", lines.len() - at));
                 return;
             }
             () = sleep_until(began + due) => line.into_iter().for_each(say),

@@ -140,9 +140,10 @@ impl Talk {
         self.words.take()
     }
 
-    /// Notes that words were stored for the agent.
+    /// Notes that words were stored for the agent: it is its turn, however soon it has answered.
     pub(crate) fn said(&mut self, number: u64) {
         self.unheard = Some(number);
+        self.floor = Floor::Agent;
     }
 
     /// Notes that no more will be typed.

@@ -22,6 +22,9 @@ pub(crate) struct Found {
 
 /// Looks for agents: in the directory that was named, in the project, in the user's own, then the built-in ones.
 pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result<Found, Failure> {
+    if let Some(team) = team.filter(|team| !team.is_dir()) {
+        return Err(Failure::usage(format!("the team {}: there is no such directory", team.display())));
+    }
     let named = team.map(directory);
     let mut sources: Vec<Source> = named.iter().cloned().map(Source::Named).collect();
     sources.extend(PLACES.iter().map(|place| Source::Usual(project.join(place))));

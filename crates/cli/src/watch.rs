@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use guildhall::kernel::{Outcome, Stored, TextRef};
+use guildhall::kernel::{Limit, Outcome, Stored, TextRef};
 use guildhall::local::raise_open_files;
 use guildhall::{Ended, Ending, Hall, HallError, Running};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::args::Output;
 use crate::bill::Sheet;
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
-use crate::live::{Live, ending};
+use crate::live::{Live, ending, note};
 use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
 use crate::quote;
 use crate::showing::{self, AtWork};
@@ -79,8 +79,8 @@ impl Watch {
     }
 
     /// Tells it what happened before.
-    pub(crate) fn after(mut self, before: &[Stored]) -> Watch {
-        self.live.know(before);
+    pub(crate) async fn after(mut self, before: &[Stored]) -> Watch {
+        self.live.know(before).await;
         self
     }
 
@@ -102,9 +102,9 @@ impl Watch {
                         say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
                         self.running.end(Ending::WrapUp).await?;
                     }
-                    Interrupted::Yes => return Ok(self.leave().await),
+                    Interrupted::Yes => return Ok(self.leave(interrupted).await),
                 },
-                _ = self.signals.terminate.recv() => return Ok(self.leave().await),
+                _ = self.signals.terminate.recv() => return Ok(self.leave(interrupted).await),
                 fact = facts.next() => {
                     self.tell(&fact?).await?;
                     // What was stored together is seen together before anything follows from it.
@@ -119,7 +119,7 @@ impl Watch {
         let ended = match ended {
             Ok(ended) => ended,
             Err(why) => {
-                self.end_line();
+                self.show_at_once().await?;
                 say_in(WARN, &format!("session {} is kept; go on with: guildhall resume {0}", self.running.id()));
                 return Err(why.into());
             }
@@ -149,21 +149,30 @@ impl Watch {
 
     /// Tells from the facts what was not told as it happened. Whoever asked for the end is not kept waiting.
     async fn show(&mut self, ended: &Ended, took: Duration, interrupted: Interrupted) -> Result<(), Failure> {
-        let Telling::Later(mut at_work) = std::mem::replace(&mut self.telling, Telling::Live) else { return Ok(()) };
+        if interrupted == Interrupted::Yes {
+            return self.show_at_once().await;
+        }
+        let Some(lines) = self.untold().await? else { return Ok(()) };
+        let what = ending(ended.report.outcome);
+        let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
+        showing::show(&title, &lines, &mut self.signals).await;
+        Ok(())
+    }
+
+    async fn show_at_once(&mut self) -> Result<(), Failure> {
+        self.untold().await?.unwrap_or_default().iter().for_each(|line| say(line));
+        Ok(())
+    }
+
+    /// The lines that were not told as it happened, if they were not.
+    async fn untold(&mut self) -> Result<Option<Vec<String>>, Failure> {
+        let Telling::Later(mut at_work) = std::mem::replace(&mut self.telling, Telling::Live) else { return Ok(None) };
         at_work.end_line();
         let (mut facts, mut lines) = (self.running.facts(), Vec::new());
         while let Some(fact) = facts.try_next().await? {
             lines.extend(self.live.lines(&fact).await);
         }
-        match interrupted {
-            Interrupted::Yes => lines.iter().for_each(|line| say(line)),
-            Interrupted::No => {
-                let what = ending(ended.report.outcome);
-                let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
-                showing::show(&title, &lines, &mut self.signals).await;
-            }
-        }
-        Ok(())
+        Ok(Some(lines))
     }
 
     /// Ends the line that says that work is under way, so that another can follow.
@@ -237,11 +246,16 @@ impl Watch {
     }
 
     /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
-    async fn leave(mut self) -> Exit {
+    async fn leave(mut self, interrupted: Interrupted) -> Exit {
         self.end_line();
         let id = self.running.id().clone();
         close(self.hall, self.running, self.live).await;
-        say_in(WARN, &format!("stopped; nothing is lost. Go on with: guildhall resume {id}"));
+        let then = match interrupted {
+            Interrupted::No => "",
+            // It was asked for, and who was asked does not forget it.
+            Interrupted::Yes => ", which makes the last report",
+        };
+        say_in(WARN, &format!("stopped; nothing is lost. Go on with: guildhall resume {id}{then}"));
         Exit::Interrupted
     }
 
@@ -305,16 +319,26 @@ fn sheet(ended: &Ended) -> Sheet<'_> {
     }
 }
 
-/// Says what happened and what to type next, where it is not simply done.
+/// Says what happened and what to type next.
 fn advise(ended: &Ended) {
     let id = &ended.session;
     let what = ending(ended.report.outcome);
     match ended.report.outcome {
-        Outcome::Done => {}
-        Outcome::Exhausted(_) => {
+        Outcome::Done if ended.undone > 0 => {
+            say_in(WARN, &format!("{} not done; who did what: guildhall show {id}", ended.undone));
+        }
+        Outcome::Done => {
+            note(&format!("{id} is kept: guildhall show {id}, or go on with guildhall run --continue {id} \"…\""))
+        }
+        Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
+            WARN,
+            &format!("{what}. To go on, put what is not done into a list: guildhall run --continue {id} --tasks FILE"),
+        ),
+        Outcome::Exhausted(limit) => {
             let found =
                 if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
-            say_in(WARN, &format!("{what}: {found}. Go on with: guildhall run --continue {id}"));
+            let more = if limit == Limit::Purse { " --budget AMOUNT" } else { "" };
+            say_in(WARN, &format!("{what}: {found}. Go on with: guildhall run --continue {id}{more}"));
         }
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or(&ended.text);

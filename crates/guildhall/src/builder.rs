@@ -124,22 +124,32 @@ impl HallBuilder {
         }
         // A session remembers its project by a name that is good everywhere.
         let project = std::path::absolute(&project).map_err(|source| ProjectError::Open { path: project, source })?;
-        let data = data.map_or_else(|| usual_data(&project), Ok)?;
         let redactor = Redactor::new(secrets);
         let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
+        let (data, usual) = match data {
+            Some(data) => (data, false),
+            None => (usual_data(&project)?, true),
+        };
         let journal = Journal::open(&data)?;
+        if usual {
+            ignore_all(&data)?;
+        }
         Ok(Hall::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }))
     }
 }
 
-/// The usual place of the journal, which is made if it is not there.
+/// The usual place of the journal. A project that is not there is not made.
 fn usual_data(project: &FilePath) -> Result<PathBuf, HallError> {
-    // A project that is not there is not made.
     Project::open(project)?;
-    let data = project.join(DATA);
-    if !data.is_dir() {
-        let failed = |source| JournalError::File { path: data.clone(), doing: "made", source: Arc::new(source) };
-        fs::create_dir_all(&data).and_then(|()| fs::write(data.join(".gitignore"), IGNORE_ALL)).map_err(failed)?;
+    Ok(project.join(DATA))
+}
+
+/// Keeps the journal out of what git and our own tools show of the project.
+fn ignore_all(data: &FilePath) -> Result<(), HallError> {
+    let path = data.join(".gitignore");
+    if path.exists() {
+        return Ok(());
     }
-    Ok(data)
+    fs::write(&path, IGNORE_ALL)
+        .map_err(|source| JournalError::File { path, doing: "written", source: Arc::new(source) }.into())
 }

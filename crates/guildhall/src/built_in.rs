@@ -4,7 +4,6 @@ use guildhall_agent::roster::{DelegationMode, Dialect, Roster};
 use guildhall_kernel::AgentName;
 
 use crate::agents::{Agent, Hires};
-use crate::clerk::CLERK;
 use crate::tasks::Tasks;
 
 const INSTRUCTIONS: &str = "You are a careful assistant who works on one project with the tools you have. Look before you answer: list, search and \
@@ -28,7 +27,6 @@ pub(crate) fn clerk(tasks: &Tasks, roster: &Roster) -> Agent {
     let mut names = names.filter_map(|name| AgentName::parse(&name).ok());
     let name = names.find(|name| roster.get(name).is_none()).expect("a roster does not have every name");
     Agent {
-        model: Some(CLERK.to_owned()),
         tools: Some(Vec::new()),
         // Each task may wake it once, and whoever speaks to it, once more.
         turns_max: Some(u32::try_from(tasks.specs().len()).unwrap_or(u32::MAX).saturating_mul(2).saturating_add(50)),

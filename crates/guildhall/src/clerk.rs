@@ -6,15 +6,12 @@ use std::collections::BTreeMap;
 
 use guildhall_agent::{
     Attempt, HeardReport, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire, asked_by,
-    heard_reports, hired_as, money_free,
+    heard_reports, hired_as, least_needed, money_free,
 };
-use guildhall_kernel::{Msat, Path};
+use guildhall_kernel::{Msat, Path, Quantity};
 use serde_json::{Value, json};
 
 use crate::tasks::{TaskSpec, Tasks, order};
-
-/// The name that the clerk goes by where models are named: no model of anybody's is called so.
-pub const CLERK: &str = "guildhall/clerk";
 
 /// The longest task with what came before it, in bytes: a brief has terms, too.
 const HANDED_BYTES_MAX: usize = 48 * 1024;
@@ -31,16 +28,20 @@ pub(crate) struct Clerk;
 
 impl Model for Clerk {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _watch: Watch<'a>) -> Task<'a, Attempt> {
-        Box::pin(async move { Attempt { outcome: Ok(reply(prompt)), usage: Some(Usage::default()) } })
+        Box::pin(async move {
+            let reply = reply(prompt);
+            // It costs nothing, but who counts what it was shown must count right: by that, last requests are cut.
+            Attempt { usage: Some(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
+        })
     }
 }
 
 fn reply(prompt: &Prompt) -> Reply {
     let Some(desk) = Desk::read(prompt) else {
-        return saying("This agent works off lists of tasks, and there is none to read.".to_owned());
+        return Reply::words("This agent works off lists of tasks, and there is none to read.");
     };
     let calls = if prompt.tools.is_empty() { Vec::new() } else { desk.calls(prompt.messages.len()) };
-    if calls.is_empty() { saying(desk.report()) } else { calling(calls) }
+    if calls.is_empty() { Reply::words(desk.report()) } else { calling(calls) }
 }
 
 fn calling(calls: Vec<RawCall>) -> Reply {
@@ -49,9 +50,8 @@ fn calling(calls: Vec<RawCall>) -> Reply {
     Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls }
 }
 
-fn saying(words: String) -> Reply {
-    Reply { wire: Wire::Inside, raw: json!({"words": words}), words: Some(words), calls: Vec::new(), stop: Stop::End }
-}
+/// How many times the least that a hire takes is given to a task that names no budget, if there is so much.
+const LEAST_TIMES: u64 = 4;
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,10 @@ struct Desk {
     asking: Vec<Path>,
     /// The money that nothing holds.
     free: Msat,
+    /// The least money with which somebody could be hired who was refused for want of it.
+    least: Msat,
+    /// The root that it works for: calls of another have other ids.
+    root: Path,
 }
 
 impl Desk {
@@ -86,17 +90,18 @@ impl Desk {
             match (message, &mut desk) {
                 (Message::Assistant(reply), Some(desk)) => desk.replied(reply),
                 (Message::Assistant(_), None) => {}
-                (Message::User(parts), desk) => parts.iter().for_each(|part| tell(desk, part)),
+                (Message::User(parts), desk) => parts.iter().for_each(|part| tell(desk, part, &prompt.key.contract)),
             }
         }
         let free = prompt.status.as_deref().and_then(money_free).unwrap_or(Msat::ZERO);
         desk.map(|desk| Desk { free, ..desk })
     }
 
-    fn new(tasks: Tasks) -> Desk {
+    fn new(tasks: Tasks, root: &Path) -> Desk {
         let states = vec![State::Open; tasks.specs().len()];
         let (before, others, asking) = (tasks.predecessors(), Vec::new(), Vec::new());
-        Desk { tasks, before, states, handed: BTreeMap::new(), others, asking, free: Msat::ZERO }
+        let (handed, free, least) = (BTreeMap::new(), Msat::ZERO, Msat::ZERO);
+        Desk { tasks, before, states, handed, others, asking, free, least, root: root.clone() }
     }
 
     /// Takes note of what it has called itself.
@@ -104,7 +109,7 @@ impl Desk {
         self.asking.clear();
         for call in &reply.calls {
             let task = call.arguments.as_ref().ok().and_then(|arguments| arguments["task"].as_str());
-            if let (Some(at), Some(task)) = (task_of(&call.id), task) {
+            if let (Some(at), Some(task)) = (self.task_of(&call.id), task) {
                 self.handed.insert(at, task.to_owned());
             }
         }
@@ -112,8 +117,17 @@ impl Desk {
 
     /// Takes note of what became of a call.
     fn result(&mut self, call: &str, text: &str) {
-        let Some(state) = task_of(call).and_then(|at| self.states.get_mut(at)) else { return };
-        *state = hired_as(text).map_or_else(|| State::Refused(first_line(text)), State::AtWork);
+        let Some(at) = self.task_of(call) else { return };
+        let shared = self.tasks.specs()[at].budget.is_none();
+        self.states[at] = match (hired_as(text), least_needed(text).filter(|_| shared)) {
+            (Some(hire), _) => State::AtWork(hire),
+            // With a larger share, or with what comes back, it may be possible yet.
+            (None, Some(least)) => {
+                self.least = self.least.max(least);
+                State::Open
+            }
+            (None, None) => State::Refused(first_line(text)),
+        };
     }
 
     /// Takes note of a report.
@@ -153,21 +167,46 @@ impl Desk {
         let call =
             |id: String, name: &str, arguments: Value| RawCall { id, name: name.to_owned(), arguments: Ok(arguments) };
         let answers = self.asking.iter().enumerate().map(|(at, path)| {
-            call(format!("answer-{turn}-{at}"), "message_agent", json!({"id": path.to_string(), "text": NOBODY_KNOWS}))
+            call(
+                format!("answer-{}-{turn}-{at}", self.root),
+                "message_agent",
+                json!({"id": path.to_string(), "text": NOBODY_KNOWS}),
+            )
         });
         let mut calls: Vec<RawCall> = answers.collect();
-        let open = self.open();
-        let share = self.share(&open);
-        let is_next = |at: &&usize| self.before[**at].iter().all(|before| self.has_come(*before));
-        calls.extend(open.iter().filter(is_next).map(|at| call(id_of(*at), "delegate_task", self.order(*at, share))));
         let at_work = self.states.iter().any(|state| matches!(state, State::AtWork(_)));
+        for (at, money) in self.affordable(at_work) {
+            calls.push(call(self.id_of(at, turn), "delegate_task", self.order(at, money)));
+        }
         if at_work || !calls.is_empty() {
-            calls.push(call(format!("wait-{turn}"), "wait_for_agents", json!({"any": true})));
+            calls.push(call(format!("wait-{}-{turn}", self.root), "wait_for_agents", json!({"any": true})));
         }
         calls
     }
 
-    /// What a task gets that names no budget: the same as every other that may still be begun.
+    /// The tasks that can be begun now, each with its money. Those for which there is none wait for what comes back; where
+    /// nothing can, the refusal says why.
+    fn affordable(&self, at_work: bool) -> Vec<(usize, Option<Msat>)> {
+        let open = self.open();
+        let share = self.share(&open);
+        let mut left = self.free;
+        let mut chosen = Vec::new();
+        for at in open.into_iter().filter(|at| self.before[*at].iter().all(|before| self.has_come(*before))) {
+            let money = self.tasks.specs()[at].budget.or(share);
+            let is_least = money.is_none_or(|money| money >= self.least || self.tasks.specs()[at].budget.is_some());
+            match money.map_or(Some(left), |money| left.minus(money)) {
+                Some(rest) if is_least => {
+                    left = rest;
+                    chosen.push((at, money));
+                }
+                None if !at_work && chosen.is_empty() && is_least => chosen.push((at, money)),
+                Some(_) | None => {}
+            }
+        }
+        chosen
+    }
+
+    /// What a task gets that names no budget: the same as every other that may still be begun, if it can work with that.
     fn share(&self, open: &[usize]) -> Option<Msat> {
         let (mut left, mut without) = (self.free.get(), 0);
         for at in open {
@@ -176,11 +215,13 @@ impl Desk {
                 None => without += 1,
             }
         }
-        left.checked_div(without).and_then(|share| Msat::new(share).ok()).filter(|share| *share > Msat::ZERO)
+        let enough = self.least.get().saturating_mul(LEAST_TIMES).min(left);
+        let share = left.checked_div(without)?.max(enough);
+        Msat::new(share).ok().filter(|share| *share > Msat::ZERO)
     }
 
     /// The order to do a task, with what came of the tasks before it.
-    fn order(&self, at: usize, share: Option<Msat>) -> Value {
+    fn order(&self, at: usize, money: Option<Msat>) -> Value {
         let (task, before) = (&self.tasks.specs()[at], &self.before[at]);
         let mut words = task.task.clone();
         let room = HANDED_BYTES_MAX.saturating_sub(words.len()) / before.len().max(1);
@@ -194,7 +235,7 @@ impl Desk {
             }
         }
         let mut order = json!({"specialty": task.agent, "task": words, "background": true});
-        if let Some(budget) = task.budget.or(share) {
+        if let Some(budget) = money {
             order["budget"] = json!(format!("{}msat", budget.get()));
         }
         order
@@ -203,14 +244,24 @@ impl Desk {
     /// What all came to: the reports that were handed to nobody, then the other tasks in a line each.
     fn report(&self) -> String {
         let mut is_handed_on = vec![false; self.states.len()];
-        self.before.iter().flatten().for_each(|before| is_handed_on[*before] = true);
+        // What was handed to one that did not finish may have been lost on it.
+        let is_done = |at: &usize| matches!(&self.states[*at], State::Ended { ending, .. } if ending == "complete");
+        for before in (0..self.before.len()).filter(is_done).flat_map(|at| &self.before[at]) {
+            is_handed_on[*before] = true;
+        }
         let (mut said, mut done, mut undone) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (TaskSpec { name, agent, .. }, state)) in self.tasks.specs().iter().zip(&self.states).enumerate() {
             match state {
-                State::Ended { hire, says, .. } if self.has_come(at) && !is_handed_on[at] => {
-                    said.push((format!("{name} ({agent}, {hire})"), says.as_str()));
+                State::Ended { hire, ending, says } if self.has_come(at) && !is_handed_on[at] => {
+                    let how = if ending == "complete" { "" } else { ", ran out" };
+                    said.push((format!("{name} ({agent}, {hire}{how})"), says.as_str()));
                 }
-                State::Ended { hire, .. } if self.has_come(at) => done.push(format!("{name} ({agent}, {hire})")),
+                State::Ended { hire, ending, .. } if ending == "complete" => {
+                    done.push(format!("{name} ({agent}, {hire})"));
+                }
+                State::Ended { hire, .. } if self.has_come(at) => {
+                    undone.push(format!("{name} ({agent}, {hire}): ran out; what it had found was handed on"));
+                }
                 State::Ended { hire, ending, says } => {
                     undone.push(format!("{name} ({agent}, {hire}): {ending}: {}", first_line(says)));
                 }
@@ -234,36 +285,41 @@ impl Desk {
         parts.join("\n\n")
     }
 
+    /// The id of the call that hires for a task: no other of the session has it.
+    fn id_of(&self, at: usize, turn: usize) -> String {
+        format!("task-{}-{at}-{turn}", self.root)
+    }
+
+    fn task_of(&self, call: &str) -> Option<usize> {
+        let at = call.strip_prefix(&format!("task-{}-", self.root))?.split('-').next()?.parse().ok()?;
+        (at < self.states.len()).then_some(at)
+    }
+
     /// Why a task was not begun.
     fn for_want_of(&self, at: usize) -> String {
         let missing = self.before[at].iter().filter(|before| !self.has_come(**before));
         let missing: Vec<&str> = missing.map(|before| self.tasks.specs()[*before].name.as_str()).collect();
-        if missing.is_empty() { String::new() } else { format!(", for want of {}", missing.join(", ")) }
+        match missing.as_slice() {
+            [] if self.least > Msat::ZERO => format!(", for want of money: it takes at least {}", self.least),
+            [] => String::new(),
+            missing => format!(", for want of {}", missing.join(", ")),
+        }
     }
 }
 
 /// Takes note of a part of what it is told.
-fn tell(desk: &mut Option<Desk>, part: &Part) {
+fn tell(desk: &mut Option<Desk>, part: &Part, root: &Path) {
     match (part, desk) {
-        (Part::Words(words), desk) if Tasks::read(words).is_some() => *desk = Tasks::read(words).map(Desk::new),
-        (Part::Words(words), Some(desk)) => {
-            desk.asking.extend(asked_by(words));
-            for report in heard_reports(words) {
-                desk.heard(report);
-            }
+        (Part::Words(words), desk) if Tasks::read(words).is_some() => {
+            *desk = Tasks::read(words).map(|tasks| Desk::new(tasks, root));
         }
+        (Part::Words(words), Some(desk)) => match asked_by(words) {
+            Some(asking) => desk.asking.push(asking),
+            None => heard_reports(words).into_iter().for_each(|report| desk.heard(report)),
+        },
         (Part::Result { call, text, .. }, Some(desk)) => desk.result(call, text),
         (Part::Words(_) | Part::Result { .. }, None) => {}
     }
-}
-
-/// The id of the call that hires for a task.
-fn id_of(at: usize) -> String {
-    format!("task-{at}")
-}
-
-fn task_of(call: &str) -> Option<usize> {
-    call.strip_prefix("task-")?.parse().ok()
 }
 
 fn first_line(text: &str) -> String {

@@ -122,7 +122,7 @@ impl Crew {
 
 impl Staff<'_> {
     fn chair(&self, agent: &Agent) -> Result<Chair, HallError> {
-        self.chair_of(&self.staffing.seated[&agent.name])
+        self.staffing.seated.get(&agent.name).map_or_else(|| Ok(Chair::of_clerk()), |model| self.chair_of(model))
     }
 
     fn chair_of(&self, model: &str) -> Result<Chair, HallError> {

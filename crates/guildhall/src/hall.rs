@@ -8,14 +8,13 @@ use std::time::SystemTime;
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{RunError, Scribe, Tool};
-use guildhall_kernel::{Msat, NameError, Path, Refusal, SessionError, Stimulus};
+use guildhall_kernel::{AgentName, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
 
 use crate::agents::Agent;
 use crate::builder::HallBuilder;
-use crate::clerk::CLERK;
 use crate::crew::{Crew, Staff};
 use crate::guide;
 use crate::models::{Models, ModelsError};
@@ -74,6 +73,16 @@ pub enum HallError {
     /// The session was a list of tasks, so nobody has it who could go on.
     #[error("{0} was a list of tasks: say who goes on, with `guildhall run --continue {0} --agent NAME \"…\"`")]
     WasList(SessionId),
+    /// A list has more tasks than may be hired.
+    #[error(
+        "{tasks} tasks take as many hires, and {heads} are allowed: allow more with --max-hires, or make the list shorter. Nothing was spent"
+    )]
+    TooFewHeads {
+        /// How many tasks.
+        tasks: usize,
+        /// How many hires are allowed.
+        heads: u32,
+    },
     /// Nobody of that path is at work.
     #[error("{contract} of {session} is not at work: see who is with `guildhall show {session}`")]
     NobodyThere {
@@ -304,13 +313,18 @@ impl Hall {
     }
 
     /// Fixes who works with which model at which prices. A model that was asked for by whoever began the work counts for
-    /// everybody but the clerk, whom no model replaces; otherwise each agent's own does, where it can be had.
-    pub(crate) fn staff(&self, agents: Vec<Agent>, wanted: Option<&str>) -> Result<Staffing, HallError> {
-        let first = agents.first().and_then(|agent| agent.model.as_deref()).filter(|model| *model != CLERK);
+    /// everybody; otherwise each agent's own does, where it can be had. The clerk of a list has none.
+    pub(crate) fn staff(
+        &self,
+        agents: Vec<Agent>,
+        wanted: Option<&str>,
+        clerk: Option<&AgentName>,
+    ) -> Result<Staffing, HallError> {
+        let first = agents.first().and_then(|agent| agent.model.as_deref());
         let main = self.models().find(wanted.or(first))?;
         let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
-        for agent in &agents {
-            let own = agent.model.as_deref().filter(|model| wanted.is_none() || *model == CLERK);
+        for agent in agents.iter().filter(|agent| Some(&agent.name) != clerk) {
+            let own = agent.model.as_deref().filter(|_| wanted.is_none());
             let own = own.and_then(|model| self.models().find(Some(model)).ok());
             let name = own.unwrap_or_else(|| main.clone());
             let price = self.models().lock(&name, now)?;

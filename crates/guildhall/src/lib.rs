@@ -69,7 +69,6 @@ mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use builder::HallBuilder;
-pub use clerk::CLERK;
 pub use hall::{Ending, Hall, HallError, Telling};
 pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid};
 #[cfg(feature = "http")]

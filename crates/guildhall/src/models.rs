@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use self::sources::Sources;
 #[cfg(feature = "http")]
 pub use self::sources::{Naming, Source};
-use crate::clerk::{CLERK, Clerk};
+use crate::clerk::Clerk;
 
 /// How many calls to one provider run at once, unless it is told otherwise.
 pub const CALLS_AT_ONCE: usize = 8;
@@ -36,6 +36,9 @@ const WINDOW_TOKENS: u64 = 128_000;
 
 /// What a bitcoin cost in dollars when this version was made, and when that was.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
+
+/// How much the clerk may say at once. It costs nothing, but there must be a limit.
+const CLERK_TOKENS_MAX: u32 = 8192;
 
 /// The name that the maker of Claude goes by.
 pub const ANTHROPIC: &str = "anthropic";
@@ -107,6 +110,7 @@ pub struct Models {
     aliases: BTreeMap<String, String>,
     prices: BTreeMap<String, Price>,
     default: Option<String>,
+    calls_at_once: usize,
 }
 
 /// A model within this process.
@@ -143,6 +147,20 @@ pub(crate) struct Chair {
     pub(crate) lane: Arc<Semaphore>,
 }
 
+impl Chair {
+    /// The chair of the clerk, who needs no model, waits for nobody's and costs nothing.
+    pub(crate) fn of_clerk() -> Chair {
+        Chair {
+            model: Arc::new(Clerk),
+            price: Arc::new(|_| Msat::ZERO),
+            tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: CLERK_TOKENS_MAX },
+            window: u64::MAX,
+            replays: Replays::Yes,
+            lane: Arc::new(Semaphore::new(1)),
+        }
+    }
+}
+
 /// The rate and prices that a root works by, fixed when it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locked {
@@ -162,18 +180,25 @@ impl Default for Models {
 }
 
 impl Models {
-    /// Begins without any provider, and with nobody but the clerk who works off lists of tasks.
+    /// Begins without any provider.
     pub fn new(rate: DatedRate) -> Models {
         let (inside, aliases, prices) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let models = Models { rate, sources: Sources::default(), inside, aliases, prices, default: None };
-        models.with_model(CLERK, Arc::new(Clerk), Price::FREE, Replays::Yes)
+        Models {
+            rate,
+            sources: Sources::default(),
+            inside,
+            aliases,
+            prices,
+            default: None,
+            calls_at_once: CALLS_AT_ONCE,
+        }
     }
 
     /// Adds a provider. One of the same name takes the place of the one before.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_source(mut self, source: Source) -> Models {
-        self.sources.add(source);
+        self.sources.add(source, self.calls_at_once);
         self
     }
 
@@ -187,7 +212,7 @@ impl Models {
         replays: Replays,
     ) -> Models {
         let model = Arc::new(model);
-        let lane = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        let lane = Arc::new(Semaphore::new(self.calls_at_once));
         self.inside.insert(name.into(), Inside { model, price, replays, lane });
         self
     }
@@ -195,6 +220,7 @@ impl Models {
     /// Sets how many calls to each provider run at once.
     #[must_use]
     pub fn with_calls_at_once(mut self, calls: usize) -> Models {
+        self.calls_at_once = calls;
         self.sources.set_calls_at_once(calls);
         for inside in self.inside.values_mut() {
             inside.lane = Arc::new(Semaphore::new(calls));

@@ -70,6 +70,9 @@ impl Hall {
     pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Left, HallError> {
         let view = self.session(id).await?;
         let root = view.root.as_ref().ok_or_else(|| HallError::NothingToResume(id.clone()))?.path.clone();
+        if view.ended() {
+            return Err(HallError::HasEnded(id.clone()));
+        }
         let open = view.bill.lines.iter().find(|line| line.contract == *to).is_some_and(|line| line.outcome.is_none());
         if !open {
             return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });

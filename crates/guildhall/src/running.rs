@@ -50,7 +50,8 @@ pub struct Running {
     facts: Subscription,
     /// Closed when the work has ended, one way or another.
     over: watch::Receiver<()>,
-    work: JoinHandle<Result<Ended, HallError>>,
+    /// Gone once it was waited for.
+    work: Option<JoinHandle<Result<Ended, HallError>>>,
 }
 
 impl Running {
@@ -87,7 +88,7 @@ impl Running {
             drop(under_way);
             ended
         });
-        Ok(Running { hall, id, root, models, first, facts, over, work })
+        Ok(Running { hall, id, root, models, first, facts, over, work: Some(work) })
     }
 
     /// Returns the session's id.
@@ -162,9 +163,12 @@ impl Running {
         }
     }
 
-    /// Waits until the work has ended.
+    /// Waits until the work has ended. What it came to is told once; after that, [`Hall::session`] has it.
     pub async fn wait(&mut self) -> Result<Ended, HallError> {
-        match (&mut self.work).await {
+        let Some(work) = &mut self.work else { return Err(HallError::HasEnded(self.id.clone())) };
+        let ended = work.await;
+        self.work = None;
+        match ended {
             Ok(ended) => ended,
             Err(stopped) => match stopped.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -176,7 +180,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.work.abort();
+        if let Some(work) = &self.work {
+            work.abort();
+        }
     }
 }
 

@@ -1,15 +1,17 @@
 //! A session, for those who look at it: how it stands, what was said, what it cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Outcome, Path, Report, Session, Stored, Tokens, Wording,
+    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Origin, Outcome, Path, Report, Session, Stored, Tokens,
+    Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, newest_root, stored_text};
+use crate::tasks::Tasks;
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub struct Ended {
     pub granted: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
+    /// How many tasks of a list were not done; none of what is no list.
+    pub undone: usize,
     /// Every law that the stored facts break: none, or this program has a bug.
     pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
@@ -67,6 +71,11 @@ pub struct Line {
 }
 
 impl Bill {
+    /// Returns what all contracts cost together.
+    pub fn own(&self) -> Msat {
+        self.lines.iter().fold(Msat::ZERO, |all, line| sum(all, line.own))
+    }
+
     /// Adds the contracts of one root up.
     fn of(facts: &[Stored], root: &Path, checker: &Checker) -> Bill {
         let mut lines: Vec<Line> = Vec::new();
@@ -140,11 +149,11 @@ impl Line {
             self.tokens.cached += cached;
             self.tokens.output += output;
         }
-        if *answer == Answer::Lost {
-            let charged = match cost {
-                Cost::Known(cost) => cost.min(hold.money),
-                Cost::Unknown => hold.money,
-            };
+        let charged = match cost {
+            Cost::Known(cost) => cost.min(hold.money),
+            Cost::Unknown => hold.money,
+        };
+        if matches!(answer, Answer::Lost | Answer::Failed(_) | Answer::Aborted) {
             self.lost = sum(self.lost, charged);
         }
     }
@@ -197,10 +206,12 @@ impl View {
             (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
             (Some(_) | None, _) => None,
         };
-        let spent = if report.is_some() { account.spent() } else { spent_so_far(&checker, &account) };
+        let bill = Bill::of(&facts, &path, &checker);
+        // What ended before is in the account; what is under way is on its bill.
+        let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
         Ok(View {
             holder: journal.running(&id).await?,
-            bill: Bill::of(&facts, &path, &checker),
+            bill,
             failure: failure(journal, &facts, &path).await?,
             head: journal.head(&id).await?,
             free: account.free(),
@@ -232,11 +243,6 @@ pub struct Unreadable {
 
 fn sum(one: Msat, other: Msat) -> Msat {
     Msat::capped(u128::from(one.get()) + u128::from(other.get()))
-}
-
-fn spent_so_far(checker: &Checker, account: &Session) -> Msat {
-    let spent = u128::try_from(checker.spent()).unwrap_or_default();
-    Msat::capped(spent).max(account.spent())
 }
 
 /// Checks the facts against the laws.
@@ -275,6 +281,21 @@ async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result
     }
 }
 
+/// How many hires that a contract called for have reported that they are done.
+fn done_by_call(facts: &[Stored], contract: &Path) -> usize {
+    let mut called = BTreeSet::new();
+    let mut done = 0;
+    for stored in facts.iter().filter(|stored| stored.contract == *contract) {
+        if let Fact::Asked { id, ask: Ask::Hire { .. }, origin: Origin::Call(_), .. } = &stored.fact {
+            called.insert(*id);
+        }
+        if let Fact::Answered { id, answer: Answer::Report(report), .. } = &stored.fact {
+            done += usize::from(called.contains(id) && report.outcome == Outcome::Done);
+        }
+    }
+    done
+}
+
 impl Ended {
     pub(crate) async fn read(
         journal: &Journal,
@@ -290,7 +311,10 @@ impl Ended {
             Some(output) => Some(stored_text(journal, output).await?),
             None => None,
         };
+        let list = Tasks::read(&stored_text(journal, setup.brief.task).await?).filter(|_| setup.staffing.is_list());
+        let undone = list.map_or(0, |list| list.specs().len().saturating_sub(done_by_call(&facts, root)));
         Ok(Ended {
+            undone,
             structured,
             finding: finding(journal, &facts, root).await?,
             session: session.clone(),

@@ -10,7 +10,6 @@ use guildhall_local::{Journal, OfficeError, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
-use crate::clerk::CLERK;
 use crate::hall::HallError;
 use crate::models::{DatedRate, Locked};
 
@@ -19,7 +18,7 @@ use crate::models::{DatedRate, Locked};
 pub struct Staffing {
     /// The agents; the first takes the work on.
     pub agents: Vec<Agent>,
-    /// The model of each, as `PROVIDER/NAME`.
+    /// The model of each, as `PROVIDER/NAME`. The clerk of a list of tasks has none.
     pub seated: BTreeMap<AgentName, String>,
     /// The rate at which all is shown.
     pub rate: DatedRate,
@@ -37,13 +36,17 @@ impl Staffing {
 
     /// Returns the first agent's model; of a list of tasks, that of the first agent that has one.
     pub fn model(&self) -> &str {
-        let seated = self.agents.iter().filter_map(|agent| self.seated.get(&agent.name));
-        seated.map(String::as_str).find(|model| *model != CLERK).unwrap_or_default()
+        self.agents.iter().find_map(|agent| self.seated.get(&agent.name)).map_or("", String::as_str)
+    }
+
+    /// Whether a clerk works off a list of tasks.
+    pub fn is_list(&self) -> bool {
+        self.entry().is_some_and(|entry| !self.seated.contains_key(entry))
     }
 
     /// Returns the models that can come to be asked.
     pub fn models(&self) -> BTreeSet<&str> {
-        self.seated.values().map(String::as_str).filter(|model| *model != CLERK).collect()
+        self.seated.values().map(String::as_str).collect()
     }
 }
 
@@ -77,9 +80,6 @@ pub struct Setup {
     pub staffing: Staffing,
     /// After how many tokens in all it is to wrap up.
     pub tokens_max: Option<u64>,
-    /// How many tasks it has, if it is a list of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<usize>,
     /// The brief: a process that ends before the contract is opened loses nothing.
     pub brief: Arc<Brief>,
 }

@@ -150,6 +150,14 @@ impl Tasks {
         if bytes as u64 > BRIEF_BYTES_MAX { Err(TasksError::TooLong { bytes }) } else { Ok(tasks) }
     }
 
+    /// Gives those that name no budget what their agent usually gets, where it gets something.
+    pub(crate) fn with_budgets(mut self, usual: impl Fn(&AgentName) -> Option<Msat>) -> Tasks {
+        for task in &mut self.0 {
+            task.budget = task.budget.or_else(|| usual(&task.agent));
+        }
+        self
+    }
+
     /// Returns the tasks, in their order.
     pub fn specs(&self) -> &[TaskSpec] {
         &self.0
@@ -186,9 +194,9 @@ fn is_name(name: &str) -> bool {
 
 /// Where each task has those that come before it.
 fn predecessors(tasks: &[TaskSpec], places: &BTreeMap<&str, usize>) -> Vec<Vec<usize>> {
-    let places_of =
-        |task: &TaskSpec| task.after.iter().filter_map(|after| places.get(after.as_str()).copied()).collect();
-    tasks.iter().map(places_of).collect()
+    let place = |after: &String| places.get(after.as_str()).copied();
+    let before = |task: &TaskSpec| task.after.iter().filter_map(place).collect::<BTreeSet<_>>();
+    tasks.iter().map(|task| before(task).into_iter().collect()).collect()
 }
 
 /// An order in which each task comes after its predecessors. Those that wait for a circle are missing.

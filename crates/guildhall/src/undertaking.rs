@@ -91,6 +91,10 @@ impl Undertaking {
     }
 
     pub(crate) fn of_tasks(hall: Hall, tasks: Tasks) -> Undertaking {
+        let rate = hall.models().rate().usd_per_btc;
+        let usual =
+            |agent: &AgentName| hall.roster().get(agent).and_then(|file| Agent::of_file(file, rate).budget.default);
+        let tasks = tasks.with_budgets(usual);
         let words = tasks.to_string();
         Undertaking { entry: Entry::Tasks(tasks), ..Undertaking::new(hall, words) }
     }
@@ -120,7 +124,7 @@ impl Undertaking {
         self
     }
 
-    /// Sets what it may cost. Without it, nothing can be begun, but what is left of a session can be used.
+    /// Sets what it may cost. Without it, only what is free can be begun, and what is left of a session can be used.
     pub fn budget(mut self, budget: Msat) -> Undertaking {
         self.budget = Some(budget);
         self
@@ -189,14 +193,19 @@ impl Undertaking {
     /// unless others are named.
     pub async fn staffing(&self) -> Result<Staffing, HallError> {
         if let (Some(id), Entry::Default) = (&self.after, &self.entry) {
-            let Setup { staffing: before, tasks, .. } = newest_root(self.hall.journal(), id).await?.setup;
-            if tasks.is_some() {
+            let before = newest_root(self.hall.journal(), id).await?.setup.staffing;
+            if before.is_list() {
                 return Err(HallError::WasList(id.clone()));
             }
             let wanted = self.model.clone().unwrap_or_else(|| before.model().to_owned());
-            return self.hall.staff(before.agents, Some(&wanted));
+            return self.hall.staff(before.agents, Some(&wanted), None);
         }
-        self.hall.staff(self.agents()?, self.model.as_deref())
+        let agents = self.agents()?;
+        let clerk = match &self.entry {
+            Entry::Tasks(_) => agents.first().map(|clerk| clerk.name.clone()),
+            Entry::Default | Entry::Named(_) | Entry::Given(_) => None,
+        };
+        self.hall.staff(agents, self.model.as_deref(), clerk.as_ref())
     }
 
     /// Begins a session.
@@ -310,8 +319,7 @@ impl Undertaking {
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).chain(demands).collect();
-        let tasks = if let Entry::Tasks(tasks) = &self.entry { Some(tasks.specs().len()) } else { None };
-        Ok((Setup { staffing, tokens_max: self.tokens_max, tasks, brief: Arc::new(brief) }, texts))
+        Ok((Setup { staffing, tokens_max: self.tokens_max, brief: Arc::new(brief) }, texts))
     }
 
     /// What the report must pass.
@@ -335,9 +343,20 @@ impl Undertaking {
             }
             Entry::Given(agent) => Ok(with(roster, Agent::clone(agent), rate)),
             Entry::Tasks(tasks) => {
-                tasks.specs().iter().try_for_each(|task| self.known(&task.agent))?;
+                self.can_hire_for(tasks)?;
                 Ok(with(roster, clerk(tasks, roster), rate))
             }
+        }
+    }
+
+    /// Makes sure that everybody whom a list names can be hired.
+    fn can_hire_for(&self, tasks: &Tasks) -> Result<(), HallError> {
+        tasks.specs().iter().try_for_each(|task| self.known(&task.agent))?;
+        let (tasks, heads) = (tasks.specs().len(), self.heads_max);
+        if u32::try_from(tasks).is_ok_and(|tasks| tasks <= heads) {
+            Ok(())
+        } else {
+            Err(HallError::TooFewHeads { tasks, heads })
         }
     }
 

@@ -14,7 +14,7 @@ use crate::roster::Dialect;
 use crate::text::{Scribe, Text};
 
 /// How long a hire waits for its hirer's answer. Then it uses its judgement.
-const ANSWER_WITHIN: Millis = Millis(10 * 60 * 1000);
+const ANSWER_WITHIN: Millis = Millis(3 * 60 * 1000);
 
 /// Reads the hiring calls of one reply.
 pub(crate) struct Reader<'a> {

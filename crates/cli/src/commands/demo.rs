@@ -34,7 +34,9 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         None => once(&stage).await,
         Some(DemoKind::Crash) => crash::crash(&stage).await,
     };
-    if !matches!(shown, Ok(Exit::Done)) {
+    if matches!(shown, Ok(Exit::Done)) {
+        note("the demo's files and its session are removed. Next, in a project of yours: guildhall run \"…\"");
+    } else {
         stage.keep();
     }
     shown

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use guildhall::providers::{ALIASES, LOCAL_PRICE, Listed, Usd};
+use guildhall::providers::{ALIASES, LOCAL_PRICE, Listed, REHEARSAL_LABEL, REHEARSAL_PRICE, Usd};
 use serde_json::{Value, json};
 
 use crate::amount::at_rate;
@@ -11,7 +11,7 @@ use crate::commands::out_json;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
 use crate::print::{Unwritten, out};
-use crate::world::World;
+use crate::world::{REHEARSAL, World};
 
 /// Lists the models.
 pub(crate) fn models(world: &World, args: &ModelsArgs) -> Result<Exit, Failure> {
@@ -34,6 +34,12 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
         out(&format!("{name:<48} in {}, out {}{window}", both(price.input), both(price.output)))?;
     }
     note(&format!("per million tokens, {}", at_rate(world.models.rate())));
+    let play = |usd: Usd| format!("{} sat", sats(usd));
+    note(&format!(
+        "{REHEARSAL} is always there, {REHEARSAL_LABEL}: {} in, {} out of play money per million bytes",
+        play(REHEARSAL_PRICE.input),
+        play(REHEARSAL_PRICE.output)
+    ));
     for (alias, model) in ALIASES {
         note(&format!("{alias} is {model}"));
     }

@@ -45,7 +45,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
         Stay::Once => None,
         Stay::Open => Some(Talk::new(Lines::read()?)),
     };
-    Watch::new(hall, running, args.output.output, signals).with(talk).after(&before).until_the_end().await
+    Watch::new(hall, running, args.output.output, signals).with(talk).after(&before).await.until_the_end().await
 }
 
 /// What a session was begun with.

@@ -1,7 +1,6 @@
 //! `show`: one session, from what is stored.
 
 use guildhall::View;
-use guildhall::kernel::Msat;
 use serde_json::{Value, json};
 
 use crate::args::{Output, ShowArgs};
@@ -63,7 +62,6 @@ fn text(view: &View) -> Vec<String> {
 
 fn sheet(view: &View) -> Option<Sheet<'_>> {
     let root = view.root.as_ref()?;
-    let own: u128 = view.bill.lines.iter().map(|line| u128::from(line.own.get())).sum();
     Some(Sheet {
         bill: &view.bill,
         rate: &root.setup.staffing.rate,
@@ -74,7 +72,7 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
             .iter()
             .find(|line| line.contract == root.path)
             .map_or(root.granted, |line| line.granted),
-        spent: Msat::capped(own),
+        spent: view.bill.own(),
         head: &view.head,
         violations: &view.violations,
     })

@@ -125,8 +125,11 @@ fn a_tree_that_goes_on_is_told_of_by_name() {
     let house = house(Wire::Anthropic, Known::AsReplaying);
     let running = house.start(&CREW);
     let id = running.session();
-    kill_at(&house, running, &id, 8);
+    kill_at(&house, running, &id, 12);
+    let listed = house.guildhall(&["ls", "--output", "json"]).json();
+    let shown = msat(&house.show(&id)["bill"]["spent"]);
+    assert_eq!(listed[0]["spent_msat"], shown, "what a tree has cost so far is the same wherever it is told");
     let resumed = house.guildhall(&["resume", &id]).expect(0);
-    assert_has(&resumed.stderr, &["1 lead says: A day and a roof."]);
-    assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent "]);
+    assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead hears the report of 1.1 ada"]);
+    assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent ", "what was asked"]);
 }

@@ -7,9 +7,7 @@ use guildhall_local::{Replays, SessionId};
 use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
 use tokio::sync::Semaphore;
 
-use super::{
-    ANTHROPIC, CALLS_AT_ONCE, Chair, Locked, ModelName, ModelsError, OPENAI, WINDOW_TOKENS, chair, no_source, unclear,
-};
+use super::{ANTHROPIC, Chair, Locked, ModelName, ModelsError, OPENAI, WINDOW_TOKENS, chair, no_source, unclear};
 
 /// A provider: a place where models are asked for by name.
 #[derive(Clone, Debug)]
@@ -81,9 +79,9 @@ impl Source {
 pub(super) struct Sources(Vec<(Source, Arc<Semaphore>)>);
 
 impl Sources {
-    pub(super) fn add(&mut self, source: Source) {
+    pub(super) fn add(&mut self, source: Source, calls: usize) {
         self.0.retain(|(before, _)| before.name != source.name);
-        self.0.push((source, Arc::new(Semaphore::new(CALLS_AT_ONCE))));
+        self.0.push((source, Arc::new(Semaphore::new(calls))));
     }
 
     pub(super) fn set_calls_at_once(&mut self, calls: usize) {

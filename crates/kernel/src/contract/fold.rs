@@ -17,7 +17,7 @@ use crate::input::{CALLS_MAX, Need};
 use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 use crate::time::{Millis, WRAP_UP_MARGIN};
 
 pub(super) type Law = Result<(), &'static str>;
@@ -321,7 +321,12 @@ impl Contract {
                 self.live.remove(&brief.path.ordinal());
                 self.owed.push(id);
                 self.unread = true;
+                let newest = self.newest;
                 self.fold_text(answer);
+                // Of a hire that came to nothing the text is its own task: that is nothing that anybody found.
+                if answer.report().is_some_and(|report| report.text == Wording::Assembled(brief.task)) {
+                    self.newest = newest;
+                }
                 // A report is shown with its output, and with the task that it is about.
                 let output = answer.report().and_then(|report| report.output).map_or(0, |output| output.bytes);
                 self.view.add(u64::from(output) + u64::from(brief.task.bytes) + NOTICE_BYTES_MAX);

@@ -9,6 +9,15 @@ use crate::hall::{Hall, Post};
 use crate::say::{PRICED_INPUT, calling, hire, known, message, path, root, sat, stop, text, tool, wait, words};
 
 #[test]
+fn a_hire_that_came_to_nothing_leaves_its_task_in_nobodys_report() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100)]);
+    hall.told("1", Stimulus::Cancel);
+    let report = hall.report("1");
+    assert_eq!(report.text, Wording::Assembled(root("contractor", 1000).task));
+}
+
+#[test]
 fn who_says_what_there_is_to_say_is_done() {
     let mut hall = Hall::open(root("coder", 100));
     hall.final_text("1");

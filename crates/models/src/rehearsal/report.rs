@@ -102,7 +102,13 @@ fn nothing(scene: &Scene) -> String {
         _ if scene.tools.is_empty() && scene.lines.is_empty() => {
             "no evidence: there was nothing to look with, and nothing was found before.".to_owned()
         }
+        Some(sources) if scene.looks == 0 => {
+            format!("did not look in {}: there was too little left to do it with.", words(sources))
+        }
         Some(sources) => format!("no evidence in {}: nothing there bears on the question.", words(sources)),
+        None if scene.looks == 0 && scene.is_last => {
+            "did not look: there was too little left to do it with.".to_owned()
+        }
         None => format!("no evidence: nothing in the project matches the question.{nobody}"),
     }
 }

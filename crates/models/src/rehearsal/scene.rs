@@ -138,7 +138,9 @@ fn current(messages: &[Message]) -> &[Message] {
     let is_question = |message: &Message| {
         let words = said(message);
         let is_nudge = |words: &&str| NUDGES.iter().any(|nudge| words.starts_with(nudge)) || words.starts_with(LAST);
-        words.iter().any(|words| !is_nudge(words) && !words.contains("<sub-agent-") && !words.trim().is_empty())
+        // What a check found stands beside the runtime's word that the report is to be mended.
+        !words.iter().any(is_nudge)
+            && words.iter().any(|words| !words.contains("<sub-agent-") && !words.trim().is_empty())
     };
     let is_report = |message: &Message| matches!(message, Message::Assistant(reply) if reply.calls.is_empty());
     let newest = (1..messages.len()).rev().find(|at| is_report(&messages[at - 1]) && is_question(&messages[*at]));
