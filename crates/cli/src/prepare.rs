@@ -93,7 +93,9 @@ impl Prepared {
             let left = time.as_secs().saturating_sub(margin);
             say_in(WARN, &format!("{margin} s are kept for the last report: {left} s are left to work in"));
         }
-        map.iter().for_each(|map| note(map));
+        if let Some(map) = map {
+            note(&map);
+        }
         let mut paid = Paid::Nobody;
         for model in &models {
             let name = prepared.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;

@@ -328,7 +328,7 @@ fn advise(ended: &Ended) {
             say_in(WARN, &format!("{} not done; who did what: guildhall show {id}", ended.undone));
         }
         Outcome::Done => {
-            note(&format!("{id} is kept: guildhall show {id}, or go on with guildhall run --continue {id} \"…\""))
+            note(&format!("{id} is kept: guildhall show {id}, or go on with guildhall run --continue {id} \"…\""));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
             WARN,

@@ -182,10 +182,10 @@ fn hires_are_awaited_stopped_and_told_by_their_ids() {
 }
 
 #[test]
-fn a_question_waits_for_ten_minutes() {
+fn a_question_waits_for_three_minutes() {
     let question = text(TextKind::Message, "Which day?").of;
     let asked = read(offered(), "ask_hirer", json!({"question": "Which day?"}));
-    assert_eq!(asked, Call::AskHirer { question, until: Millis(NOW.0 + 600_000) });
+    assert_eq!(asked, Call::AskHirer { question, until: Millis(NOW.0 + 180_000) });
     let silent = read(offered(), "ask_hirer", json!({"question": ""}));
     assert_eq!(silent, Call::Invalid(Unreadable::NothingSaid));
 }

@@ -172,7 +172,8 @@ fn a_hire_can_t_forge_the_report_of_another() {
 fn a_task_gets_what_its_agents_file_says_or_waits_for_change() {
     let one = "[[task]]\nagent = \"ada\"\ntask = \"Look.\"\n".to_owned();
     let ten = (0..10).map(|at| format!("[[task]]\nagent = \"bob\"\ntask = \"Look {at}.\"\nbudget = 400\n"));
-    let house = house(Wire::OpenAi, Known::ByVariables, &rules(), &(one + &ten.collect::<String>()));
+    let ten: Vec<String> = ten.collect();
+    let house = house(Wire::OpenAi, Known::ByVariables, &rules(), &(one + &ten.concat()));
     enlist(&house, &[("ada", "budget: {default: 111sat}")]);
     let args = ["run", "--tasks", "tasks.toml", "--team", "crew", "--budget", "1000sat", "--yes", "--output=json"];
     let result = house.guildhall(&args).expect(0).json();
@@ -183,8 +184,8 @@ fn a_task_gets_what_its_agents_file_says_or_waits_for_change() {
 
 #[test]
 fn tasks_that_share_too_little_are_done_one_after_another() {
-    let many: String = (0..30).map(|at| format!("[[task]]\nagent = \"bob\"\ntask = \"Look {at}.\"\n")).collect();
-    let house = house(Wire::OpenAi, Known::ByVariables, &rules(), &many);
+    let many: Vec<String> = (0..30).map(|at| format!("[[task]]\nagent = \"bob\"\ntask = \"Look {at}.\"\n")).collect();
+    let house = house(Wire::OpenAi, Known::ByVariables, &rules(), &many.concat());
     let args = ["run", "--tasks", "tasks.toml", "--team", "crew", "--budget", "100sat", "--yes", "--output=json"];
     let result = house.guildhall(&args).expect(0).json();
     assert_eq!(worked(&result).iter().filter(|line| line.ends_with(" bob done")).count(), 30);

@@ -9,15 +9,6 @@ use crate::hall::{Hall, Post};
 use crate::say::{PRICED_INPUT, calling, hire, known, message, path, root, sat, stop, text, tool, wait, words};
 
 #[test]
-fn a_hire_that_came_to_nothing_leaves_its_task_in_nobodys_report() {
-    let mut hall = Hall::open(root("contractor", 1000));
-    hall.says("1", &[hire("researcher").budget(100)]);
-    hall.told("1", Stimulus::Cancel);
-    let report = hall.report("1");
-    assert_eq!(report.text, Wording::Assembled(root("contractor", 1000).task));
-}
-
-#[test]
 fn who_says_what_there_is_to_say_is_done() {
     let mut hall = Hall::open(root("coder", 100));
     hall.final_text("1");
@@ -198,7 +189,7 @@ fn a_cancel_is_told_to_the_hires_and_nothing_else_is_asked() {
     answered #4 delivered
     answered #3 aborted, cost unknown
     answered #2 report cancelled, cost 7sat
-    closed: cancelled, not accepted, assembled from "work for reader", unheard #2, spent 16sat, change 984sat
+    closed: cancelled, not accepted, assembled from "at work", unheard #2, spent 16sat, change 984sat
     "#);
     assert_snapshot!(hall.tree(), @"
     contractor     1000sat  cancelled  spent 16sat
