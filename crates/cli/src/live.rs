@@ -1,6 +1,6 @@
 //! The live lines: what happens in a session, as it happens, one line per fact that a watcher cares about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, Brief, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome, Path, Report,
@@ -33,7 +33,7 @@ struct Known {
     agent: Option<AgentName>,
     /// How many it may hire.
     team: usize,
-    /// Whom the runtime hires in its stead, until all are known.
+    /// Whom one reply of its hires, until all are known.
     selected: Vec<AgentName>,
     /// For whom it waits, until that was told.
     awaits: Vec<String>,
@@ -76,8 +76,10 @@ impl Live {
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => self.opened(contract, brief).await,
-            Fact::Asked { id, ask: ask @ Ask::Hire { brief, .. }, hold, origin: Origin::Cascade | Origin::Promise } => {
-                self.of(contract).selected.push(brief.agent.clone());
+            Fact::Asked { id, ask: ask @ Ask::Hire { brief, .. }, hold, origin } => {
+                if *origin != Origin::Outside {
+                    self.of(contract).selected.push(brief.agent.clone());
+                }
                 self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Asked { id, ask, hold, .. } => self.asked(contract, *id, ask, hold.money).await,
@@ -107,6 +109,7 @@ impl Live {
     async fn opened(&mut self, contract: &Path, brief: &Brief) {
         // All that its hirer asked together with it has been told by now.
         if let Some(hirer) = contract.hirer() {
+            self.selects(&hirer);
             let awaited = std::mem::take(&mut self.of(&hirer).awaits);
             self.waits(&hirer, &awaited);
         }
@@ -134,15 +137,21 @@ impl Live {
         }
     }
 
-    /// Says whom the runtime chose where a reply named, or promised, and hired nobody itself.
+    /// Says whom a reply has chosen, or the runtime where it named or promised somebody and hired nobody itself.
     fn tell_selection(&mut self, contract: &Path, fact: &Fact) {
-        let goes_on = matches!(fact, Fact::Asked { origin: Origin::Cascade | Origin::Promise, .. });
-        if goes_on {
-            return;
+        let goes_on = matches!(fact, Fact::Asked { ask: Ask::Hire { .. }, .. });
+        if !goes_on {
+            self.selects(contract);
         }
+    }
+
+    fn selects(&mut self, contract: &Path) {
         let Known { selected, team, .. } = self.of(contract);
-        let (selected, team) = (std::mem::take(selected), *team);
-        if !selected.is_empty() {
+        let (mut selected, team) = (std::mem::take(selected), *team);
+        let mut named = BTreeSet::new();
+        selected.retain(|agent| named.insert(agent.clone()));
+        // Who has one agent has no choice.
+        if !selected.is_empty() && team.max(selected.len()) > 1 {
             let of = team.max(selected.len());
             self.line(contract, &format!("selected {} of {of}: {}", selected.len(), names(&selected)));
         }

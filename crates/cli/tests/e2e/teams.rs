@@ -402,3 +402,34 @@ fn a_claude_code_team_works_unchanged() {
     assert_has(&model(hunter), &["sonnet"]);
     assert_has(&requests[0].to_string(), &["Use when: something fails", "Writes tests for code that has none."]);
 }
+
+#[test]
+fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
+    let hire = |who: &str| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 300}));
+    let rules = json!([
+        first("lead", calls(&[hire("bob"), hire("ada"), hire("bob")])),
+        always("lead", says("Tuesday, for the roof.")),
+        always("ada", says("Tuesday.")),
+        always("bob", says("The roof.")),
+    ]);
+    let team = [
+        ("lead", hires(&["ada", "bob", "eve"])),
+        ("ada", String::new()),
+        ("bob", String::new()),
+        ("eve", String::new()),
+    ];
+    let house =
+        staffed(House::new(Wire::Anthropic, &rules), &team.each_ref().map(|(name, front)| (*name, front.as_str())));
+    let lines = house.guildhall(&["run", "When?", "--yes", "--team", "crew", "--budget", "2000sat"]).expect(0).stderr;
+    let told = [
+        "4 agents across 2 levels: lead | ada, bob, eve\n",
+        "1 lead has 3 agents: ada, bob, eve\n",
+        "1 lead hires bob with 300 sat\n",
+        "1 lead selected 2 of 3: bob, ada\n1 lead waits for 1.1 bob, 1.2 ada, 1.3 bob\n",
+        "\n  1.2 ada begins with 300 sat: Look.\n",
+        "1 lead hears the report of 1.2 ada; ",
+        "1 lead asks the model to put 3 reports together (holds ",
+        "1 lead done; spent ",
+    ];
+    assert_has(&lines, &told);
+}
