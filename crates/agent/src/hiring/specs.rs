@@ -118,7 +118,9 @@ fn model(team: &Team) -> Value {
         [] | [_] => text("Changes nothing: there is one model here."),
         several => {
             let several = several.join(", ");
-            text(&format!("The model that a specialist is to use: {several}. Its own if left out."))
+            text(&format!(
+                "The model that a specialist is to use: {several}. Its own if it is none of these, or left out."
+            ))
         }
     }
 }

@@ -105,6 +105,17 @@ fn a_server_that_is_refused_is_never_asked_again() {
 }
 
 #[test]
+fn a_no_ends_all_looking() {
+    let house = house(script());
+    let other = Peer::start(&serde_json::from_value::<Script>(script()).unwrap());
+    house.write_config(&config(&[house.peer.address().port(), other.address().port()]));
+    let ended = answered(&house, &RUN, "n\n").expect(0).says(REHEARSAL);
+    assert_eq!(ended.stderr.matches("[y/N]").count(), 1, "{}", ended.stderr);
+    piped(&house, &RUN).expect(0);
+    assert_eq!((asked(&house.peer), asked(&other)), (vec![LIST.to_owned()], vec![LIST.to_owned()]), "and never again");
+}
+
+#[test]
 fn where_nobody_can_be_asked_the_server_is_announced_and_not_used() {
     let house = house(script());
     let before = house.read_config();

@@ -26,6 +26,18 @@ fn a_task_that_is_none_is_exit_2() {
 }
 
 #[test]
+fn a_config_that_is_no_file_is_said_and_not_waited_for() {
+    let house = house();
+    let config = house.home().join("config.toml");
+    fs::remove_file(&config).unwrap();
+    for target in ["/dev/zero", "/dev/full"] {
+        std::os::unix::fs::symlink(target, &config).unwrap();
+        house.guildhall(&["ls"]).expect(2).says("config.toml is no file");
+        fs::remove_file(&config).unwrap();
+    }
+}
+
+#[test]
 fn a_task_of_the_longest_length_is_done() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
