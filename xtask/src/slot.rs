@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::cargo;
 use crate::mutants::{Catcher, Mutant};
 
-const SOURCE: [&str; 4] = ["Cargo.toml", "Cargo.lock", "crates", "xtask"];
+const SOURCE: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "examples", "xtask"];
 const RUN_TIME_MAX: Duration = Duration::from_mins(2);
 const POLL: Duration = Duration::from_millis(20);
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;

@@ -10,6 +10,7 @@ use guildhall::local::{Head, SessionId, SessionIdError};
 use guildhall::{CALLS_AT_ONCE, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::Budget;
+use crate::consent::Consent;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -177,10 +178,20 @@ pub(crate) struct WorkArgs {
     pub(crate) output: OutputArgs,
 }
 
+impl WorkArgs {
+    /// What the user says to questions before they are asked.
+    pub(crate) fn consent(&self) -> Consent {
+        if self.yes { Consent::Given } else { Consent::NotAsked }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// The session
     pub(crate) id: SessionId,
+    /// How many calls to one provider run at once
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    pub(crate) max_concurrency: usize,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -25,25 +25,31 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// For people.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let (play, unit) = if self.model == REHEARSAL { ("in play money, ", "bytes") } else { ("", "tokens") };
+        let play = if self.model == REHEARSAL { "in play money, " } else { "" };
         let mut lines = vec![format!("bill, {play}{}:", at_rate(self.rate))];
+        let models = self.bill.models();
         for line in &self.bill.lines {
-            let tokens = tokens(line.tokens, unit);
+            let tokens = tokens(line.tokens, if line.model.as_deref() == Some(REHEARSAL) { "bytes" } else { "tokens" });
+            let model = line.model.as_ref().filter(|_| models.len() > 1);
+            let model = model.map_or_else(String::new, |model| format!(" of {model}"));
             let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
             let (contract, agent) = (&line.contract, &line.agent);
             let how = line.outcome.map_or("not ended", ending);
-            lines.push(format!("  {contract} {agent}: {} for {calls}, {tokens}; {how}", both(line.own, self.rate)));
+            lines.push(format!(
+                "  {contract} {agent}: {} for {calls}{model}, {tokens}; {how}",
+                both(line.own, self.rate)
+            ));
             if line.lost > Msat::ZERO {
                 lines.push(format!("    of that {} for calls whose answer was lost", both(line.lost, self.rate)));
             }
         }
         let left = Msat::capped(u128::from(self.granted.get().saturating_sub(self.spent.get())));
         lines.push(format!(
-            "  in all {} of {}; {} not used; model {}",
+            "  in all {} of {}; {} not used; {}",
             both(self.spent, self.rate),
             sats(self.granted),
             sats(left),
-            self.model
+            if models.len() > 1 { format!("{} models", models.len()) } else { format!("model {}", self.model) }
         ));
         lines.push(match self.violations {
             [] => "  laws: kept, by an independent check of every stored fact".to_owned(),
@@ -72,6 +78,7 @@ impl Sheet<'_> {
         json!({
             "contract": line.contract,
             "agent": line.agent,
+            "model": line.model,
             "granted": self.amount(line.granted),
             "own": self.amount(line.own),
             "lost": self.amount(line.lost),

@@ -22,13 +22,13 @@ pub(crate) enum Consent {
     NotAsked,
 }
 
-/// Makes sure that the user agrees to spend real money.
-pub(crate) fn to_pay(data: &Path, paid: Paid, said_yes: bool, most: &str, who: &str) -> Result<(), Failure> {
+/// Makes sure that the user agrees to spend real money, unless that was said.
+pub(crate) fn to_pay(data: &Path, paid: Paid, said: Consent, most: &str, who: &str) -> Result<(), Failure> {
     let file = data.join(AGREED);
     if paid == Paid::Nobody || file.exists() {
         return Ok(());
     }
-    if !said_yes {
+    if said != Consent::Given {
         if !io::stdin().is_terminal() {
             return Err(Failure::refused(format!(
                 "this is the first run here that spends real money (at most {most}, paid to {who}): agree with --yes. Nothing was spent"
@@ -45,10 +45,10 @@ pub(crate) fn to_pay(data: &Path, paid: Paid, said_yes: bool, most: &str, who: &
     agreed.map_err(|why| Failure::failed(format!("{} can't be written: {why}", file.display())))
 }
 
-/// Finds out whether the user agrees to use a server. Only somebody who sees the question can be asked.
-pub(crate) fn to_use(question: &str, said_yes: bool) -> Result<Consent, Failure> {
-    if said_yes {
-        return Ok(Consent::Given);
+/// Finds out whether the user agrees to use a server, unless that was said. Only somebody who sees the question can be asked.
+pub(crate) fn to_use(question: &str, said: Consent) -> Result<Consent, Failure> {
+    if said != Consent::NotAsked {
+        return Ok(said);
     }
     let sees = io::stdin().is_terminal() && io::stderr().is_terminal();
     if sees { ask(question) } else { Ok(Consent::NotAsked) }

@@ -109,6 +109,17 @@ impl From<HallError> for Failure {
                     "a budget of {asked} is too small: this agent and model need at least {minimum}. Nothing was spent"
                 )
             }
+            HallError::NothingToResume(_) => format!("{why}. Ask again with `guildhall run`"),
+            HallError::HasEnded(id) => {
+                format!(
+                    "{why}: read it with `guildhall show {id}`, or go on with `guildhall run --continue {id} \"…\"`"
+                )
+            }
+            HallError::WentOn(id) => format!("{why}. See it with `guildhall show {id}`, then try again"),
+            HallError::NotEnded(id) => format!("{why}: go on with `guildhall resume {id}`"),
+            HallError::WasList(id) => format!("{why}: `guildhall run --continue {id} --agent NAME \"…\"`"),
+            HallError::TooFewHeads { .. } => format!("{why}. Allow more with --max-hires, or make the list shorter"),
+            HallError::NobodyThere { session, .. } => format!("{why}: see who is with `guildhall show {session}`"),
             HallError::Journal(_)
             | HallError::Office(_)
             | HallError::Damaged(_)
@@ -116,18 +127,11 @@ impl From<HallError> for Failure {
             | HallError::Refused(_)
             | HallError::Account(_)
             | HallError::Project(_)
-            | HallError::NothingToResume(_)
-            | HallError::HasEnded(_)
-            | HallError::WentOn(_)
-            | HallError::NotEnded(_)
-            | HallError::NobodyThere { .. }
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)
             | HallError::ToolName { .. }
-            | HallError::NoTool { .. }
-            | HallError::TooFewHeads { .. }
-            | HallError::WasList(_) => why.to_string(),
+            | HallError::NoTool { .. } => why.to_string(),
         };
         Failure { exit, says }
     }

@@ -76,7 +76,7 @@ fn base_url(address: SocketAddrV4) -> BaseUrl {
 }
 
 /// Finds the server for somebody who named no model and set nothing up, and returns the world with it and its model.
-pub(crate) async fn find(world: &World, said_yes: bool) -> Result<Option<(World, String)>, Failure> {
+pub(crate) async fn find(world: &World, said: Consent) -> Result<Option<(World, String)>, Failure> {
     for address in world.local.agreed() {
         match ask(address, world.local.wait_max().max(AGREED_WAIT)).await.map(|list| Found::of(address, list)) {
             Ok(Some(found)) => {
@@ -94,7 +94,7 @@ pub(crate) async fn find(world: &World, said_yes: bool) -> Result<Option<(World,
     let Some(found) = ask_all(world.local.unknown(), world.local.wait_max()).await.into_iter().next() else {
         return Ok(None);
     };
-    Ok(if agrees(world, &found, said_yes)? { Some(found.join(world)) } else { None })
+    Ok(if agrees(world, &found, said)? { Some(found.join(world)) } else { None })
 }
 
 /// Learns what the server that the user agreed to says about a model of its, which was named.
@@ -140,7 +140,7 @@ fn missed(address: SocketAddrV4, why: &str) {
 }
 
 /// Announces a server, and makes sure that the user agrees. The answer is remembered.
-fn agrees(world: &World, found: &Found, said_yes: bool) -> Result<bool, Failure> {
+fn agrees(world: &World, found: &Found, said: Consent) -> Result<bool, Failure> {
     let Found { address, .. } = found;
     say(&format!(
         "a model server answers at {address}: {}. Prompts and the contents of files would go to it",
@@ -149,7 +149,7 @@ fn agrees(world: &World, found: &Found, said_yes: bool) -> Result<bool, Failure>
     let config = &world.paths.config;
     let question =
         format!("Use {} there, now and later? The answer is kept in {}.", found.full_name(), config.display());
-    let agreed = match consent::to_use(&question, said_yes)? {
+    let agreed = match consent::to_use(&question, said)? {
         Consent::Given => true,
         Consent::Refused => false,
         Consent::NotAsked => {

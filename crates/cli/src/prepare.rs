@@ -12,7 +12,7 @@ use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
 use crate::args::WorkArgs;
 use crate::commands::run::{before, here, project};
-use crate::consent;
+use crate::consent::{self, Consent};
 use crate::exit::Failure;
 use crate::live::note;
 use crate::local_server;
@@ -61,7 +61,7 @@ impl Prepared {
             (Some(id), EntryAgent::Kept) => Some(before(world, id).await?.model),
             (_, _) => None,
         };
-        let (world, model) = with_model(world, args.model.take(), had, args.yes).await?;
+        let (world, model) = with_model(world, args.model.take(), had, args.consent()).await?;
         args.model = model;
         let map = if let EntryAgent::Listed(agent) = &entry { map(&found, &agent.name) } else { None };
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
@@ -103,7 +103,7 @@ impl Prepared {
                 paid = Paid::Provider;
             }
         }
-        consent::to_pay(&world.paths.data, paid, prepared.args.yes, &most, &named)?;
+        consent::to_pay(&world.paths.data, paid, prepared.args.consent(), &most, &named)?;
         Ok(prepared)
     }
 
@@ -147,13 +147,13 @@ async fn with_model(
     world: &World,
     typed: Option<String>,
     had: Option<String>,
-    said_yes: bool,
+    said: Consent,
 ) -> Result<(World, Option<String>), Failure> {
     let named = typed.as_deref().or(had.as_deref()).or(world.named.as_deref());
     if let Some(named) = named {
         return Ok((local_server::learn(world, named).await, typed));
     }
-    let found = if world.is_bare() { local_server::find(world, said_yes).await? } else { None };
+    let found = if world.is_bare() { local_server::find(world, said).await? } else { None };
     Ok(found.map_or_else(|| (world.clone(), None), |(world, model)| (world, Some(model))))
 }
 

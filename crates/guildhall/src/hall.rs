@@ -57,26 +57,22 @@ pub enum HallError {
     #[error(transparent)]
     Project(#[from] ProjectError),
     /// The session has nothing that could be taken up.
-    #[error("{0} has no work to take up: its request was never stored. Ask again with `guildhall run`")]
+    #[error("{0} has no work to take up: its request was never stored")]
     NothingToResume(SessionId),
     /// The session's last work has ended.
-    #[error("{0} has ended: read it with `guildhall show {0}`, or go on with `guildhall run --continue {0} \"…\"`")]
+    #[error("{0} has ended")]
     HasEnded(SessionId),
     /// Another process went on in the session first.
-    #[error(
-        "another process went on in {0} meanwhile: nothing was spent. See it with `guildhall show {0}`, then try again"
-    )]
+    #[error("another process went on in {0} meanwhile: nothing was spent")]
     WentOn(SessionId),
     /// The session's last work has not ended.
-    #[error("{0} has not ended: go on with `guildhall resume {0}`")]
+    #[error("{0} has not ended")]
     NotEnded(SessionId),
     /// The session was a list of tasks, so nobody has it who could go on.
-    #[error("{0} was a list of tasks: say who goes on, with `guildhall run --continue {0} --agent NAME \"…\"`")]
+    #[error("{0} was a list of tasks, so that it has to be said who goes on")]
     WasList(SessionId),
     /// A list has more tasks than may be hired.
-    #[error(
-        "{tasks} tasks take as many hires, and {heads} are allowed: allow more with --max-hires, or make the list shorter. Nothing was spent"
-    )]
+    #[error("{tasks} tasks take as many hires, and {heads} are allowed: nothing was spent")]
     TooFewHeads {
         /// How many tasks.
         tasks: usize,
@@ -84,7 +80,7 @@ pub enum HallError {
         heads: u32,
     },
     /// Nobody of that path is at work.
-    #[error("{contract} of {session} is not at work: see who is with `guildhall show {session}`")]
+    #[error("{contract} of {session} is not at work")]
     NobodyThere {
         /// The session.
         session: SessionId,

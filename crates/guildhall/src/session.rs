@@ -10,7 +10,7 @@ use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, newest_root, stored_text};
+use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
 
 /// What work came to.
@@ -56,6 +56,8 @@ pub struct Line {
     pub contract: Path,
     /// Who worked.
     pub agent: AgentName,
+    /// The model that was asked, as `PROVIDER/NAME`. A clerk asks none.
+    pub model: Option<String>,
     /// What it was granted, top-ups included.
     pub granted: Msat,
     /// What it cost itself, its fee included and its hires' cost not.
@@ -77,7 +79,7 @@ impl Bill {
     }
 
     /// Adds the contracts of one root up.
-    fn of(facts: &[Stored], root: &Path, checker: &Checker) -> Bill {
+    fn of(facts: &[Stored], root: &Path, staffing: Option<&Staffing>, checker: &Checker) -> Bill {
         let mut lines: Vec<Line> = Vec::new();
         let mut places: BTreeMap<Path, usize> = BTreeMap::new();
         let mut holds: BTreeMap<(Path, AskId), Hold> = BTreeMap::new();
@@ -85,7 +87,8 @@ impl Bill {
             let contract = &stored.contract;
             if let Fact::Opened(brief) = &stored.fact {
                 places.insert(contract.clone(), lines.len());
-                lines.push(Line::new(contract, &brief.agent, checker));
+                let model = staffing.and_then(|staffing| staffing.model_of(brief));
+                lines.push(Line::new(contract, &brief.agent, model, checker));
             }
             let Some(line) = places.get(contract).map(|place| &mut lines[*place]) else { continue };
             match &stored.fact {
@@ -118,6 +121,11 @@ impl Bill {
         Msat::capped(self.lines.iter().map(|line| u128::from(line.lost.get())).sum())
     }
 
+    /// The models that were asked, as `PROVIDER/NAME`.
+    pub fn models(&self) -> BTreeSet<&str> {
+        self.lines.iter().filter_map(|line| line.model.as_deref()).collect()
+    }
+
     /// All tokens.
     pub fn tokens(&self) -> u64 {
         self.lines.iter().map(|line| line.tokens.input.saturating_add(line.tokens.output)).sum()
@@ -125,13 +133,14 @@ impl Bill {
 }
 
 impl Line {
-    fn new(contract: &Path, agent: &AgentName, checker: &Checker) -> Line {
+    fn new(contract: &Path, agent: &AgentName, model: Option<&str>, checker: &Checker) -> Line {
         let msat = |amount: i128| Msat::capped(u128::try_from(amount).unwrap_or_default());
         let line = checker.line(contract);
         let (granted, own) = line.as_ref().map_or((0, 0), |line| (line.granted, line.own));
         Line {
             contract: contract.clone(),
             agent: agent.clone(),
+            model: model.map(str::to_owned),
             granted: msat(granted),
             own: msat(own),
             lost: Msat::ZERO,
@@ -206,7 +215,7 @@ impl View {
             (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
             (Some(_) | None, _) => None,
         };
-        let bill = Bill::of(&facts, &path, &checker);
+        let bill = Bill::of(&facts, &path, root.as_ref().map(|root| &root.setup.staffing), &checker);
         // What ended before is in the account; what is under way is on its bill.
         let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
         Ok(View {
@@ -319,10 +328,10 @@ impl Ended {
             finding: finding(journal, &facts, root).await?,
             session: session.clone(),
             text: answer(journal, &setup, &report).await?,
+            bill: Bill::of(&facts, root, Some(&setup.staffing), &checker),
             setup,
             failure: failure(journal, &facts, root).await?,
             granted,
-            bill: Bill::of(&facts, root, &checker),
             report,
             violations,
             head: journal.head(session).await?,

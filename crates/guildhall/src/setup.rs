@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_agent::{Scribe, Text};
-use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, TextKind, TextRef};
+use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, Standing, TextKind, TextRef};
 use guildhall_local::{Journal, OfficeError, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,18 @@ impl Staffing {
         self.entry().is_some_and(|entry| !self.seated.contains_key(entry))
     }
 
-    /// Returns the models that can come to be asked.
+    /// Returns the model that is asked for whoever works under this brief. A clerk asks none.
+    pub fn model_of(&self, brief: &Brief) -> Option<&str> {
+        match (usize::from(brief.chair).checked_sub(1), brief.standing) {
+            (Some(chair), _) => self.models().into_iter().nth(chair),
+            (None, Standing::Listed) => self.seated.get(&brief.agent).map(String::as_str),
+            (None, Standing::AdHoc) => {
+                brief.lineage.upward().find_map(|link| self.seated.get(&link.agent)).map(String::as_str)
+            }
+        }
+    }
+
+    /// Returns the models that can come to be asked, in the order in which a brief's chair counts them.
     pub fn models(&self) -> BTreeSet<&str> {
         self.seated.values().map(String::as_str).collect()
     }

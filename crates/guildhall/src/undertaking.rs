@@ -223,7 +223,7 @@ impl Undertaking {
                 self.task.split_whitespace().collect::<Vec<_>>().join(" ")
             }
         };
-        let label = self.hall.scribe().text(TextKind::Task, &words).says.chars().take(LABEL_CHARS_MAX).collect();
+        let label = label(&self.hall.scribe().text(TextKind::Task, &words).says);
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
         self.request(id, setup, texts, asked).await
@@ -424,4 +424,12 @@ fn tokens_shown(facts: &[Stored]) -> u64 {
 
 pub(crate) async fn account(journal: &Journal, id: &SessionId) -> Result<Session, HallError> {
     Session::restore(journal.account(id).await?).map_err(|why| HallError::Damaged(why.to_string()))
+}
+
+/// What people see of a task in lists.
+fn label(task: &str) -> String {
+    match task.char_indices().nth(LABEL_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &task[..end]),
+        None => task.to_owned(),
+    }
 }

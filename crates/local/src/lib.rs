@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 mod clock;
+mod departures;
 mod files;
 mod id;
 mod inbox;

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path as FilePath, PathBuf};
 
+use guildhall::agent::roster::Roster;
 use guildhall::kernel::Stay;
 use guildhall::local::SessionId;
 
@@ -36,7 +37,9 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
 /// Takes up what was interrupted.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
     let Before { project, model } = before(world, &args.id).await?;
-    let hall = local_server::learn(world, &model).await.hall(project)?;
+    let world = local_server::learn(world, &model).await;
+    // Who can come to work was stored with the request.
+    let hall = world.hall_with(project, Roster::default(), args.max_concurrency)?;
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&args.id, 1).await?;
     let running = hall.resume(&args.id).await?;

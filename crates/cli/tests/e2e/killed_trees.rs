@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, answer, assert_has, assert_lacks, by, hires, staffed, worked};
-use crate::house::{House, Known, Running, Wire, msat, wait_for};
+use crate::crew::{
+    self, CREW, always, answer, assert_has, assert_lacks, by, calls, first, hires, shown, staffed, stalls, worked,
+};
+use crate::house::{House, Known, Running, Wire, msat, says, wait_for};
 use crate::killed::rounds;
 
 /// How many tests here share the kills.
@@ -132,4 +134,36 @@ fn a_tree_that_goes_on_is_told_of_by_name() {
     let resumed = house.guildhall(&["resume", &id]).expect(0);
     assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead hears the report of 1.1 ada"]);
     assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent ", "what was asked"]);
+}
+
+#[test]
+fn a_call_that_stands_in_line_for_a_permit_at_a_kill_is_not_lost() {
+    let leaves = ["ada", "bob", "eve"];
+    let hire =
+        |who: &&str| ("delegate_task", json!({"specialty": who, "task": format!("Look, {who}."), "budget": 500}));
+    let mut rules = vec![first("lead", calls(&leaves.each_ref().map(hire)))];
+    rules.extend(leaves.iter().flat_map(|leaf| [first(leaf, stalls()), always(leaf, says("Seen."))]));
+    rules.push(always("lead", says("All was seen.")));
+    let team = [("lead", hires(&leaves)), ("ada", String::new()), ("bob", String::new()), ("eve", String::new())];
+    let team = team.each_ref().map(|(name, front)| (*name, front.as_str()));
+    let house = staffed(House::known(Wire::Anthropic, Known::ByVariables, &json!(rules)), &team);
+
+    // With one permit one is asked, and stalls, and the others are in line when the program is killed. The last of them, which
+    // was in line twice, has its permit at once.
+    let mut running = house.start(&[&CREW[..], &["--max-concurrency", "1"]].concat());
+    let id = running.session();
+    let asked = || leaves.map(|leaf| shown(&house, leaf).len());
+    for (stalled, permits) in [(1, "1"), (2, "8"), (3, "8")] {
+        let stalls = || asked().iter().filter(|times| **times > 0).count() == stalled;
+        wait_for("one more who stalls", || stalls().then_some(()));
+        running.kill();
+        let resume = ["resume", &id, "--output", "json", "--max-concurrency", permits];
+        running = Running::start(house.command(&resume), "");
+    }
+    let result = running.end().expect(0).json();
+    assert_eq!(answer(&result), "All was seen.");
+    assert_eq!(asked(), [2, 2, 2], "the one that stalled, and once more after it was lost");
+    let lost = crew::facts(&house, &id, "answered").iter().filter(|(_, answered)| answered["answer"] == "lost").count();
+    assert_eq!(lost, leaves.len(), "one at each kill");
+    house.guildhall(&["verify"]).expect(0);
 }

@@ -242,7 +242,7 @@ fn somebody_hired_from_outside_does_not_stand_in_for_a_task() {
 fn a_list_of_more_tasks_than_may_be_hired_is_not_begun() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let ended = house.guildhall(&[&WORK[..], &["--max-hires", "2"]].concat()).expect(2);
-    assert_has(&ended.stderr, &["3 tasks take as many hires, and 2 are allowed", "--max-hires", "Nothing was spent"]);
+    assert_has(&ended.stderr, &["3 tasks take as many hires, and 2 are allowed: nothing was spent", "--max-hires"]);
     assert_eq!(house.peer.executions(), 0);
 }
 

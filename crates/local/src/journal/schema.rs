@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::{DATABASE, JournalError, Limits};
 
 /// The format that this version writes.
-pub const SCHEMA: i64 = 1;
+pub const SCHEMA: i64 = 2;
 
 /// SQLite up to 3.51.2 can lose commits when several connections write and checkpoint.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -24,7 +24,7 @@ const APPLICATION: i64 = 0x474c_4448;
 const BUSY_MS_MAX: u64 = 10_000;
 
 /// What makes each format out of the one before. A released step never changes.
-const STEPS: [&str; 1] = [include_str!("format_1.sql")];
+const STEPS: [&str; 2] = [include_str!("format_1.sql"), include_str!("format_2.sql")];
 
 /// Makes the directory and opens the one connection that writes.
 pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {

@@ -44,6 +44,8 @@ pub(super) struct Desk {
     step: Option<OwnedMutexGuard<()>>,
     /// Asks up to this one were stored by an earlier process: they may have left with it.
     left: Option<AskId>,
+    /// Those among them that have not: they stood in line for a permit.
+    pub(super) in_line: BTreeSet<AskId>,
     /// When each ask was made.
     asked_at: BTreeMap<AskId, Millis>,
     pub(super) begun: BTreeSet<AskId>,
@@ -176,6 +178,7 @@ impl Desk {
             receipts: Vec::new(),
             step: None,
             left: None,
+            in_line: BTreeSet::new(),
             asked_at: BTreeMap::new(),
             begun: BTreeSet::new(),
             owed: Owed::default(),
@@ -362,7 +365,7 @@ impl Desk {
 
     /// Whether an earlier process may have made this call.
     pub(super) fn may_have_left(&self, id: AskId) -> bool {
-        self.left.is_some_and(|left| id <= left)
+        self.left.is_some_and(|left| id <= left) && !self.in_line.contains(&id)
     }
 }
 
@@ -392,10 +395,11 @@ impl Engine for Desk {
 
     async fn stored(&mut self) -> Result<Vec<Fact>, OfficeError> {
         let inner = &self.office.inner;
-        let stored = match self.past {
-            Past::MayBeStored => inner.journal.contract_facts(inner.lease.session(), &self.path).await?,
-            Past::None => Vec::new(),
-        };
+        let (session, mut stored) = (inner.lease.session(), Vec::new());
+        if let Past::MayBeStored = self.past {
+            stored = inner.journal.contract_facts(session, &self.path).await?;
+            self.in_line = inner.journal.in_line(session, &self.path).await?;
+        }
         let mut facts = Vec::new();
         for Stored { at, fact, .. } in stored {
             self.asked_at.extend(asked(&fact).map(|id| (id, at)));

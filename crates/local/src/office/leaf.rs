@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, due};
-use guildhall_kernel::{Answer, Ask, AskId, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
+use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
+use tokio::sync::{SemaphorePermit, TryAcquireError};
 use tokio::task::AbortHandle;
 
-use super::OfficeError;
 use super::board::posts;
 use super::desk::Desk;
 use super::mail::{Mail, send};
 use super::time::Why;
+use super::{Inner, Office, OfficeError, Place, Replays};
 
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
@@ -30,6 +31,13 @@ pub(super) struct Leaf {
 /// Whether a call has left for the world.
 #[derive(Clone)]
 struct Departure(Arc<AtomicBool>);
+
+/// Whether the journal says of a call that it stands in line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    AsInLine,
+    No,
+}
 
 impl Departure {
     /// A call that waits to be made again has not left: the one before it can't have cost anything.
@@ -58,6 +66,8 @@ impl Desk {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
+        let office = self.office.clone();
+        let marked = if self.in_line.contains(&id) { Marked::AsInLine } else { Marked::No };
         let departure = self.departure(id);
         let leaving = departure.clone();
         let patience = self.time().now().after(LAST_REPORT);
@@ -66,7 +76,8 @@ impl Desk {
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
         self.start(due, id, departure, async move {
-            let Ok(permit) = place.lane.acquire().await else { return Ok(stopped(id, Answer::Lost, &leaving)) };
+            let permit = permit(&office, &place, &key, marked).await?;
+            let Some(permit) = permit else { return Ok(stopped(id, Answer::Lost, &leaving)) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
@@ -159,6 +170,31 @@ impl Desk {
         self.begun.insert(id);
         send(&self.post, stopped(id, Answer::Aborted, &departure));
     }
+}
+
+/// Waits for a permit, and none comes if there are to be no more calls. Meanwhile it is noted that the call has not left,
+/// unless it could be made again anyway.
+async fn permit<'a>(
+    office: &Office,
+    place: &'a Place,
+    call: &AskKey,
+    mut marked: Marked,
+) -> Result<Option<SemaphorePermit<'a>>, OfficeError> {
+    let Inner { journal, lease, .. } = &*office.inner;
+    let permit = match place.lane.try_acquire() {
+        Err(TryAcquireError::NoPermits) => {
+            if place.replays == Replays::No && marked == Marked::No {
+                journal.note_in_line(lease, call).await;
+                marked = Marked::AsInLine;
+            }
+            place.lane.acquire().await.ok()
+        }
+        permit => permit.ok(),
+    };
+    if marked == Marked::AsInLine {
+        journal.note_leaving(lease, call).await?;
+    }
+    Ok(permit)
 }
 
 fn stopped(id: AskId, answer: Answer, departure: &Departure) -> Arrival {
