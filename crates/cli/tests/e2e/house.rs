@@ -104,6 +104,12 @@ impl House {
         Connection::open(self.journal()).unwrap().execute_batch(sql).unwrap();
     }
 
+    /// How many rows a table of the journal has.
+    pub(crate) fn rows(&self, table: &str) -> u32 {
+        let count = format!("SELECT count(*) FROM {table}");
+        Connection::open(self.journal()).unwrap().query_row(&count, [], |row| row.get(0)).unwrap()
+    }
+
     pub(crate) fn write_config(&self, config: &str) {
         fs::write(self.home().join("config.toml"), config).unwrap();
     }
