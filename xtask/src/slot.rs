@@ -44,7 +44,7 @@ impl Slot {
         let mutants = env::current_dir()?.join("target/mutants");
         let source = mutants.join(format!("slot-{number}"));
         fs::create_dir_all(&source)?;
-        for name in SOURCE {
+        for name in SOURCE.iter().filter(|name| Path::new(name).exists()) {
             mirror(Path::new(name), &source.join(name))?;
         }
         Ok(Self {
