@@ -41,6 +41,9 @@ pub const FILES_MAX: usize = 1000;
 /// How deep directories are gone through.
 const DIRECTORIES_MAX: usize = 8;
 
+/// Where the built-in agents seem to lie.
+const BUILT_IN_DIR: &str = "built-in";
+
 /// The agents that come with Guildhall: the name of each file, and what it says.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("general-contractor.md", include_str!("../roster/general-contractor.md")),
@@ -188,6 +191,6 @@ fn bytes(file: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn built_in() -> Vec<Taken> {
-    let taken = |(name, text): &(&str, &str)| AgentFile::read(&Path::new("built-in").join(name), text.as_bytes());
+    let taken = |(name, text): &(&str, &str)| AgentFile::read(&Path::new(BUILT_IN_DIR).join(name), text.as_bytes());
     BUILT_IN.iter().map(taken).collect()
 }

@@ -223,9 +223,10 @@ pub(crate) struct MessageArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HireArgs {
-    /// The session; its root is the hirer and hears the report
-    pub(crate) session: SessionId,
-    /// Whom: one whom the root may hire
+    /// The session, or a contract of it, which is the hirer and hears the report: ID or ID/1.2
+    #[arg(value_name = "ID[/CONTRACT]")]
+    pub(crate) to: Target,
+    /// Whom: one whom the hirer may hire
     pub(crate) agent: String,
     /// What is to be done
     pub(crate) task: String,
@@ -307,11 +308,14 @@ pub(crate) struct PathsArgs {
     pub(crate) output: OutputArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgs {
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+    /// Do not say what to type next: a demo's session does not stay
+    #[arg(long, hide = true)]
+    pub(crate) no_advice: bool,
 }
 
 /// A session, or a contract of it.

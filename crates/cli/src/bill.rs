@@ -8,7 +8,7 @@ use guildhall::{Bill, DatedRate};
 use serde_json::{Value, json};
 
 use crate::amount::{at_rate, both, sats};
-use crate::live::ending;
+use crate::live::ended_as;
 use crate::world::REHEARSAL;
 
 /// Everything that a bill is made of.
@@ -34,7 +34,7 @@ impl Sheet<'_> {
             let model = model.map_or_else(String::new, |model| format!(" of {model}"));
             let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
             let (contract, agent) = (&line.contract, &line.agent);
-            let how = line.outcome.map_or("not ended", ending);
+            let how = line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack));
             lines.push(format!(
                 "  {contract} {agent}: {} for {calls}{model}, {tokens}; {how}",
                 both(line.own, self.rate)
@@ -85,6 +85,7 @@ impl Sheet<'_> {
             "calls": line.calls,
             "tokens": line.tokens,
             "outcome": line.outcome,
+            "lack": line.lack,
         })
     }
 

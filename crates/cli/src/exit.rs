@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use guildhall::kernel::{Acceptance, Limit, Outcome, Refusal};
+use guildhall::kernel::{Limit, Outcome, Refusal};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
-use guildhall::{ANTHROPIC, Ended, HallError, ModelsError, OPENAI};
+use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI};
 
 use crate::amount::sats;
 use crate::print::Unwritten;
@@ -48,7 +48,7 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
     let limited = ended.setup.tokens_max.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
-        Outcome::Done if ended.report.acceptance == Acceptance::NotAccepted || ended.undone > 0 => Exit::Partial,
+        Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
         Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
@@ -90,6 +90,7 @@ impl From<HallError> for Failure {
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
             | HallError::NobodyThere { .. }
+            | HallError::MayNotHire { .. }
             | HallError::NotEnded(_) => Exit::Refused,
             HallError::Models(_)
             | HallError::Project(_)
@@ -127,6 +128,7 @@ impl From<HallError> for Failure {
             | HallError::Refused(_)
             | HallError::Account(_)
             | HallError::Project(_)
+            | HallError::MayNotHire { .. }
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)

@@ -6,7 +6,7 @@ use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, Brief, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome, Path, Report,
     Sender, Stimulus, Stored, TextRef,
 };
-use guildhall::{Hall, Tasks};
+use guildhall::{Hall, Lack, Tasks};
 
 use crate::amount::sats;
 use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
@@ -225,8 +225,12 @@ impl Live {
     }
 
     fn closed(&mut self, contract: &Path, report: &Report) {
-        let line =
-            format!("{}; spent {}, {} come back", ending(report.outcome), sats(report.spent), sats(report.change));
+        let line = format!(
+            "{}; spent {}, {} come back",
+            ended_as(report.outcome, Lack::of(report)),
+            sats(report.spent),
+            sats(report.change)
+        );
         self.line(contract, &line);
     }
 
@@ -292,6 +296,17 @@ pub(crate) fn ending(outcome: Outcome) -> &'static str {
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
     }
+}
+
+/// How a contract ended, and what its report lacks.
+pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>) -> String {
+    let lack = match lack {
+        None => "",
+        Some(Lack::Acceptance) => ", but its report is not accepted",
+        Some(Lack::Hire) => ", but it hired nobody, which its file demands",
+        Some(Lack::PromisedHire) => ", but a hire that it promised was not made",
+    };
+    format!("{}{lack}", ending(outcome))
 }
 
 /// Says something that is not about one contract.

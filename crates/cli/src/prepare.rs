@@ -1,9 +1,10 @@
 //! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
 
+use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 use std::time::Duration;
 
-use guildhall::agent::roster::{Level, Weight};
+use guildhall::agent::roster::{Level, Map, Problem, Weight};
 use guildhall::kernel::{AgentName, Msat, WRAP_UP_MARGIN};
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
@@ -27,6 +28,9 @@ const SHORT: Duration = Duration::from_mins(2);
 /// The most of a map that is shown before work begins.
 const MAP_CHARS_MAX: usize = 600;
 
+/// How many problems of agent files are told before work begins.
+const PROBLEMS_MAX: usize = 8;
+
 /// Work that lacks nothing but a task.
 pub(crate) struct Prepared {
     pub(crate) hall: Hall,
@@ -49,8 +53,6 @@ impl Prepared {
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
-        let broken = found.roster.problems().iter().filter(|problem| problem.weight() == Weight::Error);
-        broken.for_each(|problem| say_in(WARN, &tame(&problem.to_string(), 400)));
         let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
             Some(list) => EntryAgent::Tasks(task_file::read(list, || found.entry(args.agent.as_deref()), &rate)?),
@@ -63,7 +65,7 @@ impl Prepared {
         };
         let (world, model) = with_model(world, args.model.take(), had, args.consent()).await?;
         args.model = model;
-        let map = if let EntryAgent::Listed(agent) = &entry { map(&found, &agent.name) } else { None };
+        let maps = maps(&found, &entry);
         let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
@@ -93,8 +95,8 @@ impl Prepared {
             let left = time.as_secs().saturating_sub(margin);
             say_in(WARN, &format!("{margin} s are kept for the last report: {left} s are left to work in"));
         }
-        if let Some(map) = map {
-            note(&map);
+        for map in &maps {
+            note(map);
         }
         let mut paid = Paid::Nobody;
         for model in &models {
@@ -157,9 +159,40 @@ async fn with_model(
     Ok(found.map_or_else(|| (world.clone(), None), |(world, model)| (world, Some(model))))
 }
 
+/// Draws who can come to work under each of those who take the work on, and says what is wrong with their files.
+fn maps(found: &Found, entry: &EntryAgent) -> Vec<String> {
+    let first: BTreeSet<&AgentName> = match entry {
+        EntryAgent::Listed(agent) => BTreeSet::from([&agent.name]),
+        EntryAgent::Tasks(tasks) => tasks.specs().iter().map(|task| &task.agent).collect(),
+        EntryAgent::Given(_) | EntryAgent::Kept => BTreeSet::new(),
+    };
+    let maps: Vec<Map<'_>> = first.into_iter().filter_map(|agent| found.roster.map(agent)).collect();
+    warn(found, &maps);
+    maps.iter().filter_map(drawn).collect()
+}
+
+/// Says what is wrong with the files of those who can come to work, and with files that were not taken.
+fn warn(found: &Found, maps: &[Map<'_>]) {
+    let at_work: BTreeSet<&FilePath> =
+        maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
+    let matters =
+        |problem: &&Problem| problem.weight() == Weight::Error || at_work.contains(problem.place.file.as_path());
+    let mut problems: Vec<&Problem> = Vec::new();
+    for problem in found.roster.problems().iter().chain(maps.iter().flat_map(|map| &map.problems)).filter(matters) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    for problem in problems.iter().take(PROBLEMS_MAX) {
+        say_in(WARN, &tame(&problem.to_string(), 400));
+    }
+    if problems.len() > PROBLEMS_MAX {
+        note(&format!("{} more: guildhall map lists them", problems.len() - PROBLEMS_MAX));
+    }
+}
+
 /// Who can come to work, level by level; nothing of somebody who works alone.
-fn map(found: &Found, entry: &AgentName) -> Option<String> {
-    let map = found.roster.map(entry)?;
+fn drawn(map: &Map<'_>) -> Option<String> {
     let count: usize = map.levels.iter().map(Vec::len).sum();
     let names = |level: &Level<'_>| level.iter().map(|spot| spot.agent.name.as_str()).collect::<Vec<_>>().join(", ");
     let levels: Vec<String> = map.levels.iter().map(names).collect();

@@ -78,10 +78,11 @@ impl Found {
         match &self.named {
             None => Ok(AgentName::parse("general-contractor").expect("a name")),
             Some(team) => entry_of(team).ok_or_else(|| {
-                Failure::usage(format!(
-                    "several of the team could take the work on: name one with --agent, out of {}",
-                    names(team)
-                ))
+                let why = "several of the team could take the work on: name one with --agent, out of";
+                let cycles = team.cycles().into_iter().map(|cycle| cycle.to_string());
+                Failure::usage(
+                    std::iter::once(format!("{why} {}", names(team))).chain(cycles).collect::<Vec<_>>().join("; "),
+                )
             }),
         }
     }

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use guildhall::kernel::{Limit, Outcome, Stored, TextRef};
 use guildhall::local::raise_open_files;
-use guildhall::{Ended, Ending, Hall, HallError, Running};
+use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::Output;
+use crate::args::{Output, OutputArgs};
 use crate::bill::Sheet;
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
-use crate::live::{Live, ending, note};
+use crate::live::{Live, ended_as, ending, note};
 use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
 use crate::quote;
 use crate::showing::{self, AtWork};
@@ -58,7 +58,7 @@ pub(crate) struct Watch {
     running: Running,
     live: Live,
     telling: Telling,
-    output: Output,
+    output: OutputArgs,
     signals: Signals,
     /// What the person says meanwhile, if it is a conversation.
     talk: Option<Talk>,
@@ -67,7 +67,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(hall: Hall, running: Running, output: Output, signals: Signals) -> Watch {
+    pub(crate) fn new(hall: Hall, running: Running, output: OutputArgs, signals: Signals) -> Watch {
         raise_open_files();
         let live = Live::new(hall.clone());
         Watch { live, telling: Telling::Live, hall, running, output, signals, talk: None, unwritten: None }
@@ -143,7 +143,7 @@ impl Watch {
     /// Whether the work is over before a person could read along, and a person is there to see it afterwards.
     fn is_to_be_shown(&self) -> bool {
         let rehearsed = self.running.models().all(|model| model == REHEARSAL);
-        let read = self.output == Output::Text && self.talk.is_none();
+        let read = self.output.output == Output::Text && self.talk.is_none();
         rehearsed && read && !is_dumb_terminal() && showing::has_a_viewer()
     }
 
@@ -188,7 +188,7 @@ impl Watch {
         let talk = self.talk.as_mut().filter(|_| stored.contract == root);
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
-        let shown = self.talk.is_some() && self.output == Output::Text && is_for_person(stored, &root);
+        let shown = self.talk.is_some() && self.output.output == Output::Text && is_for_person(stored, &root);
         match &mut self.telling {
             Telling::Live if shown => {}
             Telling::Live => self.live.tell(stored).await,
@@ -200,7 +200,7 @@ impl Watch {
     /// Prints words of the agent that are for the person.
     async fn speak(&mut self, words: Option<TextRef>) -> Result<(), Failure> {
         let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
-        if self.output == Output::Text {
+        if self.output.output == Output::Text {
             let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
             let written = out(&tame_lines(String::from_utf8_lossy(&text).trim()));
             self.unwritten = self.unwritten.take().or(written.err());
@@ -263,7 +263,7 @@ impl Watch {
         let sheet = sheet(ended);
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
-        let written = match self.output {
+        let written = match self.output.output {
             Output::Json => out_json(&json!({
                 "session": ended.session,
                 "outcome": ended.report.outcome,
@@ -288,7 +288,9 @@ impl Watch {
             }
         };
         self.unwritten = self.unwritten.take().or(written.err());
-        advise(ended);
+        if !self.output.no_advice {
+            advise(ended);
+        }
     }
 }
 
@@ -326,6 +328,10 @@ fn advise(ended: &Ended) {
     match ended.report.outcome {
         Outcome::Done if ended.undone > 0 => {
             say_in(WARN, &format!("{} not done; who did what: guildhall show {id}", ended.undone));
+        }
+        Outcome::Done if Lack::of(&ended.report).is_some() => {
+            let what = ended_as(ended.report.outcome, Lack::of(&ended.report));
+            say_in(WARN, &format!("{what}; who did what: guildhall show {id}"));
         }
         Outcome::Done => {
             note(&format!("{id} is kept: guildhall show {id}, or go on with guildhall run --continue {id} \"…\""));

@@ -87,6 +87,16 @@ pub enum HallError {
         /// Who was meant.
         contract: Path,
     },
+    /// Whoever was to be hired is none whom the hirer may hire.
+    #[error("{hirer} may not hire {agent}: it may hire {known}")]
+    MayNotHire {
+        /// The contract.
+        hirer: Path,
+        /// Who was meant.
+        agent: AgentName,
+        /// Whom it may hire.
+        known: String,
+    },
     /// There is no such agent.
     #[error("there is no agent {name}: there are {known}")]
     NoAgent {

@@ -78,7 +78,7 @@ pub use output::OutputError;
 #[cfg(feature = "http")]
 pub use quote::{Quote, TOKEN_BYTES};
 pub use running::Running;
-pub use session::{Bill, Ended, Line, Unreadable, View};
+pub use session::{Bill, Ended, Lack, Line, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};

@@ -1,10 +1,11 @@
 //! Orders: what a person tells a session, from the terminal that runs it or from another. An order lies in the session's inbox
 //! until whoever runs it has heard it; only what was stored counts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_kernel::{
-    AgentName, Ask, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, Stimulus, Stored, TextKind,
+    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, Stimulus, Stored, TextKind,
 };
 use guildhall_local::{Holder, Order, SessionId, UnixMs};
 
@@ -93,11 +94,12 @@ impl Hall {
         self.put(id, &Order { to, what, texts }, view.holder).await
     }
 
-    /// Hires somebody under the root of a session, in the background, without a model's decision. The root hears the report as
-    /// that of any hire. Whoever is hired must be one whom the root may hire.
+    /// Hires somebody in the background, without a model's decision: under a contract of a session, or under its root. The hirer
+    /// hears the report as that of any hire. Whoever is hired must be one whom it may hire.
     pub async fn hire(
         &self,
         id: &SessionId,
+        hirer: Option<&Path>,
         agent: &AgentName,
         task: &str,
         budget: Option<Msat>,
@@ -107,27 +109,41 @@ impl Hall {
         if view.ended() {
             return Err(HallError::HasEnded(id.clone()));
         }
+        let brief = match hirer.filter(|hirer| **hirer != root.path) {
+            None => Arc::clone(&root.setup.brief),
+            Some(hirer) => self.brief(id, hirer).await?,
+        };
         let crew = self.crew(id, &root.setup.staffing)?;
-        let team = crew.first().seat.team.as_deref();
-        let offer = team.and_then(|team| team.offer(agent, task, budget, &root.setup.brief, self.scribe()));
+        let place = crew.place(&brief);
+        let team = place.as_ref().and_then(|place| place.seat.team.as_deref());
+        let offer = team.and_then(|team| team.offer(agent, task, budget, &brief, self.scribe()));
         let Some((offer, texts)) = offer else {
-            let names = |hand: &std::sync::Arc<guildhall_agent::Hand>| hand.name.to_string();
-            let known: Vec<String> = team.iter().flat_map(|team| &team.hands).map(names).collect();
-            let known = if known.is_empty() { "none whom its root may hire".to_owned() } else { known.join(", ") };
-            return Err(HallError::NoAgent { name: agent.to_string(), known });
+            let known: Vec<String> =
+                team.iter().flat_map(|team| &team.hands).map(|hand| hand.name.to_string()).collect();
+            let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
+            return Err(HallError::MayNotHire { hirer: brief.path.clone(), agent: agent.clone(), known });
         };
         let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
-        let order = Order { to: root.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
+        let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
         let left = self.put(id, &order, view.holder).await?;
-        self.spawned(id, &root.path, left).await
+        self.spawned(id, &brief.path, left).await
+    }
+
+    /// The brief of a contract that is at work.
+    async fn brief(&self, id: &SessionId, contract: &Path) -> Result<Arc<Brief>, HallError> {
+        let facts = self.journal().contract_facts(id, contract).await?;
+        match (facts.first().map(|stored| &stored.fact), facts.last().map(|stored| &stored.fact)) {
+            (Some(Fact::Opened(brief)), Some(newest)) if !matches!(newest, Fact::Closed(_)) => Ok(Arc::clone(brief)),
+            (_, _) => Err(HallError::NobodyThere { session: id.clone(), contract: contract.clone() }),
+        }
     }
 
     /// Waits until an order to hire was heard, if somebody runs the session.
-    async fn spawned(&self, id: &SessionId, root: &Path, left: Left) -> Result<Spawned, HallError> {
+    async fn spawned(&self, id: &SessionId, hirer: &Path, left: Left) -> Result<Spawned, HallError> {
         let cause = Cause::Told(Sender::Owner { command: left.number });
         let looks = HEARD_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
         for _ in 0..if left.holder.is_some() { looks } else { 0 } {
-            let facts = self.journal().contract_facts(id, root).await?;
+            let facts = self.journal().contract_facts(id, hirer).await?;
             if let Some(spawned) = facts.iter().filter(|stored| stored.cause == cause).find_map(became) {
                 return Ok(spawned);
             }

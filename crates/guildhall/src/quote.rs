@@ -8,7 +8,7 @@ use guildhall_kernel::Msat;
 use guildhall_models::{Chosen, Seller, choose};
 
 use crate::models::{ANTHROPIC, Models, OPENAI};
-use crate::session::Bill;
+use crate::session::{Bill, Line};
 
 /// How many bytes of text make a token, about.
 pub const TOKEN_BYTES: u64 = 4;
@@ -38,13 +38,39 @@ impl Models {
     }
 }
 
-/// The tokens of all calls, by the bytes that they took.
+/// The tokens of all calls to a model, by the bytes that they took. A clerk makes none.
 fn usage(bill: &Bill) -> Usage {
-    let sum = |of: fn(&crate::session::Line) -> u64| bill.lines.iter().map(of).sum::<u64>() / TOKEN_BYTES;
+    let asking = || bill.lines.iter().filter(|line| line.model.is_some());
+    let sum = |of: fn(&Line) -> u64| asking().map(of).sum::<u64>() / TOKEN_BYTES;
     Usage {
         input: sum(|line| line.tokens.input),
         cache_read: sum(|line| line.tokens.cached),
         output: sum(|line| line.tokens.output),
         ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guildhall_kernel::{AgentName, Path, Tokens};
+
+    #[test]
+    fn what_a_clerk_reads_is_not_quoted() {
+        let line = |model: Option<&str>| Line {
+            contract: Path::root(1),
+            agent: AgentName::parse("ada").unwrap(),
+            model: model.map(str::to_owned),
+            granted: Msat::ZERO,
+            own: Msat::ZERO,
+            lost: Msat::ZERO,
+            calls: 1,
+            tokens: Tokens { input: 400, cached: 0, output: 40 },
+            outcome: None,
+            lack: None,
+        };
+        let lines = vec![line(None), line(Some("rehearsal")), line(Some("rehearsal"))];
+        let Usage { input, output, .. } = usage(&Bill { lines });
+        assert_eq!((input, output), (200, 20));
     }
 }

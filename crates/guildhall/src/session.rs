@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Origin, Outcome, Path, Report, Session, Stored, Tokens,
-    Wording,
+    Acceptance, AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Nudge, Origin, Outcome, Path, Report, Session,
+    Stored, Tokens, Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
+use serde::Serialize;
 
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
@@ -70,6 +71,35 @@ pub struct Line {
     pub tokens: Tokens,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
+    /// What its report lacks, although it is done.
+    pub lack: Option<Lack>,
+}
+
+/// What a report lacks whose contract ended as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// It did not pass a check, or a check could not be paid for.
+    Acceptance,
+    /// Nobody was hired, and the agent's file demands it.
+    Hire,
+    /// A hire that was promised was not made.
+    PromisedHire,
+}
+
+impl Lack {
+    /// Returns what a report lacks.
+    pub fn of(report: &Report) -> Option<Lack> {
+        if report.outcome != Outcome::Done {
+            return None;
+        }
+        match (report.acceptance, report.unheeded) {
+            (Acceptance::NotAccepted, _) => Some(Lack::Acceptance),
+            (Acceptance::Accepted, Some(Nudge::Required)) => Some(Lack::Hire),
+            (Acceptance::Accepted, Some(Nudge::Promise)) => Some(Lack::PromisedHire),
+            (Acceptance::Accepted, Some(Nudge::Mend | Nudge::Empty) | None) => None,
+        }
+    }
 }
 
 impl Bill {
@@ -99,6 +129,7 @@ impl Bill {
                     let hold = holds.remove(&(contract.clone(), *id)).unwrap_or_default();
                     line.answered(answer, *cost, hold);
                 }
+                Fact::Closed(report) => line.lack = Lack::of(report),
                 Fact::Opened(_)
                 | Fact::Asked { .. }
                 | Fact::Refused { .. }
@@ -108,8 +139,7 @@ impl Bill {
                 | Fact::Woke { .. }
                 | Fact::Nudged(_)
                 | Fact::Compacted { .. }
-                | Fact::Closing(_)
-                | Fact::Closed(_) => {}
+                | Fact::Closing(_) => {}
             }
         }
         lines.sort_by(|one, other| one.contract.cmp(&other.contract));
@@ -147,6 +177,7 @@ impl Line {
             calls: 0,
             tokens: Tokens::default(),
             outcome: line.and_then(|line| line.outcome),
+            lack: None,
         }
     }
 

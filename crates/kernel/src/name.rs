@@ -22,7 +22,9 @@ pub enum NameError {
         bytes: usize,
     },
     /// A character that could be a path, a control or a look-alike.
-    #[error("a name can't contain {found:?}: use letters a-z, digits, '-', '_', '.' and single spaces inside")]
+    #[error(
+        "{found:?} can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'"
+    )]
     Odd {
         /// The first character that does not belong.
         found: char,

@@ -239,7 +239,7 @@ fn what_can_t_be_hired_is_refused_with_the_reason() {
     failure of f: refused: 1sat is not possible: 978.9sat free, at least 30.441sat needed: do it yourself, or wait for change
     failure of g: refused: there is not a word in it: say what is to be done, told or asked
     failure of h: refused: the call could not be read: follow the tool's schema
-    failure of i: refused: a name can't contain '.': use letters a-z, digits, '-', '_', '.' and single spaces inside
+    failure of i: refused: '.' can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'
     failure of j: refused: stargazer is not on your team: hire one of near-looker, far-looker, cook
     failure of k: refused: there is no such tool: use one of those you were given
     "#);

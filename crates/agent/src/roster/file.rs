@@ -97,6 +97,11 @@ impl AgentFile {
         Taken { agent: agent.filter(|_| usable), problems }
     }
 
+    /// Returns whether it came with the program.
+    pub fn is_built_in(&self) -> bool {
+        self.place.file.starts_with(super::BUILT_IN_DIR)
+    }
+
     /// Returns whether it may use a tool.
     pub fn may_use(&self, tool: &ToolName) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && !self.disallowed.contains(tool)
@@ -141,6 +146,10 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<(u32, Flaw)>) -> Resu
         instructions: body.to_owned(),
     };
     fields.finish();
+    if agent.memory.is_some() {
+        let memory = front.entries.iter().find(|entry| entry.key == "memory");
+        flaws.extend(memory.map(|entry| (entry.line, Flaw::NoMemory)));
+    }
     Ok(agent)
 }
 

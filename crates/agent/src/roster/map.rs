@@ -80,7 +80,7 @@ impl Roster {
 
     /// The cycles among hiring lists, each once. Those of agents who may hire anybody are left to the runtime, which
     /// refuses them one by one; and who is recursive on purpose is no problem.
-    fn cycles(&self) -> Vec<Problem> {
+    pub fn cycles(&self) -> Vec<Problem> {
         let mut walk = Walk { roster: self, path: Vec::new(), done: BTreeSet::new(), found: BTreeMap::new() };
         for agent in self.agents() {
             walk.visit(agent);
@@ -145,11 +145,16 @@ impl fmt::Display for Map<'_> {
         let agents = self.levels.iter().map(Vec::len).sum::<usize>();
         writeln!(f, "{} across {}", counted(agents, "agent"), counted(self.levels.len(), "level"))?;
         self.draw(f, None, 0)?;
+        let (built_in, apart): (Vec<_>, Vec<_>) = self.apart.iter().partition(|agent| agent.is_built_in());
         if !self.apart.is_empty() {
             writeln!(f, "\nnobody here can hire:")?;
         }
-        for agent in &self.apart {
+        for agent in apart {
             writeln!(f, "  {}", line(agent))?;
+        }
+        if !built_in.is_empty() {
+            let names: Vec<&str> = built_in.iter().map(|agent| agent.name.as_str()).collect();
+            writeln!(f, "  {} that came with the program: {}", counted(names.len(), "agent"), names.join(", "))?;
         }
         if !self.problems.is_empty() {
             writeln!(f, "\nproblems:")?;

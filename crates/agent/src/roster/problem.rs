@@ -125,6 +125,9 @@ pub enum Flaw {
     /// A check for which something is missing yet.
     #[error("{0} needs the sandbox, which is not there yet: it is not checked")]
     NeedsSandbox(String),
+    /// A memory, which there is not.
+    #[error("memory is not there yet: the agent works without")]
+    NoMemory,
     /// No name: the file's own is taken.
     #[error("there is no name; {0} is taken, as the file is called")]
     NoName(String),
@@ -192,6 +195,7 @@ impl Flaw {
             | Flaw::BadAmount { .. }
             | Flaw::BadCheck { .. } => Weight::Error,
             Flaw::NeedsSandbox(_)
+            | Flaw::NoMemory
             | Flaw::NoName(_)
             | Flaw::NoDescription
             | Flaw::BadValue { .. }

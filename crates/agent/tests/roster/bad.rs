@@ -81,7 +81,10 @@ fn deep_and_wide_front_matter_ends_quickly() {
 #[test]
 fn names_that_are_none_are_refused() {
     for (name, why) in [
-        ("../etc/passwd", "a name can't contain '.': use letters a-z, digits, '-', '_', '.' and single spaces inside"),
+        (
+            "../etc/passwd",
+            "'.' can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'",
+        ),
         ("\"\"", "a name can't be empty: use letters, digits, '-', '_' or '.', such as log-reader"),
         (&"x".repeat(65), "a name of 65 bytes is too long: use at most 64"),
     ] {
@@ -89,7 +92,7 @@ fn names_that_are_none_are_refused() {
         assert_eq!(drawn(&read(&front)), format!("x.md:3: error: {why}"));
     }
     let taken = AgentFile::read(Path::new("dir/a@b.md"), b"---\ndescription: d\n---\n");
-    assert!(drawn(&taken).starts_with("dir/a@b.md:2: error: a name can't contain '@'"), "{}", drawn(&taken));
+    assert!(drawn(&taken).starts_with("dir/a@b.md:2: error: '@' can't stand there in a name"), "{}", drawn(&taken));
 }
 
 #[test]

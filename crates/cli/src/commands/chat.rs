@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// Talks until the person has no more to say. Nothing is begun before the first words.
 pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure> {
-    let output = args.work.output.output;
+    let output = args.work.output;
     let prepared = Prepared::new(world, args.work, None).await?;
     let mut lines = Lines::read()?;
     let Some(words) = first(&mut lines).await? else {

@@ -81,7 +81,7 @@ impl Stage {
     fn run_args(&self) -> Vec<OsString> {
         let project = self.project();
         let mut args: Vec<OsString> =
-            ["run", QUESTION, "--model", REHEARSAL, "--budget", BUDGET].map(Into::into).into();
+            ["run", QUESTION, "--model", REHEARSAL, "--budget", BUDGET, "--no-advice"].map(Into::into).into();
         args.extend(["--team".into(), project.clone().into(), "--project".into(), project.into()]);
         args
     }

@@ -1,4 +1,4 @@
-//! `hire`: somebody is put to work under a session's root without a model's decision, from this terminal or another.
+//! `hire`: somebody is put to work under a contract of a session without a model's decision, from this terminal or another.
 
 use guildhall::Spawned;
 use guildhall::kernel::AgentName;
@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// Hires somebody, and says what became of it.
 pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure> {
-    let id = &args.session;
+    let id = &args.to.session;
     let agent = AgentName::parse(&args.agent)
         .map_err(|why| Failure::usage(format!("{:?} is no agent's name: {why}", args.agent)))?;
     if args.task.trim().is_empty() {
@@ -21,7 +21,7 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
     }
     let hall = world.hall(before(world, id).await?.project)?;
     let budget = args.budget.map(|budget| budget.msat(hall.models().rate()));
-    match hall.hire(id, &agent, args.task.trim(), budget).await? {
+    match hall.hire(id, args.to.contract.as_ref(), &agent, args.task.trim(), budget).await? {
         Spawned::Hired { contract, money } => {
             out(&format!("{id}/{contract}"))?;
             note(&format!("{agent} is hired with {}; its hirer hears its report", sats(money)));

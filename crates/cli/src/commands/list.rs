@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use guildhall::local::UnixMs;
+use guildhall::providers::REHEARSAL_LABEL;
 use guildhall::{Unreadable, View};
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::{ending, note};
 use crate::print::{WARN, out, say_in, tame};
-use crate::world::World;
+use crate::world::{REHEARSAL, World};
 
 /// Lists the sessions. One that can't be read is named, with what to type, and the others are listed all the same.
 pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
@@ -37,13 +38,19 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
 const UNREADABLE: &str = "can't be read";
 
 fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
-    let (row, state, spent) = match session {
-        Ok(view) => (&view.row, state(view), sats(view.spent)),
-        Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new()),
+    let (row, state, spent, rehearsed) = match session {
+        Ok(view) => (&view.row, state(view), sats(view.spent), rehearsed(view)),
+        Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
     };
     let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
     let (id, label) = (row.id.as_str(), tame(&row.label, 60));
-    format!("{id:<24} {state:<26} {age:>5} {spent:>14}  {label}")
+    format!("{id:<24} {state:<26} {age:>5} {spent:>14}  {label}{rehearsed}")
+}
+
+/// What is said of a session in which no language model was asked.
+pub(crate) fn rehearsed(view: &View) -> String {
+    let models = view.root.as_ref().map(|root| root.setup.staffing.models()).unwrap_or_default();
+    if models.contains(REHEARSAL) { format!(" ({REHEARSAL_LABEL})") } else { String::new() }
 }
 
 fn json_line(session: &Result<View, Unreadable>) -> Value {
@@ -56,6 +63,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "created_at_ms": row.created_at.0,
         "project": row.project,
         "task": row.label,
+        "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
         "spent_msat": view.map(|view| view.spent),
         "facts": row.facts,
         "failure": session.as_ref().err().map(|unreadable| unreadable.why.to_string()),

@@ -26,7 +26,7 @@ const GO_ON: &str = "Go on from where you stopped.";
 /// Does a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = if args.tasks.is_some() { String::new() } else { task(&args)? };
-    let output = args.work.output.output;
+    let output = args.work.output;
     let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
     let signals = Signals::listen()?;
     let running = prepared.undertaking(task).start().await?;
@@ -48,7 +48,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
         Stay::Once => None,
         Stay::Open => Some(Talk::new(Lines::read()?)),
     };
-    Watch::new(hall, running, args.output.output, signals).with(talk).after(&before).await.until_the_end().await
+    Watch::new(hall, running, args.output, signals).with(talk).after(&before).await.until_the_end().await
 }
 
 /// What a session was begun with.

@@ -47,7 +47,7 @@ fn text(view: &View) -> Vec<String> {
     let row = &view.row;
     let mut lines = vec![
         format!("{}  {}", row.id, state(view)),
-        format!("task     {}", tame(&row.label, 100)),
+        format!("began    {}", tame(&row.label, 100)),
         format!("project  {}", tame(&row.project, 400)),
     ];
     lines.extend(view.failure.as_ref().map(|why| format!("failure  {}", tame(why, 1000))));

@@ -4,6 +4,7 @@ use guildhall::Hall;
 use guildhall::local::{Head, SessionId};
 
 use crate::args::VerifyArgs;
+use crate::commands::list::rehearsed;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::print::{BAD, out, say_in};
@@ -34,15 +35,17 @@ async fn check(hall: &Hall, id: &SessionId, printed: Option<Head>) -> Result<boo
             return Ok(false);
         }
     };
-    let violations = hall.session(id).await?.violations;
-    for violation in &violations {
+    let view = hall.session(id).await?;
+    for violation in &view.violations {
         say_in(BAD, &format!("{id}: {violation}"));
     }
-    if violations.is_empty() {
+    if view.violations.is_empty() {
         out(&format!(
-            "{id}: {} facts, {} of the account; the chain is whole and every law is kept",
-            head.facts, head.account
+            "{id}: {} facts, {} of the account; the chain is whole and every law is kept{}",
+            head.facts,
+            head.account,
+            rehearsed(&view)
         ))?;
     }
-    Ok(violations.is_empty())
+    Ok(view.violations.is_empty())
 }

@@ -60,7 +60,7 @@ fn a_file_that_is_no_agent_is_named_with_its_line() {
     check("bob.md", b"Just words.\n", 1, "there is no front matter");
     check("bob.md", b"---\nname: bob\n", 1, "the front matter does not end");
     check("bob.md", b"---\nname: bob\ndescription: x\nbudget: {max: -1}\n---\n", 4, "budget.max: ");
-    check("bob.md", b"---\nname: Bob the Builder!\ndescription: x\n---\n", 2, "a name can't contain '!'");
+    check("bob.md", b"---\nname: Bob the Builder!\ndescription: x\n---\n", 2, "'!' can't stand there in a name");
 }
 
 #[test]
@@ -100,6 +100,34 @@ fn what_is_no_file_is_not_waited_for() {
 fn two_agents_of_one_name_are_refused_with_both_files() {
     let twin = b"---\nname: ada\ndescription: The other.\n---\nYou are another.\n";
     check("twin.md", twin, 2, "the agent ada is also in ");
+}
+
+#[test]
+fn a_team_in_which_everybody_is_hired_by_another_is_told_where_it_goes_round() {
+    let house = house();
+    enlist(&house, &[("ada", &hires(&["bob"])), ("bob", &hires(&["ada"]))]);
+    let cycle = ["name one with --agent, out of ada, bob", "crew/bob.md:5: ", "ada -> bob -> ada"];
+    refused(&house, &CREW, &cycle);
+    let mapped = house.guildhall(&["map", "--team", "crew"]).expect(2);
+    assert_has(&mapped.stderr, &cycle);
+}
+
+#[test]
+fn what_a_file_says_in_vain_is_told_before_work_begins() {
+    let house = house();
+    let vain = "foo: 1\nmemory: project\ntools: [Read, Frobnicate]\ndelegation: {team: [bob, zoe], mode: sometimes}";
+    enlist(&house, &[("ada", vain), ("bob", "")]);
+    let told = house.run(&CREW).expect(0).stderr;
+    assert_has(
+        &told,
+        &[
+            "crew/ada.md:4: warning: the key foo is unknown here",
+            "crew/ada.md:5: warning: memory is not there yet",
+            "crew/ada.md:6: warning: there is no tool Frobnicate",
+            "ada may hire zoe, but there is no such agent",
+            "crew/ada.md:7: warning: delegation.mode is left out",
+        ],
+    );
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn the_demo_finds_the_fault_and_leaves_nothing_behind() {
     let before = (names(house.home()), names(house.project()));
     let ended = demo(&house, &["demo"]).expect(0).says("rehearsal: no language model").says("laws: kept");
     assert!(ended.stdout.contains(&known("fault")), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("is kept"), "what is removed is not kept: {}", ended.stderr);
     assert_eq!((names(house.home()), names(house.project())), before);
     assert_eq!(house.requests().len(), 0, "the provider was asked");
 }
@@ -54,6 +55,8 @@ fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
     let before = (names(house.home()), names(house.project()));
     let ended = demo(&house, &["demo", "crash"]).expect(0).says("SIGKILL").says("guildhall resume").says("goes on");
     assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
+    assert!(ended.stdout.starts_with("rehearsal: no language model\n"), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("is kept"), "what is removed is not kept: {}", ended.stderr);
     let line = |start: &str| ended.stdout.lines().find_map(|line| line.strip_prefix(start)).map(str::trim);
     let (whole, resumed) = (line("bill, undisturbed"), line("bill, killed and resumed"));
     assert!(whole.is_some() && whole == resumed, "{}", ended.stdout);

@@ -5,7 +5,10 @@ use std::io::Write;
 use serde_json::json;
 
 use crate::chat::{CHAT, nth, team};
-use crate::house::{House, Running, says};
+use crate::crew::{
+    CREW, always, assert_has, delegates_in_background, first, hires, shown, slowly, staffed, until_asked, worked,
+};
+use crate::house::{House, Running, Wire, says};
 
 fn house() -> House {
     team(&json!([
@@ -43,7 +46,7 @@ fn what_is_refused_is_said_and_costs_nothing() {
     talking.printed("What shall I do?");
     let id = talking.session();
     let count = |agent, more: &[&str]| house.guildhall(&[&["hire", &id, agent, "Count the chairs."], more].concat());
-    count("bob", &[]).expect(2).says("there is no agent bob: there are ada");
+    count("bob", &[]).expect(4).says("1 may not hire bob: it may hire ada");
     count("ada", &["--budget", "1sat"]).expect(4).says("ada is not hired").says("Nothing was spent");
     count("ada", &["--budget", "9999sat"]).expect(4).says("ada is not hired");
     house.guildhall(&["hire", &id, "ada", " "]).expect(2).says("the task is empty");
@@ -64,5 +67,30 @@ fn a_hire_that_nobody_hears_waits_for_the_resume() {
     house.guildhall(&["hire", &id, "ada", "Count the chairs."]).expect(0).says("guildhall resume");
     let resumed = Running::start(house.command(&["resume", &id]), "").end().expect(0);
     assert_eq!(resumed.stdout, "There are twelve chairs.\n");
+    house.guildhall(&["verify", &id]).expect(0);
+}
+
+#[test]
+fn somebody_is_hired_under_a_contract_that_is_at_work() {
+    let rules = json!([
+        first("lead", delegates_in_background("mid", "Look after it.", 2000)),
+        always("lead", says("Done: {{last_user}}")),
+        first("mid", slowly(says("I looked."), 1500)),
+        always("mid", says("I heard: {{last_user}}")),
+        always("eve", says("There are 12.")),
+    ]);
+    let team = [("lead", hires(&["mid"])), ("mid", hires(&["eve"])), ("eve", String::new())];
+    let team = team.each_ref().map(|(name, front)| (*name, front.as_str()));
+    let house = staffed(House::new(Wire::Anthropic, &rules), &team);
+    let running = house.start(&CREW);
+    let id = running.session();
+    until_asked(&house, "mid", 1);
+    house.guildhall(&["hire", &id, "eve", "Count."]).expect(4).says("1 may not hire eve: it may hire mid");
+    house.guildhall(&["hire", &format!("{id}/1.7"), "eve", "Count."]).expect(4).says("1.7 of");
+    let hired = house.guildhall(&["hire", &format!("{id}/1.1"), "eve", "Count."]).expect(0);
+    assert_eq!(hired.stdout, format!("{id}/1.1.1\n"));
+    let result = running.end().expect(0).json();
+    assert_eq!(worked(&result), ["1 lead done", "1.1 mid done", "1.1.1 eve done"]);
+    assert_has(shown(&house, "mid").last().unwrap(), &["There are 12."]);
     house.guildhall(&["verify", &id]).expect(0);
 }

@@ -433,3 +433,67 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
     ];
     assert_has(&lines, &told);
 }
+
+#[test]
+fn agents_are_taken_from_the_first_place_that_has_them_and_the_general_contractor_may_hire_them() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": says("Tuesday.")}]));
+    let places = [".guildhall/agents", ".agents/agents", ".claude/agents"].map(|place| house.project().join(place));
+    let places = [&places[..], &[house.home().join("agents")]].concat();
+    // The first place has one of them, the second that one and another, and so on.
+    let names = ["ada", "bob", "eve", "coder"];
+    for (at, place) in places.iter().enumerate() {
+        fs::create_dir_all(place).unwrap();
+        for name in &names[..=at] {
+            let text = format!("---\nname: {name}\ndescription: Is out of place {at}.\n---\nYou are {name}.\n");
+            fs::write(place.join(format!("{name}.md")), text).unwrap();
+        }
+    }
+    let listed = house.guildhall(&["agents"]).expect(0).stdout;
+    house.run(&[]).expect(0);
+    let prompt = house.requests().swap_remove(0)["system"].to_string();
+    for (at, name) in names.iter().enumerate() {
+        let found = listed.lines().filter(|line| line.split_whitespace().next() == Some(name)).collect::<Vec<_>>();
+        assert!(matches!(found[..], [line] if line.contains(&format!("place {at}."))), "{name}: {listed}");
+        assert_has(&prompt, &[&format!("{name}: Is out of place {at}.")]);
+    }
+    assert_has(&listed, &["tester ", "built-in/"]);
+}
+
+#[test]
+fn what_the_project_says_to_everybody_reaches_every_agent() {
+    for file in ["AGENTS.md", "CLAUDE.md"] {
+        let rules = json!([
+            first("lead", delegates("ada", "Look.", 500)),
+            always("lead", says("Tuesday.")),
+            always("ada", says("Tuesday.")),
+        ]);
+        let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        fs::write(house.project().join(file), "Whoever works here speaks of the roof.\n").unwrap();
+        house.run(&CREW).expect(0);
+        for agent in ["lead", "ada"] {
+            assert_has(&shown(&house, agent)[0], &["Whoever works here speaks of the roof."]);
+        }
+    }
+}
+
+#[test]
+fn what_a_report_lacks_is_told_and_makes_the_work_partial() {
+    let lead = format!("{}\n  mode: required", hires(&["ada"]));
+    let rules = json!([always("lead", says("I know it all."))]);
+    let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
+    let ended = house.run(&CREW).expect(7);
+    let told = "1 lead done, but it hired nobody, which its file demands";
+    assert_has(&ended.stderr, &[told]);
+    assert_eq!(ended.json()["bill"]["contracts"][0]["lack"], "hire");
+
+    let lead = format!("{}\n  accept: {{schema: {{type: object}}}}", hires(&["ada"]));
+    let rules = json!([
+        first("lead", delegates("ada", "Look.", 900)),
+        always("lead", says("Tuesday.")),
+        always("ada", says("No object.")),
+    ]);
+    let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
+    let ended = house.run(&CREW).expect(0);
+    assert_has(&ended.stderr, &["1.1 ada done, but its report is not accepted"]);
+    assert_eq!(ended.json()["bill"]["contracts"][1]["lack"], "acceptance");
+}

@@ -46,7 +46,7 @@ pub(super) async fn crash(stage: &Stage) -> Result<Exit, Failure> {
     note(&format!("2. the same work, to be killed half-way: after about {} of {facts} facts", facts / 2));
     let killed = killed(stage, &hall, facts / 2).await?;
     note(&format!("3. guildhall resume {killed}"));
-    let resumed = finished(stage, ["resume".into(), killed.to_string().into()].into())?;
+    let resumed = finished(stage, ["resume".into(), killed.to_string().into(), "--no-advice".into()].into())?;
     hall.journal().clone().close().await;
     Ok(compare(&whole, &resumed)?)
 }
@@ -123,6 +123,7 @@ impl Drop for Doomed {
 /// Shows both, and whether they are the same.
 fn compare(whole: &Shown, resumed: &Shown) -> Result<Exit, Unwritten> {
     let both = [("undisturbed", whole), ("killed and resumed", resumed)];
+    out(REHEARSAL_LABEL)?;
     for (how, shown) in both {
         let first = shown.answer.lines().find(|line| *line != REHEARSAL_LABEL && !line.is_empty()).unwrap_or_default();
         out(&format!("answer, {how:<19} {}", tame(first, LINE_CHARS_MAX)))?;
