@@ -17,7 +17,7 @@ const LINES_MAX: usize = 2000;
 /// How many entries of a listing are kept.
 const LISTED_MAX: usize = 2000;
 /// How many earlier searches are remembered.
-const PATTERNS_MAX: usize = 12;
+const PATTERNS_MAX: usize = 24;
 /// How much of one is.
 const PATTERN_BYTES_MAX: usize = 1024;
 /// How much of a question is read.
@@ -28,6 +28,7 @@ pub(super) const QUESTION: &str = "Question: ";
 pub(super) const EVIDENCE: &str = "Evidence source: ";
 pub(super) const PART: &str = "Part: ";
 pub(super) const NAMES: &str = "Identifiers so far: ";
+pub(super) const WORDS: &str = "Words to look for: ";
 pub(super) const DIRECTORY: &str = "Directory: ";
 
 /// Where the terms begin that follow a task.
@@ -65,6 +66,8 @@ pub(super) struct Task {
     /// What the hirer says of the one it hires.
     pub(super) part: String,
     pub(super) names: Vec<Name>,
+    /// The words of the question that say most, the rarest first, as the hirer found them to be. Empty: nobody has looked.
+    pub(super) words: Vec<String>,
     pub(super) directory: Option<String>,
 }
 
@@ -95,11 +98,15 @@ pub(super) struct Scene {
     pub(super) patterns: Vec<String>,
     /// Whether a search found more than it showed.
     pub(super) was_cut: bool,
+    /// The patterns of which that is so.
+    pub(super) cut: BTreeSet<String>,
     /// The places that were read around: path and first line.
     pub(super) read: Vec<(String, u64)>,
     /// How many replies looked at files.
     pub(super) looks: usize,
     pub(super) hired: Vec<String>,
+    /// Whether something was searched for after somebody was hired.
+    pub(super) was_confirmed: bool,
     /// The names that all who were hired were told to look for: that they found them is no coincidence.
     pub(super) handed: BTreeSet<String>,
     pub(super) reports: Vec<HeardReport>,
@@ -177,6 +184,7 @@ fn read_task(words: &str) -> Task {
         sources: Some(sources.split(',').filter_map(Source::parse).collect()),
         part: line(PART).unwrap_or_default().to_owned(),
         names: line(NAMES).map(names).unwrap_or_default(),
+        words: line(WORDS).map(|words| words.split(", ").map(str::to_owned).collect()).unwrap_or_default(),
         directory: line(DIRECTORY).map(str::to_owned),
     }
 }
@@ -197,6 +205,7 @@ impl Reader {
             let argument = |name: &str| argument(call, name).unwrap_or_default();
             match call.name.as_str() {
                 "search" if scene.patterns.len() < PATTERNS_MAX => {
+                    scene.was_confirmed |= !scene.hired.is_empty();
                     scene.patterns.push(cut(&argument("pattern"), PATTERN_BYTES_MAX).to_owned());
                 }
                 "read_file" => {
@@ -232,7 +241,10 @@ impl Reader {
         let failed = matches!(part, Part::Result { failed: true, .. });
         match call.name.as_str() {
             "search" => {
-                scene.was_cut |= text.lines().any(|line| line.starts_with("(cut off after"));
+                if text.lines().any(|line| line.starts_with("(cut off after")) {
+                    scene.was_cut = true;
+                    scene.cut.extend(argument(&call, "pattern"));
+                }
                 self.keep(found(text), scene);
             }
             "read_file" => self.keep(shown(&argument(&call, "path").unwrap_or_default(), text), scene),
