@@ -10,6 +10,8 @@ use super::words::{Kind, Name, asked_words, is_about_trouble, names, quotes, spe
 const WORDS_MAX: usize = 10;
 /// In how many lines a word is taken to be that is in more than a search shows.
 const OFTEN: u64 = 512;
+/// How many times the halving of its lines makes a word more telling: the rarest is not alone what is asked.
+const RARER_MAX: u32 = 4;
 /// How many lines are one passage.
 const PASSAGE_LINES: u64 = 3;
 
@@ -82,7 +84,7 @@ fn seen(scene: &Scene, asked: Vec<String>) -> Vec<Word> {
     };
     let counts: Vec<u64> = asked.iter().map(times).collect();
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let weight = |times: u64| 2 + 2 * u64::from((most / times.max(1)).max(1).ilog2());
+    let weight = |times: u64| 2 + 2 * u64::from((most / times.max(1)).max(1).ilog2().min(RARER_MAX));
     let words = asked.into_iter().zip(counts);
     words.map(|(stem, times)| Word { is_common: is_common(&stem), weight: weight(times), stem }).collect()
 }
@@ -90,13 +92,22 @@ fn seen(scene: &Scene, asked: Vec<String>) -> Vec<Word> {
 /// Whether what was seen speaks of what is asked: it has a name or a quote of the question, or a passage of a few lines has
 /// more than half of its words and numbers; half of them do in a file that is named after one.
 pub(super) fn is_about_project(scene: &Scene) -> bool {
+    speaks_of(scene, "")
+}
+
+/// Whether that is so within a directory.
+pub(super) fn speaks_of(scene: &Scene, directory: &str) -> bool {
     let question = &scene.task.question;
     let quoted = quotes(question);
     let (numbers, named): (Vec<Name>, Vec<Name>) =
         names(question).into_iter().partition(|name| name.kind == Kind::Number);
     let asked: Vec<String> =
         asked_words(question).into_iter().chain(numbers.into_iter().map(|name| name.key)).collect();
-    let mut lines: Vec<_> = scene.lines.iter().filter(|line| Source::of(&line.path).is_some()).collect();
+    let mut lines: Vec<_> = scene
+        .lines
+        .iter()
+        .filter(|line| Source::of(&line.path).is_some() && line.path.starts_with(directory))
+        .collect();
     lines.sort_by_key(|line| (&line.path, line.number));
     let numbers = |text: &str| names(text).into_iter().filter(|name| name.kind == Kind::Number).map(|name| name.key);
     let said: Vec<BTreeSet<String>> =

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asked::Asked;
+use super::asked::{Asked, is_about_project, speaks_of};
 use super::rank::{Ranked, is_searched, rank, to_follow};
 use super::scene::Scene;
 use super::source::Source;
@@ -53,7 +53,11 @@ pub(super) fn survey(scene: &Scene) -> Vec<Wish> {
         return Vec::new();
     }
     if let Some(first) = scene.patterns.first() {
-        return if scene.cut.contains(first) { narrowed(scene) } else { Vec::new() };
+        return match pattern_of_question(scene) {
+            _ if scene.cut.contains(first) => narrowed(scene),
+            Some(pattern) if !scene.searched_all && !is_about_project(scene) => vec![search(&pattern, &[], None)],
+            Some(_) | None => Vec::new(),
+        };
     }
     let directory = focus(scene);
     let logs = [Source::Logs];
@@ -75,8 +79,8 @@ pub(super) fn confirm(scene: &Scene, names: &[Name]) -> Vec<Wish> {
     pattern.map(|pattern| search(&pattern, &[], focus(scene).as_deref())).into_iter().collect()
 }
 
-/// The directory that the question is about: the topmost that it names, if that has evidence of several kinds and is
-/// not all there is.
+/// The directory that the question is about: the topmost that it names, if there is one such, it has evidence of several kinds,
+/// and what was seen of it speaks of the question.
 pub(super) fn focus(scene: &Scene) -> Option<String> {
     if scene.task.directory.is_some() {
         return scene.task.directory.clone();
@@ -93,8 +97,13 @@ pub(super) fn focus(scene: &Scene) -> Option<String> {
         files.filter_map(|path| Source::of(path)).collect::<std::collections::BTreeSet<_>>().len() >= 3
     };
     let folders = listing.paths.iter().filter(|path| path.ends_with('/'));
-    let meant = folders.filter(is_meant).filter(is_varied).min_by_key(|folder| folder.matches('/').count())?;
-    Some(meant.trim_end_matches('/').to_owned())
+    let mut meant: Vec<&String> = folders.filter(is_meant).filter(is_varied).collect();
+    let depth = |folder: &str| folder.matches('/').count();
+    meant.sort_by_key(|folder| depth(folder));
+    let is_single = meant.get(1).is_none_or(|second| depth(second) > depth(meant[0]));
+    let topmost =
+        meant.first().filter(|folder| is_single && (scene.patterns.is_empty() || speaks_of(scene, folder)))?;
+    Some(topmost.trim_end_matches('/').to_owned())
 }
 
 /// Names first: what plain words find is dear, and says little beside them. But a question that names nothing and is not

@@ -14,6 +14,8 @@ pub(super) const PLACES_MAX: usize = 72;
 const BESIDE_MAX: usize = 4;
 /// How many places come out of it.
 pub(super) const CHOSEN_MAX: usize = 12;
+/// How much more words say than names, if a question has only words.
+const WORDS_FIRST: u64 = 8;
 /// How many of the best places are tried as the one where all meets.
 const TRIED_MAX: usize = 12;
 
@@ -112,6 +114,8 @@ struct Row {
     said: u64,
     is_import: bool,
     names: BTreeMap<String, Name>,
+    /// Those of them that have a word of the question.
+    worded: BTreeSet<String>,
     by: BTreeSet<String>,
     /// What it shares with others of other kinds.
     worth: u64,
@@ -144,15 +148,19 @@ impl Table {
         let followed = places.iter().flat_map(|place| &place.shares).flat_map(|share| names(share));
         let followed = followed.map(|name| name.key).filter(|key| !handed.contains(key)).collect();
         let rows = places.iter().map(|place| {
-            let names = place.names().into_iter().map(|name| (name.key.clone(), name)).collect();
-            let stems = stems(&place.text);
+            let names: BTreeMap<String, Name> =
+                place.names().into_iter().map(|name| (name.key.clone(), name)).collect();
+            let has_word = |key: &&String| known.words.said(&stems(key)) > 0;
+            let worded = names.keys().filter(has_word).cloned().collect();
+            let said = stems(&place.text);
             Row {
                 source: place.source(),
                 path: place.path.clone(),
-                is_grave: known.words.is_trouble && is_grave(&stems),
-                said: known.words.said(&stems),
+                is_grave: known.words.is_trouble && is_grave(&said),
+                said: known.words.said(&said),
                 is_import: is_import(&place.text),
                 names,
+                worded,
                 by: place.by.clone(),
                 worth: 0,
             }
@@ -183,11 +191,7 @@ impl Table {
 
     /// What speaks for a place by itself.
     fn standing(&self, at: usize, places: &[Place]) -> u64 {
-        let found = self.rows[at].worth + places[at].standing();
-        match self.said(at) {
-            0 if self.has_words_only() => found / 4,
-            said => found + said,
-        }
+        self.rows[at].worth + places[at].standing() + WORDS_FIRST * self.said(at)
     }
 
     /// What the words of a place are worth, where the question has nothing else to go by.
@@ -259,9 +263,10 @@ impl Table {
         2 * sources * sources + (reports.len() as u64).min(4) + grave
     }
 
-    /// What two places share that says most.
+    /// What two places share that says most. If there are only words to go by, it has one of them.
     fn shared(&self, a: usize, b: usize) -> Option<(u64, &Name)> {
-        let both = self.rows[a].names.values().filter(|name| self.rows[b].has(name));
+        let is_asked = |name: &&Name| !self.has_words_only() || self.rows[a].worded.contains(&name.key);
+        let both = self.rows[a].names.values().filter(is_asked).filter(|name| self.rows[b].has(name));
         both.map(|name| (self.weight(a, name), name))
             .max_by(|(x, first), (y, second)| x.cmp(y).then(second.key.cmp(&first.key)))
     }

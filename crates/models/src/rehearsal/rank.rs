@@ -19,6 +19,8 @@ const BESIDE_MAX: usize = 4;
 /// How far around a good line its neighbours count, in lines.
 const NEAR_LINES: u64 = 3;
 
+/// How much more words say than names, if a question has only words.
+const WORDS_FIRST: u64 = 8;
 /// What it is worth at most that a path has words of the question.
 const PATH_MAX: u64 = 6;
 
@@ -168,8 +170,8 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
         }
     }
     let said = wanted.words.said(&stems);
-    // Beside names, words say little, unless the question has nothing else.
-    score += if wanted.is_named() { said.div_ceil(4) } else { said };
+    // Beside names, words say little; a question that has nothing else is about them.
+    score += if wanted.is_named() { said.div_ceil(4) } else { WORDS_FIRST * said };
     let quoted = wanted.quotes.iter().filter(|quote| line.text.contains(quote.as_str())).count() as u64;
     score += 24 * quoted;
     let is_asked = if wanted.asked.is_empty() && wanted.quotes.is_empty() {

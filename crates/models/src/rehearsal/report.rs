@@ -183,9 +183,15 @@ fn met(scene: &Scene, found: &[Place], missing: Vec<String>) -> Report {
         Some(Link { place, .. }) => {
             format!("What was read meets at {}; none of it tells of the trouble itself.", place.address())
         }
-        None => "no evidence that meets: no two of these places name the same thing.".to_owned(),
+        None => format!("no evidence that meets: no two of these places name the same thing.{}", most(&places, &known)),
     };
     Report { heading, chain, rival, places, missing }
+}
+
+/// Where most words of a question are that is not about trouble.
+fn most(places: &[Place], known: &Known) -> String {
+    let best = places.first().filter(|place| !known.words.is_trouble && known.words.said(&stems(&place.text)) > 0);
+    best.map(|place| format!(" The words of the question say most at {}.", place.address())).unwrap_or_default()
 }
 
 /// Where the words of a question about trouble occur that nothing tells of.

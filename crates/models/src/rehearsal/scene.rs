@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::source::Source;
 use super::team::{Member, team};
-use super::words::{LINE_BYTES_MAX, Name, cut, names};
+use super::words::{LINE_BYTES_MAX, Name, cut, names, repeats};
 
 /// How many bytes of results are read in all.
 const READ_BYTES_MAX: usize = 1024 * 1024;
@@ -100,6 +100,8 @@ pub(super) struct Scene {
     pub(super) was_cut: bool,
     /// The patterns of which that is so.
     pub(super) cut: BTreeSet<String>,
+    /// Whether something was searched for everywhere.
+    pub(super) searched_all: bool,
     /// The places that were read around: path and first line.
     pub(super) read: Vec<(String, u64)>,
     /// How many replies looked at files.
@@ -205,6 +207,7 @@ impl Reader {
             let argument = |name: &str| argument(call, name).unwrap_or_default();
             match call.name.as_str() {
                 "search" if scene.patterns.len() < PATTERNS_MAX => {
+                    scene.searched_all |= argument("path").is_empty() && argument("glob").is_empty();
                     scene.was_confirmed |= !scene.hired.is_empty();
                     scene.patterns.push(cut(&argument("pattern"), PATTERN_BYTES_MAX).to_owned());
                 }
@@ -259,7 +262,8 @@ impl Reader {
 
     fn keep(&mut self, lines: Vec<Line>, scene: &mut Scene) {
         for line in lines {
-            if scene.lines.len() < LINES_MAX && self.seen.insert((line.path.clone(), line.number)) {
+            let is_new = scene.lines.len() < LINES_MAX && !repeats(&line.text, &scene.task.question);
+            if is_new && self.seen.insert((line.path.clone(), line.number)) {
                 scene.lines.push(line);
             }
         }

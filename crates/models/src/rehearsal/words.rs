@@ -11,6 +11,8 @@ const NAMES_MAX: usize = 24;
 const NAME_BYTES_MAX: usize = 100;
 /// The most subwords that a name has.
 const PARTS_MAX: usize = 8;
+/// From how many words on a question is known again.
+const REPEATED_WORDS: usize = 4;
 
 /// Words that say nothing about what a question is about.
 const IDLE: &[&str] = &[
@@ -51,6 +53,11 @@ const TROUBLE: &[&str] = &[
     "why", "wrong", "broken", "breaks", "broke", "slow", "problem", "issue", "incident", "outage", "cause", "down",
     "bug",
 ];
+
+/// Articles that speak of no single thing.
+const GENERAL: &[&str] = &["a", "an", "any", "each", "every"];
+/// How many words before a noun its article stands.
+const ARTICLE_WORDS: usize = 2;
 
 /// Something that one line names and another may name too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,6 +157,12 @@ pub(super) fn spelled<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
     spelled_words(text).find(|word| stem(word) == wanted)
 }
 
+/// Whether a text says a question over again, and so nothing about it.
+pub(super) fn repeats(text: &str, question: &str) -> bool {
+    let (said, asked): (Vec<String>, Vec<String>) = (subwords(text).collect(), subwords(question).collect());
+    asked.len() >= REPEATED_WORDS && said.windows(asked.len()).any(|run| run == asked)
+}
+
 /// What stands in quotes, as it may stand in a file.
 pub(super) fn quotes(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -175,9 +188,18 @@ pub(super) fn is_grave(stems: &BTreeSet<String>) -> bool {
     GRAVE.iter().any(|grave| stems.contains(*grave))
 }
 
-/// Whether a question is about something that goes wrong, and not about how things are.
+/// Whether a question is about something that goes wrong, and not about how things are. With an article such as "a" or "any", a
+/// grave word speaks of whatever trouble there may be, and not of some that was seen.
 pub(super) fn is_about_trouble(question: &str) -> bool {
-    is_grave(&stems(question)) || subwords(question).any(|word| TROUBLE.contains(&word.as_str()))
+    let words: Vec<String> = subwords(question).collect();
+    let is_general = |at: usize| {
+        let before = &words[at.saturating_sub(ARTICLE_WORDS)..at];
+        before.iter().any(|word| GENERAL.contains(&word.as_str()))
+    };
+    words
+        .iter()
+        .enumerate()
+        .any(|(at, word)| TROUBLE.contains(&word.as_str()) || (GRAVE.contains(&stem(word).as_str()) && !is_general(at)))
 }
 
 /// The regular expression for lines in which something goes wrong.
@@ -344,7 +366,7 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked_words, escaped, is_about_trouble, names, quotes, stems};
+    use super::{asked_words, escaped, is_about_trouble, names, quotes, repeats, spelled, stems};
 
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = names(text).into_iter().map(|name| name.key).collect();
@@ -375,8 +397,29 @@ mod tests {
         assert!(
             is_about_trouble("Why is it late?")
                 && is_about_trouble("It failed.")
+                && is_about_trouble("What is the error?")
                 && !is_about_trouble("What limits it?")
+                && !is_about_trouble("Who hears of a fatal error?")
         );
+    }
+
+    #[test]
+    fn words_are_found_again_in_other_forms_and_shown_as_they_stand() {
+        for (text, asked, expected) in [
+            ("it Retries twice", "retry", "Retries"),
+            ("maxUploadBytes", "uploading", "Upload"),
+            ("is remembered", "remember", "remembered"),
+            ("Füße: größter", "größter", "größter"),
+        ] {
+            assert_eq!(spelled(text, &asked_words(asked)[0]), Some(expected), "{text}");
+        }
+        assert_eq!(spelled("a tally", "tall"), None);
+    }
+
+    #[test]
+    fn a_line_that_has_the_whole_question_repeats_it() {
+        assert!(repeats("ask(\"Who turns the big wheel?\")", "Who turns the big wheel?"));
+        assert!(!repeats("the big wheel is turned", "Who turns the big wheel?"));
     }
 
     #[test]

@@ -65,7 +65,7 @@ async fn a_plain_question_about_severance_is_answered_with_lines_about_it() {
 
 #[tokio::test]
 async fn a_plain_question_about_secrets_is_answered_with_lines_about_it() {
-    check_plain("How are secrets redacted from what a tool returns?", "redact").await;
+    check_plain("How are secrets redacted from what a tool returns?", "secret").await;
 }
 
 #[tokio::test]
