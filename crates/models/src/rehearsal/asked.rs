@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::scene::Scene;
+use super::scene::{Line, Scene};
 use super::source::Source;
 use super::words::{Kind, Name, asked_words, is_about_trouble, names, quotes, spelled, stems, words_pattern};
 
@@ -12,6 +12,8 @@ const WORDS_MAX: usize = 10;
 const OFTEN: u64 = 512;
 /// How many times the halving of its lines makes a word more telling: the rarest is not alone what is asked.
 const RARER_MAX: u32 = 4;
+/// How many words a clause has at least that can be asked alone.
+const CLAUSE_WORDS_MIN: usize = 3;
 /// How many lines are one passage.
 const PASSAGE_LINES: u64 = 3;
 
@@ -45,6 +47,12 @@ impl Asked {
         let weights: Vec<u64> =
             self.words.iter().filter(|word| stems.contains(&word.stem)).map(|word| word.weight).collect();
         weights.iter().sum::<u64>() * weights.len() as u64
+    }
+
+    /// The files of which lines were seen that have words of the question.
+    pub(super) fn spoken(&self, scene: &Scene) -> BTreeSet<String> {
+        let has_words = |line: &&Line| self.said(&stems(&line.text)) > 0;
+        scene.lines.iter().filter(has_words).map(|line| line.path.clone()).collect()
     }
 
     /// The words of the question that stand in a text, as they are spelled there.
@@ -89,38 +97,44 @@ fn seen(scene: &Scene, asked: Vec<String>) -> Vec<Word> {
     words.map(|(stem, times)| Word { is_common: is_common(&stem), weight: weight(times), stem }).collect()
 }
 
-/// Whether what was seen speaks of what is asked: it has a name or a quote of the question, or a passage of a few lines has
-/// more than half of its words and numbers; half of them do in a file that is named after one.
+/// Whether what was seen speaks of what is asked.
 pub(super) fn is_about_project(scene: &Scene) -> bool {
     speaks_of(scene, "")
 }
 
-/// Whether that is so within a directory.
+/// Whether what was seen of a directory speaks of what is asked: it has a name or a quote of the question, or a passage of a few
+/// lines has more than half of the words and numbers of a clause; half of them do in a file that is named after one.
 pub(super) fn speaks_of(scene: &Scene, directory: &str) -> bool {
     let question = &scene.task.question;
-    let quoted = quotes(question);
-    let (numbers, named): (Vec<Name>, Vec<Name>) =
-        names(question).into_iter().partition(|name| name.kind == Kind::Number);
-    let asked: Vec<String> =
-        asked_words(question).into_iter().chain(numbers.into_iter().map(|name| name.key)).collect();
-    let mut lines: Vec<_> = scene
-        .lines
-        .iter()
-        .filter(|line| Source::of(&line.path).is_some() && line.path.starts_with(directory))
-        .collect();
+    let (clauses, quoted) = (clauses(question), quotes(question));
+    let named: Vec<Name> = names(question).into_iter().filter(|name| name.kind != Kind::Number).collect();
+    let is_inside = |line: &&Line| Source::of(&line.path).is_some() && line.path.starts_with(directory);
+    let mut lines: Vec<&Line> = scene.lines.iter().filter(is_inside).collect();
     lines.sort_by_key(|line| (&line.path, line.number));
-    let numbers = |text: &str| names(text).into_iter().filter(|name| name.kind == Kind::Number).map(|name| name.key);
     let said: Vec<BTreeSet<String>> =
         lines.iter().map(|line| stems(&line.text).into_iter().chain(numbers(&line.text)).collect()).collect();
     lines.iter().enumerate().any(|(at, line)| {
-        let is_near =
-            |other: &usize| lines[*other].path == line.path && lines[*other].number - line.number < PASSAGE_LINES;
-        let passage: Vec<usize> = (at..lines.len()).take_while(is_near).collect();
-        let count = asked.iter().filter(|word| passage.iter().any(|at| said[*at].contains(*word))).count();
+        let is_near = |other: &Line| other.path == line.path && other.number - line.number < PASSAGE_LINES;
+        let length = lines[at..].iter().take_while(|other| is_near(other)).count();
+        let passage = &said[at..at + length];
         let file = stems(line.path.rsplit('/').next().unwrap_or_default());
-        let is_named_after = asked.iter().any(|word| file.contains(word) && said[at].contains(word));
-        (count > 0 && 2 * count + usize::from(is_named_after) > asked.len())
-            || quoted.iter().any(|quote| line.text.contains(quote.as_str()))
+        clauses.iter().any(|asked| {
+            let count = asked.iter().filter(|word| passage.iter().any(|said| said.contains(*word))).count();
+            let is_named_after = asked.iter().any(|word| file.contains(word) && said[at].contains(word));
+            count > 0 && 2 * count + usize::from(is_named_after) > asked.len()
+        }) || quoted.iter().any(|quote| line.text.contains(quote.as_str()))
             || names(&line.text).iter().any(|name| named.iter().any(|asked| asked.key == name.key))
     })
+}
+
+/// The words and numbers of a question, and those of each of its clauses that has enough to be asked alone.
+fn clauses(question: &str) -> Vec<Vec<String>> {
+    let content = |text: &str| asked_words(text).into_iter().chain(numbers(text)).collect::<Vec<_>>();
+    let parts = question.split([',', ';', '?', '!']).flat_map(|part| part.split(". ")).map(content);
+    let parts = parts.filter(|part| part.len() >= CLAUSE_WORDS_MIN);
+    std::iter::once(content(question)).chain(parts).collect()
+}
+
+fn numbers(text: &str) -> impl Iterator<Item = String> {
+    names(text).into_iter().filter(|name| name.kind == Kind::Number).map(|name| name.key)
 }

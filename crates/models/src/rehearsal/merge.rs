@@ -37,6 +37,8 @@ pub(super) struct Meeting {
 pub(super) struct Known {
     /// The words of the question.
     pub(super) words: Asked,
+    /// The files that are known to have some of them.
+    pub(super) spoken: BTreeSet<String>,
     /// The names of the question.
     pub(super) asked: BTreeSet<String>,
     /// All names, the question's included: that several found them is no coincidence.
@@ -110,6 +112,8 @@ struct Row {
     path: String,
     /// Whether it tells of trouble, and the question is about some.
     is_grave: bool,
+    /// Whether its file has words of the question.
+    is_spoken: bool,
     /// What its words of the question are worth.
     said: u64,
     is_import: bool,
@@ -157,6 +161,7 @@ impl Table {
                 source: place.source(),
                 path: place.path.clone(),
                 is_grave: known.words.is_trouble && is_grave(&said),
+                is_spoken: known.words.said(&said) > 0 || known.spoken.contains(&place.path),
                 said: known.words.said(&said),
                 is_import: is_import(&place.text),
                 names,
@@ -216,8 +221,10 @@ impl Table {
         row.worth > 0 && !row.is_import && (row.said > 0 || !self.has_words_only())
     }
 
+    /// The recorded lines that tell of the trouble, from files that speak of what is asked.
     fn witnesses(&self) -> impl Iterator<Item = usize> {
-        (0..self.rows.len()).filter(|at| self.rows[*at].is_grave && self.rows[*at].source == Source::Logs)
+        let is_witness = |row: &Row| row.is_grave && row.is_spoken && row.source == Source::Logs;
+        (0..self.rows.len()).filter(move |at| is_witness(&self.rows[*at]))
     }
 
     /// Whether a recorded line that tells of trouble is on a way, or names what a place on it names.
@@ -287,7 +294,7 @@ impl Table {
             offer(Way { steps: vec![middle, end], value: near + self.beginning(middle) });
             for start in (0..self.rows.len()).filter(|start| self.is_third(*start, middle, end)) {
                 let Some((far, first)) = self.shared(start, middle) else { continue };
-                let two_clues = if first.key == last.key { 0 } else { 16 };
+                let two_clues = if first.key == last.key || self.has_words_only() { 0 } else { 16 };
                 let told = if self.rows[middle].source == Source::Config { 3 } else { 0 };
                 let value = near + far + two_clues + told + self.beginning(start) + 8;
                 offer(Way { steps: vec![start, middle, end], value });

@@ -30,7 +30,9 @@ pub(super) struct Ranked<'a> {
     pub(super) line: &'a Line,
     pub(super) source: Source,
     pub(super) score: u64,
-    pub(super) is_grave: bool,
+    is_grave: bool,
+    /// Whether it was recorded and tells of the trouble that is asked about.
+    pub(super) is_witness: bool,
     /// Whether it has what the question itself says: its names and quotes if it has any, else its words.
     is_asked: bool,
     /// What the rarest name is worth that it was found by and that the brief does not have. 0: it has none.
@@ -62,6 +64,8 @@ struct Wanted {
     /// What the brief names, the question included.
     named: BTreeSet<String>,
     part: BTreeSet<String>,
+    /// The files that have words of the question.
+    spoken: BTreeSet<String>,
 }
 
 impl Wanted {
@@ -69,10 +73,12 @@ impl Wanted {
         let task = &scene.task;
         let asked: BTreeSet<String> = names(&task.question).into_iter().map(|name| name.key).collect();
         let named = asked.iter().cloned().chain(task.names.iter().map(|name| name.key.clone())).collect();
+        let words = Asked::of(scene);
         Wanted {
             asked,
             named,
-            words: Asked::of(scene),
+            spoken: words.spoken(scene),
+            words,
             quotes: quotes(&task.question),
             part: asked_words(&task.part).into_iter().collect(),
         }
@@ -180,7 +186,8 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
         quoted > 0 || names.iter().any(|name| wanted.asked.contains(&name.key))
     };
     let is_grave = is_grave(&stems);
-    let is_witness = wanted.words.is_trouble && is_grave && source == Source::Logs;
+    let is_spoken = said > 0 || wanted.spoken.contains(&line.path);
+    let is_witness = wanted.words.is_trouble && is_grave && source == Source::Logs && is_spoken;
     if score == 0 && !is_witness {
         return None;
     }
@@ -194,7 +201,7 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
     if is_import(&line.text) {
         score /= 3;
     }
-    Some(Ranked { line, source, score, is_grave, is_asked, hop, names, shares })
+    Some(Ranked { line, source, score, is_grave, is_witness, is_asked, hop, names, shares })
 }
 
 /// Whether a name was searched for already.
@@ -241,10 +248,9 @@ fn nearness(worth: u64, good: &Ranked<'_>, line: &Line) -> Option<u64> {
 pub(super) fn telling(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
     let question = &scene.task.question;
     let is_named = !names(question).is_empty() || !quotes(question).is_empty();
-    let is_log = |line: &Ranked<'_>| line.is_grave && line.source == Source::Logs;
     let best = ranked.first().map_or(0, |line| line.score);
     let tests: &[&dyn Fn(&Ranked<'_>) -> bool] = if Asked::of(scene).is_trouble {
-        &[&|line| is_log(line) && line.is_asked, &is_log, &|line| line.is_grave, &|_| true]
+        &[&|line| line.is_witness && line.is_asked, &|line| line.is_witness, &|line| line.is_grave, &|_| true]
     } else {
         &[&|line| line.is_asked && 2 * line.score >= best]
     };

@@ -11,7 +11,7 @@ use super::merge::{CHOSEN_MAX, Known, Link, Meeting, PLACES_MAX, meet, together}
 use super::place::{Place, read_missing, read_places};
 use super::rank::{Ranked, rank};
 use super::scene::Scene;
-use super::source::{Source, words};
+use super::source::words;
 use super::words::{Kind, Name, cut, names, stems};
 
 /// How many things are said to be missing.
@@ -148,9 +148,7 @@ fn all_places(scene: &Scene) -> Vec<Place> {
     let confirmed: Vec<Place> = if scene.hired.is_empty() || scene.task.sources.is_some() {
         Vec::new()
     } else {
-        let is_trouble = Asked::of(scene).is_trouble;
-        let is_witness = |line: &Ranked<'_>| is_trouble && line.is_grave && line.source == Source::Logs;
-        let followed = rank(scene).into_iter().filter(|line| line.hop > 0 || is_witness(line));
+        let followed = rank(scene).into_iter().filter(|line| line.hop > 0 || line.is_witness);
         followed.take(share).enumerate().map(|(rank, line)| Place { rank, ..line.place() }).collect()
     };
     together(reported.chain(confirmed))
@@ -161,7 +159,8 @@ fn known(scene: &Scene) -> Known {
     let asked: BTreeSet<String> = names(&scene.task.question).into_iter().map(|name| name.key).collect();
     let told = scene.task.names.iter().map(|name| name.key.clone());
     let handed = scene.handed.iter().cloned().chain(told).chain(asked.iter().cloned()).collect();
-    Known { words: Asked::of(scene), asked, handed }
+    let words = Asked::of(scene);
+    Known { spoken: words.spoken(scene), words, asked, handed }
 }
 
 /// The names by which what was reported meets.

@@ -18,10 +18,11 @@ const REPEATED_WORDS: usize = 4;
 const IDLE: &[&str] = &[
     "the", "and", "are", "but", "can", "did", "do", "does", "for", "from", "had", "has", "have", "how", "into", "its",
     "not", "now", "our", "out", "should", "that", "their", "them", "then", "there", "these", "they", "this", "was",
-    "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
-    "please", "find", "tell", "show", "explain", "about", "all", "any", "some", "is", "in", "at", "on", "of", "to",
-    "a", "an", "it", "be", "by", "or", "if", "as", "we", "us", "me", "my", "so", "up", "no", "each", "every", "it's",
-    "one", "get", "gets", "made", "make", "long", "many", "much", "often", "after", "before",
+    "were", "what", "when", "where", "which", "while", "could", "might", "must", "shall", "who", "whom", "why", "will",
+    "with", "would", "you", "your", "please", "find", "tell", "show", "explain", "about", "all", "any", "some", "is",
+    "in", "at", "on", "of", "to", "a", "an", "it", "be", "by", "or", "if", "as", "we", "us", "me", "my", "so", "up",
+    "no", "each", "every", "it's", "one", "get", "gets", "made", "make", "long", "many", "much", "often", "after",
+    "before",
 ];
 
 /// Stems of words with which something goes wrong.
@@ -179,7 +180,8 @@ pub(super) fn quotes(text: &str) -> Vec<String> {
 
 /// Whether a line only says what a file uses.
 pub(super) fn is_import(text: &str) -> bool {
-    let text = text.trim_start();
+    // Examples in comments use things as well.
+    let text = text.trim_start().trim_start_matches(['/', '!', '*']).trim_start();
     ["import ", "from ", "use ", "pub use ", "#include", "require", "mod "].iter().any(|start| text.starts_with(start))
 }
 

@@ -72,3 +72,13 @@ async fn a_plain_question_about_secrets_is_answered_with_lines_about_it() {
 async fn a_plain_question_about_resuming_is_answered_with_lines_about_it() {
     check_plain("Where is a killed run resumed?", "resum").await;
 }
+
+#[tokio::test]
+async fn the_trouble_of_an_example_is_no_evidence_of_another() {
+    let root = repository();
+    let roster = Team::read(&root.join("crates/agent/roster"));
+    let answer = Hall::new(roster, &root).run("Why is a hire refused?", 500).await.answer;
+    assert!(answer.contains("\nno evidence of the trouble: "), "{answer}");
+    let cited = checked(&answer, &root);
+    assert!(!cited.is_empty() && cited.iter().all(|cited| !cited.path.starts_with("examples/payment")), "{answer}");
+}
