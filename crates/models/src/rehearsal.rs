@@ -87,7 +87,7 @@ fn wishes(scene: &Scene) -> Vec<Wish> {
             // Without any report there is only what one finds oneself.
             (true, _) => look(scene),
             (false, true) => Vec::new(),
-            (false, false) if scene.was_confirmed => Vec::new(),
+            (false, false) if scene.was_confirmed() => Vec::new(),
             (false, false) => confirm(scene, &meeting_names(scene)),
         };
     }

@@ -37,7 +37,7 @@ pub(super) fn look(scene: &Scene) -> Vec<Wish> {
     }
     match scene.patterns.len() {
         0 => first(scene),
-        _ if scene.looks <= LOOKS_MAX + usize::from(scene.was_cut) => further(scene),
+        _ if scene.looks <= LOOKS_MAX + usize::from(!scene.cut.is_empty()) => further(scene),
         _ => Vec::new(),
     }
 }
@@ -124,7 +124,7 @@ fn search_own(scene: &Scene, pattern: &str) -> Wish {
 
 fn further(scene: &Scene) -> Vec<Wish> {
     let ranked = rank(scene);
-    if scene.was_cut {
+    if !scene.cut.is_empty() {
         let narrowed = narrowed(scene);
         if !narrowed.is_empty() {
             return narrowed;

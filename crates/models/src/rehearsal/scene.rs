@@ -96,9 +96,7 @@ pub(super) struct Scene {
     pub(super) listing: Option<Listing>,
     /// The patterns that were searched for.
     pub(super) patterns: Vec<String>,
-    /// Whether a search found more than it showed.
-    pub(super) was_cut: bool,
-    /// The patterns of which that is so.
+    /// Those of which a search found more than it showed.
     pub(super) cut: BTreeSet<String>,
     /// Whether something was searched for everywhere.
     pub(super) searched_all: bool,
@@ -107,8 +105,8 @@ pub(super) struct Scene {
     /// How many replies looked at files.
     pub(super) looks: usize,
     pub(super) hired: Vec<String>,
-    /// Whether something was searched for after somebody was hired.
-    pub(super) was_confirmed: bool,
+    /// How many patterns were searched for before somebody was hired.
+    surveys: usize,
     /// The names that all who were hired were told to look for: that they found them is no coincidence.
     pub(super) handed: BTreeSet<String>,
     pub(super) reports: Vec<HeardReport>,
@@ -116,6 +114,13 @@ pub(super) struct Scene {
     pub(super) refusals: Vec<(String, String)>,
     pub(super) is_last: bool,
     pub(super) must_hire: bool,
+}
+
+impl Scene {
+    /// Whether something was searched for after somebody was hired.
+    pub(super) fn was_confirmed(&self) -> bool {
+        !self.hired.is_empty() && self.patterns.len() > self.surveys
+    }
 }
 
 /// Reads a prompt.
@@ -208,7 +213,6 @@ impl Reader {
             match call.name.as_str() {
                 "search" if scene.patterns.len() < PATTERNS_MAX => {
                     scene.searched_all |= argument("path").is_empty() && argument("glob").is_empty();
-                    scene.was_confirmed |= !scene.hired.is_empty();
                     scene.patterns.push(cut(&argument("pattern"), PATTERN_BYTES_MAX).to_owned());
                 }
                 "read_file" => {
@@ -216,6 +220,7 @@ impl Reader {
                     scene.read.push((argument("path"), offset.unwrap_or(1)));
                 }
                 "delegate_task" => {
+                    scene.surveys = if scene.hired.is_empty() { scene.patterns.len() } else { scene.surveys };
                     scene.hired.push(argument("specialty"));
                     scene.handed.extend(read_task(&argument("task")).names.into_iter().map(|name| name.key));
                 }
@@ -245,7 +250,6 @@ impl Reader {
         match call.name.as_str() {
             "search" => {
                 if text.lines().any(|line| line.starts_with("(cut off after")) {
-                    scene.was_cut = true;
                     scene.cut.extend(argument(&call, "pattern"));
                 }
                 self.keep(found(text), scene);
