@@ -182,7 +182,10 @@ fn met(scene: &Scene, found: &[Place], missing: Vec<String>) -> Report {
         Some(Link { place, .. }) => {
             format!("What was read meets at {}; none of it tells of the trouble itself.", place.address())
         }
-        None => format!("no evidence that meets: no two of these places name the same thing.{}", most(&places, &known)),
+        None => format!(
+            "no evidence that meets: no two of these places share a name that bears on the question.{}",
+            most(&places, &known)
+        ),
     };
     Report { heading, chain, rival, places, missing }
 }
