@@ -30,7 +30,7 @@ const LOOKS_MAX: u32 = 100;
 /// # let project = tempfile::tempdir()?;
 /// let thinker = model_fn(|_| std::future::pending::<Reply>());
 /// let hall = Hall::builder().project(project.path()).model("thinker", thinker, Price::FREE).build()?;
-/// let mut running = hall.run("What is the meaning of life?").start().await?;
+/// let mut running = hall.run("Is there anything to think about?").start().await?;
 /// while let Some(stored) = running.next().await? {
 ///     println!("{} {:?}", stored.contract, stored.fact);
 ///     if matches!(stored.fact, Fact::Asked { .. }) {

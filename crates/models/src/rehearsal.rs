@@ -3,6 +3,7 @@
 //!
 //! The same prompt always gives the same reply: it reads no clock, draws no lots and remembers nothing between two asks.
 
+mod asked;
 mod hiring;
 mod look;
 mod merge;
@@ -17,16 +18,14 @@ mod words;
 use guildhall_agent::{Attempt, Delta, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
 use serde_json::{Value, json};
 
+use self::asked::is_about_project;
 use self::hiring::hires;
 use self::look::{Wish, confirm, look, survey};
-use self::report::{Report, matches_question, meeting_names};
+use self::report::{Report, meeting_names};
 use self::scene::{Scene, scene};
 
 /// What every report of a rehearsal begins with.
 pub const LABEL: &str = "rehearsal: no language model";
-
-/// How many searches a hirer makes before it hires.
-const SURVEYS_MAX: usize = 2;
 
 /// A program in the seat of a model.
 ///
@@ -88,7 +87,7 @@ fn wishes(scene: &Scene) -> Vec<Wish> {
             // Without any report there is only what one finds oneself.
             (true, _) => look(scene),
             (false, true) => Vec::new(),
-            (false, false) if scene.patterns.len() > SURVEYS_MAX => Vec::new(),
+            (false, false) if scene.was_confirmed() => Vec::new(),
             (false, false) => confirm(scene, &meeting_names(scene)),
         };
     }
@@ -96,7 +95,7 @@ fn wishes(scene: &Scene) -> Vec<Wish> {
     if !surveyed.is_empty() {
         return surveyed;
     }
-    let could_match = is_handed_down || !scene.tools.contains("search") || matches_question(scene);
+    let could_match = is_handed_down || !scene.tools.contains("search") || is_about_project(scene);
     if could_match || scene.must_hire { hires(scene) } else { Vec::new() }
 }
 

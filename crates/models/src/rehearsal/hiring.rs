@@ -2,17 +2,20 @@
 
 use serde_json::json;
 
+use super::asked::Asked;
 use super::look::{Wish, focus};
 use super::rank::{rank, telling};
-use super::scene::{DIRECTORY, EVIDENCE, NAMES, PART, QUESTION, Scene};
+use super::scene::{DIRECTORY, EVIDENCE, NAMES, PART, QUESTION, Scene, WORDS};
 use super::source::{Source, words};
 use super::team::{HIRE, Member};
-use super::words::{asked_words, cut, stems};
+use super::words::{asked_words, cut, spelled, stems};
 
 /// How many are hired in one reply.
 const HIRES_MAX: usize = 8;
 /// How many names a task hands on.
 const NAMES_MAX: usize = 8;
+/// How many words.
+const WORDS_MAX: usize = 6;
 const PART_BYTES_MAX: usize = 240;
 
 const CLOSING: &str = "Report each place that bears on it as `path:line: text`.";
@@ -86,6 +89,15 @@ fn handed_on(scene: &Scene) -> Vec<String> {
     names
 }
 
+/// The words to look for, the rarest first. None, unless there was a look, or somebody has said which they are.
+fn handed_words(scene: &Scene) -> Vec<String> {
+    if scene.lines.is_empty() {
+        return scene.task.words.clone();
+    }
+    let rare = Asked::of(scene).rare();
+    rare.iter().filter_map(|word| spelled(&scene.task.question, word)).take(WORDS_MAX).map(str::to_owned).collect()
+}
+
 fn task(scene: &Scene, member: &Member, sources: &[Source], names: &[String], directory: Option<&str>) -> String {
     let about: String = member.about.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut lines = vec![format!("{QUESTION}{}", scene.task.question), format!("{EVIDENCE}{}", words(sources))];
@@ -94,6 +106,10 @@ fn task(scene: &Scene, member: &Member, sources: &[Source], names: &[String], di
     }
     if !names.is_empty() {
         lines.push(format!("{NAMES}{}", names.join(", ")));
+    }
+    let words = handed_words(scene);
+    if !words.is_empty() {
+        lines.push(format!("{WORDS}{}", words.join(", ")));
     }
     lines.extend(directory.map(|directory| format!("{DIRECTORY}{directory}")));
     lines.push(CLOSING.to_owned());

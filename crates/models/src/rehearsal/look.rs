@@ -2,16 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::asked::{Asked, is_about_project, speaks_of};
 use super::rank::{Ranked, is_searched, rank, to_follow};
 use super::scene::Scene;
 use super::source::Source;
-use super::words::{Name, asked_words, escaped, grave_pattern, names, quotes, stems, words_pattern};
+use super::words::{Name, asked_words, escaped, grave_pattern, is_about_trouble, names, quotes, stems, words_pattern};
 
 /// The longest pattern that is searched for, in bytes.
 const PATTERN_BYTES_MAX: usize = 900;
-/// How many plain words of a question are searched for.
-const WORDS_MAX: usize = 10;
-/// How many of them are looked for in pairs.
+/// How many plain words of a question are looked for one by one, and in pairs.
 const PAIRED_MAX: usize = 6;
 /// How many names are followed at a time.
 const FOLLOWED_MAX: usize = 5;
@@ -38,25 +37,33 @@ pub(super) fn look(scene: &Scene) -> Vec<Wish> {
     }
     match scene.patterns.len() {
         0 => first(scene),
-        _ if scene.looks <= LOOKS_MAX + usize::from(scene.was_cut) => further(scene),
+        _ if scene.looks <= LOOKS_MAX + usize::from(!scene.cut.is_empty()) => further(scene),
         _ => Vec::new(),
     }
 }
 
-/// What a hirer looks at before it hires: which files there are, what matches the question, and what went wrong.
+/// What a hirer looks at before it hires: which files there are, what matches the question, and, if it is about trouble, what
+/// went wrong. What matches too often is looked at word by word, so that those that are everywhere do not hide the others.
 pub(super) fn survey(scene: &Scene) -> Vec<Wish> {
     let has = |tool: &str| scene.tools.contains(tool);
     if has("list_files") && scene.looks == 0 {
         return vec![list()];
     }
-    if !has("search") || !scene.patterns.is_empty() {
+    if !has("search") {
         return Vec::new();
+    }
+    if let Some(first) = scene.patterns.first() {
+        return match pattern_of_question(scene) {
+            _ if scene.cut.contains(first) => narrowed(scene),
+            Some(pattern) if !scene.searched_all && !is_about_project(scene) => vec![search(&pattern, &[], None)],
+            Some(_) | None => Vec::new(),
+        };
     }
     let directory = focus(scene);
     let logs = [Source::Logs];
     let mut wishes: Vec<Wish> =
         pattern_of_question(scene).map(|pattern| search(&pattern, &[], directory.as_deref())).into_iter().collect();
-    if !wishes.is_empty() {
+    if !wishes.is_empty() && is_about_trouble(&scene.task.question) {
         wishes.push(search(&grave_pattern(), &logs, directory.as_deref()));
     }
     wishes
@@ -72,8 +79,8 @@ pub(super) fn confirm(scene: &Scene, names: &[Name]) -> Vec<Wish> {
     pattern.map(|pattern| search(&pattern, &[], focus(scene).as_deref())).into_iter().collect()
 }
 
-/// The directory that the question is about: the topmost that it names, if that has evidence of several kinds and is
-/// not all there is.
+/// The directory that the question is about: the topmost that it names, if there is one such, it has evidence of several kinds,
+/// and what was seen of it speaks of the question.
 pub(super) fn focus(scene: &Scene) -> Option<String> {
     if scene.task.directory.is_some() {
         return scene.task.directory.clone();
@@ -90,15 +97,24 @@ pub(super) fn focus(scene: &Scene) -> Option<String> {
         files.filter_map(|path| Source::of(path)).collect::<std::collections::BTreeSet<_>>().len() >= 3
     };
     let folders = listing.paths.iter().filter(|path| path.ends_with('/'));
-    let meant = folders.filter(is_meant).filter(is_varied).min_by_key(|folder| folder.matches('/').count())?;
-    Some(meant.trim_end_matches('/').to_owned())
+    let mut meant: Vec<&String> = folders.filter(is_meant).filter(is_varied).collect();
+    let depth = |folder: &str| folder.matches('/').count();
+    meant.sort_by_key(|folder| depth(folder));
+    let is_single = meant.get(1).is_none_or(|second| depth(second) > depth(meant[0]));
+    let topmost =
+        meant.first().filter(|folder| is_single && (scene.patterns.is_empty() || speaks_of(scene, folder)))?;
+    Some(topmost.trim_end_matches('/').to_owned())
 }
 
-/// Names first: what plain words find is dear, and says little beside them.
+/// Names first: what plain words find is dear, and says little beside them. But a question that names nothing and is not
+/// about trouble has only its words.
 fn first(scene: &Scene) -> Vec<Wish> {
     let task = &scene.task;
-    let named: Vec<Name> = names(&task.question).into_iter().chain(task.names.iter().cloned()).collect();
-    let pattern = pattern_of_names(&named).or_else(|| pattern_of_question(scene));
+    let asked = names(&task.question);
+    let has_words_only = asked.is_empty() && !is_about_trouble(&task.question);
+    let named: Vec<Name> = asked.into_iter().chain(task.names.iter().cloned()).collect();
+    let pattern = if has_words_only { None } else { pattern_of_names(&named) };
+    let pattern = pattern.or_else(|| pattern_of_question(scene));
     pattern.map(|pattern| search_own(scene, &pattern)).into_iter().collect()
 }
 
@@ -108,10 +124,11 @@ fn search_own(scene: &Scene, pattern: &str) -> Wish {
 
 fn further(scene: &Scene) -> Vec<Wish> {
     let ranked = rank(scene);
-    if scene.was_cut
-        && let Some(pattern) = pattern_of_pairs(scene).filter(|pattern| !scene.patterns.contains(pattern))
-    {
-        return vec![search_own(scene, &pattern)];
+    if !scene.cut.is_empty() {
+        let narrowed = narrowed(scene);
+        if !narrowed.is_empty() {
+            return narrowed;
+        }
     }
     if ranked.is_empty() {
         let asked = pattern_of_question(scene).filter(|pattern| !scene.patterns.contains(pattern));
@@ -122,6 +139,19 @@ fn further(scene: &Scene) -> Vec<Wish> {
     let pattern = pattern_of_names(&to_follow(scene, &ranked, FOLLOWED_MAX));
     wishes.extend(pattern.map(|pattern| search(&pattern, &[], focus(scene).as_deref())));
     wishes
+}
+
+/// The searches that tell more where one for all words found too much: for lines that have two of them and, if nobody has
+/// said yet which are rare, for each alone.
+fn narrowed(scene: &Scene) -> Vec<Wish> {
+    let words = asked_words(&scene.task.question).into_iter().take(PAIRED_MAX);
+    let alone: Vec<String> = match scene.task.sources {
+        None => words.map(|word| words_pattern(&[word])).collect(),
+        Some(_) => Vec::new(),
+    };
+    let patterns = pattern_of_pairs(scene).into_iter().chain(alone);
+    let new = patterns.filter(|pattern| !scene.patterns.contains(pattern));
+    new.map(|pattern| search_own(scene, &pattern)).collect()
 }
 
 /// Reads around the best lines that were not read around yet.
@@ -185,7 +215,7 @@ fn pattern_of_question(scene: &Scene) -> Option<String> {
     let question = &scene.task.question;
     let mut pieces: Vec<String> = quotes(question).iter().map(|quote| escaped(quote)).collect();
     pieces.extend(names(question).iter().map(Name::pattern));
-    let mut words: Vec<String> = asked_words(question).into_iter().take(WORDS_MAX).collect();
+    let mut words = Asked::of(scene).rare();
     let rest = joined(&pieces, PATTERN_BYTES_MAX / 2);
     loop {
         let plain = if words.is_empty() { String::new() } else { words_pattern(&words) };

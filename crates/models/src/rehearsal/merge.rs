@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::asked::Asked;
 use super::place::Place;
 use super::source::Source;
 use super::words::{Kind, Name, is_grave, is_import, names, stems};
@@ -13,6 +14,8 @@ pub(super) const PLACES_MAX: usize = 72;
 const BESIDE_MAX: usize = 4;
 /// How many places come out of it.
 pub(super) const CHOSEN_MAX: usize = 12;
+/// How much more words say than names, if a question has only words.
+const WORDS_FIRST: u64 = 8;
 /// How many of the best places are tried as the one where all meets.
 const TRIED_MAX: usize = 12;
 
@@ -25,14 +28,20 @@ pub(super) struct Meeting {
     pub(super) chain: Vec<Link>,
     /// The way to another place, by another name, that has nearly as much for it.
     pub(super) rival: Vec<Link>,
+    /// Whether any place is a recorded line that tells of the trouble that is asked about.
+    pub(super) has_witness: bool,
 }
 
-/// The names that all began with: that several found them is no coincidence.
+/// What all began with.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// Those of the question.
+    /// The words of the question.
+    pub(super) words: Asked,
+    /// The files that are known to have some of them.
+    pub(super) spoken: BTreeSet<String>,
+    /// The names of the question.
     pub(super) asked: BTreeSet<String>,
-    /// All, the question's included.
+    /// All names, the question's included: that several found them is no coincidence.
     pub(super) handed: BTreeSet<String>,
 }
 
@@ -70,10 +79,12 @@ pub(super) fn together(found: impl IntoIterator<Item = Place>) -> Vec<Place> {
 pub(super) fn meet(places: &[Place], known: &Known) -> Meeting {
     let table = Table::of(places, known);
     let mut order: Vec<usize> = (0..places.len()).collect();
-    order.sort_by_key(|at| (Reverse(table.rows[*at].worth + places[*at].standing()), *at));
-    let tried = order.iter().copied().filter(|at| table.rows[*at].is_telling()).take(TRIED_MAX);
+    order.sort_by_key(|at| (Reverse(table.standing(*at, places)), *at));
+    let tried = order.iter().copied().filter(|at| table.is_telling(*at)).take(TRIED_MAX);
     let mut ways: Vec<(u64, Way)> =
         tried.filter_map(|end| table.way_to(end).map(|way| (table.value(end, &way), way))).collect();
+    let has_witness = table.witnesses().next().is_some();
+    ways.retain(|(_, way)| table.is_on_topic(way) && (!has_witness || table.is_witnessed(way)));
     ways.sort_by_key(|(value, _)| Reverse(*value));
     let best = ways.first().map(|(_, way)| way.steps.clone()).unwrap_or_default();
     let chain = table.links(&best, places);
@@ -81,7 +92,7 @@ pub(super) fn meet(places: &[Place], known: &Known) -> Meeting {
     let mut rivals = rivals.map(|(_, way)| table.links(&way.steps, places));
     let rival = rivals.find(|rival| is_other(rival, &chain)).unwrap_or_default();
     let chosen = table.varied(&best, &order, places);
-    Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain, rival }
+    Meeting { places: chosen.into_iter().map(|at| places[at].clone()).collect(), chain, rival, has_witness }
 }
 
 /// Whether one way leads to its end by another name than the other.
@@ -99,20 +110,22 @@ struct Way {
 struct Row {
     source: Source,
     path: String,
+    /// Whether it tells of trouble, and the question is about some.
     is_grave: bool,
+    /// Whether its file has words of the question.
+    is_spoken: bool,
+    /// What its words of the question are worth.
+    said: u64,
     is_import: bool,
     names: BTreeMap<String, Name>,
+    /// Those of them that have a word of the question.
+    worded: BTreeSet<String>,
     by: BTreeSet<String>,
     /// What it shares with others of other kinds.
     worth: u64,
 }
 
 impl Row {
-    /// Whether it can be on the way to where all meets.
-    fn is_telling(&self) -> bool {
-        self.worth > 0 && !self.is_import
-    }
-
     fn has(&self, name: &Name) -> bool {
         self.names.contains_key(&name.key)
     }
@@ -125,6 +138,10 @@ struct Table {
     followed: BTreeSet<String>,
     /// The names that the question is about.
     asked: BTreeSet<String>,
+    /// Whether it is about trouble.
+    is_trouble: bool,
+    /// The most that the words of a place are worth.
+    said_max: u64,
     /// Which places have a name beside one that was handed to everybody.
     backing: BTreeMap<String, BTreeSet<usize>>,
 }
@@ -135,18 +152,33 @@ impl Table {
         let followed = places.iter().flat_map(|place| &place.shares).flat_map(|share| names(share));
         let followed = followed.map(|name| name.key).filter(|key| !handed.contains(key)).collect();
         let rows = places.iter().map(|place| {
-            let names = place.names().into_iter().map(|name| (name.key.clone(), name)).collect();
+            let names: BTreeMap<String, Name> =
+                place.names().into_iter().map(|name| (name.key.clone(), name)).collect();
+            let has_word = |key: &&String| known.words.said(&stems(key)) > 0;
+            let worded = names.keys().filter(has_word).cloned().collect();
+            let said = stems(&place.text);
             Row {
                 source: place.source(),
                 path: place.path.clone(),
-                is_grave: is_grave(&stems(&place.text)),
+                is_grave: known.words.is_trouble && is_grave(&said),
+                is_spoken: known.words.said(&said) > 0 || known.spoken.contains(&place.path),
+                said: known.words.said(&said),
                 is_import: is_import(&place.text),
                 names,
+                worded,
                 by: place.by.clone(),
                 worth: 0,
             }
         });
-        let mut table = Table { rows: rows.collect(), followed, asked: known.asked.clone(), backing: BTreeMap::new() };
+        let rows: Vec<Row> = rows.collect();
+        let mut table = Table {
+            said_max: rows.iter().map(|row| row.said).max().unwrap_or(0),
+            rows,
+            followed,
+            asked: known.asked.clone(),
+            is_trouble: known.words.is_trouble,
+            backing: BTreeMap::new(),
+        };
         for (at, row) in table.rows.iter().enumerate() {
             let is_handed = |key: &String| handed.contains(key);
             if !row.is_import && row.names.len() <= BESIDE_MAX && row.names.keys().any(is_handed) {
@@ -160,6 +192,44 @@ impl Table {
             row.worth = worth;
         }
         table
+    }
+
+    /// What speaks for a place by itself.
+    fn standing(&self, at: usize, places: &[Place]) -> u64 {
+        self.rows[at].worth + places[at].standing() + WORDS_FIRST * self.said(at)
+    }
+
+    /// What the words of a place are worth, where the question has nothing else to go by.
+    fn said(&self, at: usize) -> u64 {
+        if self.has_words_only() { self.rows[at].said } else { 0 }
+    }
+
+    fn has_words_only(&self) -> bool {
+        self.asked.is_empty() && !self.is_trouble
+    }
+
+    /// Whether a way has to do with what is asked: if there are only words to go by, it comes by a place that has nearly as
+    /// much of them as any.
+    fn is_on_topic(&self, way: &Way) -> bool {
+        !self.has_words_only() || way.steps.iter().any(|step| 2 * self.rows[*step].said > self.said_max)
+    }
+
+    /// Whether a place can be on the way to where all meets. If there are only words to go by, it has some of them: what
+    /// other lines share is chance.
+    fn is_telling(&self, at: usize) -> bool {
+        let row = &self.rows[at];
+        row.worth > 0 && !row.is_import && (row.said > 0 || !self.has_words_only())
+    }
+
+    /// The recorded lines that tell of the trouble, from files that speak of what is asked.
+    fn witnesses(&self) -> impl Iterator<Item = usize> {
+        let is_witness = |row: &Row| row.is_grave && row.is_spoken && row.source == Source::Logs;
+        (0..self.rows.len()).filter(move |at| is_witness(&self.rows[*at]))
+    }
+
+    /// Whether a recorded line that tells of trouble is on a way, or names what a place on it names.
+    fn is_witnessed(&self, way: &Way) -> bool {
+        self.witnesses().any(|at| way.steps.iter().any(|step| *step == at || self.shared(at, *step).is_some()))
     }
 
     /// What a name says at a place: more if somebody came upon it, and if it stands elsewhere beside what all began with;
@@ -200,9 +270,10 @@ impl Table {
         2 * sources * sources + (reports.len() as u64).min(4) + grave
     }
 
-    /// What two places share that says most.
+    /// What two places share that says most. If there are only words to go by, it has one of them.
     fn shared(&self, a: usize, b: usize) -> Option<(u64, &Name)> {
-        let both = self.rows[a].names.values().filter(|name| self.rows[b].has(name));
+        let is_asked = |name: &&Name| !self.has_words_only() || self.rows[a].worded.contains(&name.key);
+        let both = self.rows[a].names.values().filter(is_asked).filter(|name| self.rows[b].has(name));
         both.map(|name| (self.weight(a, name), name))
             .max_by(|(x, first), (y, second)| x.cmp(y).then(second.key.cmp(&first.key)))
     }
@@ -216,14 +287,14 @@ impl Table {
             }
         };
         for middle in 0..self.rows.len() {
-            if self.rows[middle].path == self.rows[end].path || !self.rows[middle].is_telling() {
+            if self.rows[middle].path == self.rows[end].path || !self.is_telling(middle) {
                 continue;
             }
             let Some((near, last)) = self.shared(middle, end) else { continue };
             offer(Way { steps: vec![middle, end], value: near + self.beginning(middle) });
             for start in (0..self.rows.len()).filter(|start| self.is_third(*start, middle, end)) {
                 let Some((far, first)) = self.shared(start, middle) else { continue };
-                let two_clues = if first.key == last.key { 0 } else { 16 };
+                let two_clues = if first.key == last.key || self.has_words_only() { 0 } else { 16 };
                 let told = if self.rows[middle].source == Source::Config { 3 } else { 0 };
                 let value = near + far + two_clues + told + self.beginning(start) + 8;
                 offer(Way { steps: vec![start, middle, end], value });
@@ -236,13 +307,14 @@ impl Table {
         let source = |at: usize| self.rows[at].source;
         let are_three =
             source(start) != source(middle) && source(start) != source(end) && source(middle) != source(end);
-        are_three && self.rows[start].is_telling()
+        are_three && self.is_telling(start)
     }
 
-    /// A way had better begin with what was seen to go wrong.
+    /// A way had better begin with what was seen to go wrong, if that is asked, or with what says most of what is.
     fn beginning(&self, at: usize) -> u64 {
         let row = &self.rows[at];
         let seen = match row.source {
+            _ if !self.is_trouble => self.said(at),
             Source::Logs => 6,
             Source::Tests => 2,
             Source::Docs | Source::Config | Source::Code => 0,
@@ -260,7 +332,7 @@ impl Table {
             Source::Logs => 45,
         };
         let is_asked = self.asked.is_empty() || self.rows[end].names.keys().any(|key| self.asked.contains(key));
-        (self.rows[end].worth + 2 * way.value) * percent / if is_asked { 100 } else { 300 }
+        (self.rows[end].worth + 2 * (way.value + self.said(end))) * percent / if is_asked { 100 } else { 300 }
     }
 
     fn links(&self, way: &[usize], places: &[Place]) -> Vec<Link> {
@@ -282,7 +354,7 @@ impl Table {
         while chosen.len() < places.len().min(CHOSEN_MAX) {
             let news = |at: usize| {
                 let repeated = chosen.iter().filter(|before| shared[**before].is_superset(&shared[at])).count() as u64;
-                8 * (1 + self.rows[at].worth + places[at].standing()) / (1 + repeated)
+                8 * (1 + self.standing(at, places)) / (1 + repeated)
             };
             let rest = order.iter().copied().filter(|at| !chosen.contains(at));
             let Some(best) = rest.max_by_key(|at| (news(*at), Reverse(*at))) else { break };

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::asked::Asked;
 use super::place::Place;
 use super::scene::{Line, Scene};
 use super::source::Source;
-use super::words::{Kind, Name, asked_words, is_about_trouble, is_grave, is_import, names, quotes, stems};
+use super::words::{Kind, Name, asked_words, is_grave, is_import, names, quotes, stems};
 
 /// How many names a place says it was found by.
 const SHARES_MAX: usize = 5;
@@ -18,13 +19,20 @@ const BESIDE_MAX: usize = 4;
 /// How far around a good line its neighbours count, in lines.
 const NEAR_LINES: u64 = 3;
 
+/// How much more words say than names, if a question has only words.
+const WORDS_FIRST: u64 = 8;
+/// What it is worth at most that a path has words of the question.
+const PATH_MAX: u64 = 6;
+
 /// A line with what it is worth.
 #[derive(Debug)]
 pub(super) struct Ranked<'a> {
     pub(super) line: &'a Line,
     pub(super) source: Source,
     pub(super) score: u64,
-    pub(super) is_grave: bool,
+    is_grave: bool,
+    /// Whether it was recorded and tells of the trouble that is asked about.
+    pub(super) is_witness: bool,
     /// Whether it has what the question itself says: its names and quotes if it has any, else its words.
     is_asked: bool,
     /// What the rarest name is worth that it was found by and that the brief does not have. 0: it has none.
@@ -49,13 +57,15 @@ struct Noted<'a> {
 
 /// What a scene wants to know.
 struct Wanted {
-    words: Vec<String>,
+    words: Asked,
     quotes: Vec<String>,
     /// What the question names.
     asked: BTreeSet<String>,
     /// What the brief names, the question included.
     named: BTreeSet<String>,
     part: BTreeSet<String>,
+    /// The files that have words of the question.
+    spoken: BTreeSet<String>,
 }
 
 impl Wanted {
@@ -63,13 +73,20 @@ impl Wanted {
         let task = &scene.task;
         let asked: BTreeSet<String> = names(&task.question).into_iter().map(|name| name.key).collect();
         let named = asked.iter().cloned().chain(task.names.iter().map(|name| name.key.clone())).collect();
+        let words = Asked::of(scene);
         Wanted {
             asked,
             named,
-            words: asked_words(&task.question),
+            spoken: words.spoken(scene),
+            words,
             quotes: quotes(&task.question),
             part: asked_words(&task.part).into_iter().collect(),
         }
+    }
+
+    /// Whether names say more than words: the question has some, or is about trouble that was seen to have some.
+    fn is_named(&self) -> bool {
+        !self.asked.is_empty() || (self.words.is_trouble && !self.named.is_empty())
     }
 }
 
@@ -158,32 +175,33 @@ fn scored<'a>(noted: Noted<'a>, wanted: &Wanted, often: &Often, scene: &Scene) -
             }
         }
     }
-    let words: Vec<&String> = wanted.words.iter().filter(|word| stems.contains(*word)).collect();
-    let said = words.iter().map(|word| often.rarity(word)).sum::<u64>();
-    // Beside names, words say little; without any, lines count that have several.
-    score += if wanted.named.is_empty() { said * words.len() as u64 } else { said.div_ceil(2) };
+    let said = wanted.words.said(&stems);
+    // Beside names, words say little; a question that has nothing else is about them.
+    score += if wanted.is_named() { said.div_ceil(4) } else { WORDS_FIRST * said };
     let quoted = wanted.quotes.iter().filter(|quote| line.text.contains(quote.as_str())).count() as u64;
     score += 24 * quoted;
     let is_asked = if wanted.asked.is_empty() && wanted.quotes.is_empty() {
-        !words.is_empty()
+        said > 0
     } else {
         quoted > 0 || names.iter().any(|name| wanted.asked.contains(&name.key))
     };
     let is_grave = is_grave(&stems);
-    if score == 0 && !(is_grave && source == Source::Logs) {
+    let is_spoken = said > 0 || wanted.spoken.contains(&line.path);
+    let is_witness = wanted.words.is_trouble && is_grave && source == Source::Logs && is_spoken;
+    if score == 0 && !is_witness {
         return None;
     }
-    shares.extend(words.into_iter().cloned());
+    shares.extend(wanted.words.spelled_in(&line.text));
     shares.truncate(SHARES_MAX);
-    score += if is_grave { 8 } else { 0 };
+    score += if is_grave && wanted.words.is_trouble { 8 } else { 0 };
     score += if names.iter().any(|name| name.kind == Kind::Number) { 2 } else { 0 };
     let path = super::words::stems(&line.path);
-    score += 2 * wanted.words.iter().filter(|word| path.contains(*word)).count() as u64;
+    score += wanted.words.said(&path).min(PATH_MAX);
     score += if wanted.part.iter().any(|word| path.contains(word)) { 4 } else { 0 };
     if is_import(&line.text) {
         score /= 3;
     }
-    Some(Ranked { line, source, score, is_grave, is_asked, hop, names, shares })
+    Some(Ranked { line, source, score, is_grave, is_witness, is_asked, hop, names, shares })
 }
 
 /// Whether a name was searched for already.
@@ -225,16 +243,16 @@ fn nearness(worth: u64, good: &Ranked<'_>, line: &Line) -> Option<u64> {
 }
 
 /// The names that some lines have and others lack: what to tell those who are hired. If the question is about trouble, the
-/// lines are those in which something goes wrong, first those that have words of it; otherwise those that have. If it names
-/// something itself, only lines count that have that.
+/// lines are those in which something goes wrong, first those that have words of it; otherwise those that have most of them. If
+/// it names something itself, only lines count that have that.
 pub(super) fn telling(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
     let question = &scene.task.question;
     let is_named = !names(question).is_empty() || !quotes(question).is_empty();
-    let is_log = |line: &Ranked<'_>| line.is_grave && line.source == Source::Logs;
-    let tests: &[&dyn Fn(&Ranked<'_>) -> bool] = if is_about_trouble(question) {
-        &[&|line| is_log(line) && line.is_asked, &is_log, &|line| line.is_grave, &|_| true]
+    let best = ranked.first().map_or(0, |line| line.score);
+    let tests: &[&dyn Fn(&Ranked<'_>) -> bool] = if Asked::of(scene).is_trouble {
+        &[&|line| line.is_witness && line.is_asked, &|line| line.is_witness, &|line| line.is_grave, &|_| true]
     } else {
-        &[&|line| line.is_asked]
+        &[&|line| line.is_asked && 2 * line.score >= best]
     };
     let says = |line: &&Ranked<'_>| !is_named || (line.is_asked && line.names.len() <= BESIDE_MAX);
     let candidates: Vec<&Ranked<'_>> = ranked.iter().filter(says).collect();

@@ -1,19 +1,24 @@
 //! What a rehearsal reports: in plain lines that a person reads and that the next rehearsal up the tree reads as well.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::LABEL;
+use super::asked::{Asked, is_about_project};
 use super::hiring::absent;
 use super::merge::{CHOSEN_MAX, Known, Link, Meeting, PLACES_MAX, meet, together};
 use super::place::{Place, read_missing, read_places};
 use super::rank::{Ranked, rank};
 use super::scene::Scene;
-use super::source::{Source, words};
-use super::words::{Kind, Name, asked_words, cut, names, quotes, stems};
+use super::source::words;
+use super::words::{Kind, Name, cut, names, stems};
 
 /// How many things are said to be missing.
 const MISSING_MAX: usize = 12;
+
+/// What it is worth that a place has a name of the question, beside its words.
+const ASKED_NAME: u64 = 100;
 
 const UNKNOWN: &str = "unknown: why it is so; a rehearsal compares lines and understands none of them.";
 
@@ -59,7 +64,10 @@ impl Report {
         for missing in &self.missing {
             line(&format!("missing: {missing}"));
         }
-        text.push_str(UNKNOWN);
+        if !self.places.is_empty() {
+            line(UNKNOWN);
+        }
+        text.truncate(text.trim_end().len());
         text
     }
 
@@ -85,11 +93,11 @@ fn own(scene: &Scene) -> Report {
     let places: Vec<Place> = rank(scene).iter().filter(is_asked_for).map(Ranked::place).take(CHOSEN_MAX).collect();
     let missing = missing(scene);
     let is_asked_alone = scene.task.sources.is_none();
-    if places.is_empty() || (is_asked_alone && !matches_question(scene)) {
+    if places.is_empty() || (is_asked_alone && !is_about_project(scene)) {
         return Report::list(nothing(scene), Vec::new(), missing);
     }
     if is_asked_alone {
-        return met(meet(&together(places), &known(scene)), missing);
+        return met(scene, &together(places), missing);
     }
     let (count, sources) = (places.len(), words(sources));
     let heading = format!("evidence in {sources}: {count} {}.", if count == 1 { "place" } else { "places" });
@@ -121,7 +129,7 @@ fn merged(scene: &Scene) -> Report {
         let heading = "no evidence: no report names a place that bears on the question.".to_owned();
         return Report::list(heading, places, missing);
     }
-    met(meet(&places, &known(scene)), missing)
+    met(scene, &places, missing)
 }
 
 /// The places of all reports, and those that one's own search has confirmed since.
@@ -140,7 +148,7 @@ fn all_places(scene: &Scene) -> Vec<Place> {
     let confirmed: Vec<Place> = if scene.hired.is_empty() || scene.task.sources.is_some() {
         Vec::new()
     } else {
-        let followed = rank(scene).into_iter().filter(|line| line.hop > 0);
+        let followed = rank(scene).into_iter().filter(|line| line.hop > 0 || line.is_witness);
         followed.take(share).enumerate().map(|(rank, line)| Place { rank, ..line.place() }).collect()
     };
     together(reported.chain(confirmed))
@@ -151,7 +159,8 @@ fn known(scene: &Scene) -> Known {
     let asked: BTreeSet<String> = names(&scene.task.question).into_iter().map(|name| name.key).collect();
     let told = scene.task.names.iter().map(|name| name.key.clone());
     let handed = scene.handed.iter().cloned().chain(told).chain(asked.iter().cloned()).collect();
-    Known { asked, handed }
+    let words = Asked::of(scene);
+    Known { spoken: words.spoken(scene), words, asked, handed }
 }
 
 /// The names by which what was reported meets.
@@ -161,13 +170,42 @@ pub(super) fn meeting_names(scene: &Scene) -> Vec<Name> {
     links.filter_map(|link| link.through.as_deref()).flat_map(names).filter(|name| name.kind != Kind::Number).collect()
 }
 
-fn met(meeting: Meeting, missing: Vec<String>) -> Report {
-    let Meeting { places, chain, rival } = meeting;
+/// What all places come to. For a question about trouble, a chain needs a witness: without a recorded line that tells of it,
+/// that things are named alike explains nothing.
+fn met(scene: &Scene, found: &[Place], missing: Vec<String>) -> Report {
+    let known = known(scene);
+    let Meeting { places, chain, rival, has_witness } = meet(found, &known);
+    let is_told = has_witness || !known.words.is_trouble;
     let heading = match chain.last() {
-        Some(Link { place, .. }) => format!("The evidence meets at {}.", place.address()),
-        None => "no evidence that meets: no two of these places name the same thing.".to_owned(),
+        _ if !is_told && scene.task.sources.is_none() => return unwitnessed(found, &known, missing),
+        Some(Link { place, .. }) if is_told => format!("The evidence meets at {}.", place.address()),
+        Some(Link { place, .. }) => {
+            format!("What was read meets at {}; none of it tells of the trouble itself.", place.address())
+        }
+        None => format!(
+            "no evidence that meets: no two of these places share a name that bears on the question.{}",
+            most(&places, &known)
+        ),
     };
     Report { heading, chain, rival, places, missing }
+}
+
+/// Where most words of a question are that is not about trouble.
+fn most(places: &[Place], known: &Known) -> String {
+    let best = places.first().filter(|place| !known.words.is_trouble && known.words.said(&stems(&place.text)) > 0);
+    best.map(|place| format!(" The words of the question say most at {}.", place.address())).unwrap_or_default()
+}
+
+/// Where the words of a question about trouble occur that nothing tells of.
+fn unwitnessed(found: &[Place], known: &Known, missing: Vec<String>) -> Report {
+    let is_asked = |place: &Place| place.names().iter().any(|name| known.asked.contains(&name.key));
+    let said = |place: &Place| known.words.said(&stems(&place.text)) + if is_asked(place) { ASKED_NAME } else { 0 };
+    let mut places: Vec<Place> = found.iter().filter(|place| said(place) > 0).cloned().collect();
+    places.sort_by_key(|place| Reverse(said(place)));
+    places.truncate(CHOSEN_MAX);
+    let occur = if places.is_empty() { "" } else { " The words of the question occur in these places." };
+    let heading = format!("no evidence of the trouble: no line of a log or of recorded output tells of it.{occur}");
+    Report::list(heading, places, missing)
 }
 
 /// What is missing: whom nobody could hire, who did not finish, what others say is missing.
@@ -190,17 +228,4 @@ fn missing(scene: &Scene) -> Vec<String> {
         }
     }
     told
-}
-
-/// Whether anything that was seen has a word, a name or a quote of the question.
-pub(super) fn matches_question(scene: &Scene) -> bool {
-    let question = &scene.task.question;
-    let (asked, quoted) = (asked_words(question), quotes(question));
-    let named: Vec<String> = names(question).into_iter().map(|name| name.key).collect();
-    scene.lines.iter().filter(|line| Source::of(&line.path).is_some()).any(|line| {
-        let said = stems(&line.text);
-        asked.iter().any(|word| said.contains(word))
-            || quoted.iter().any(|quote| line.text.contains(quote.as_str()))
-            || names(&line.text).iter().any(|name| named.contains(&name.key))
-    })
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::source::Source;
 use super::team::{Member, team};
-use super::words::{LINE_BYTES_MAX, Name, cut, names};
+use super::words::{LINE_BYTES_MAX, Name, cut, names, repeats};
 
 /// How many bytes of results are read in all.
 const READ_BYTES_MAX: usize = 1024 * 1024;
@@ -17,7 +17,7 @@ const LINES_MAX: usize = 2000;
 /// How many entries of a listing are kept.
 const LISTED_MAX: usize = 2000;
 /// How many earlier searches are remembered.
-const PATTERNS_MAX: usize = 12;
+const PATTERNS_MAX: usize = 24;
 /// How much of one is.
 const PATTERN_BYTES_MAX: usize = 1024;
 /// How much of a question is read.
@@ -28,6 +28,7 @@ pub(super) const QUESTION: &str = "Question: ";
 pub(super) const EVIDENCE: &str = "Evidence source: ";
 pub(super) const PART: &str = "Part: ";
 pub(super) const NAMES: &str = "Identifiers so far: ";
+pub(super) const WORDS: &str = "Words to look for: ";
 pub(super) const DIRECTORY: &str = "Directory: ";
 
 /// Where the terms begin that follow a task.
@@ -65,6 +66,8 @@ pub(super) struct Task {
     /// What the hirer says of the one it hires.
     pub(super) part: String,
     pub(super) names: Vec<Name>,
+    /// The words of the question that say most, the rarest first, as the hirer found them to be. Empty: nobody has looked.
+    pub(super) words: Vec<String>,
     pub(super) directory: Option<String>,
 }
 
@@ -93,13 +96,17 @@ pub(super) struct Scene {
     pub(super) listing: Option<Listing>,
     /// The patterns that were searched for.
     pub(super) patterns: Vec<String>,
-    /// Whether a search found more than it showed.
-    pub(super) was_cut: bool,
+    /// Those of which a search found more than it showed.
+    pub(super) cut: BTreeSet<String>,
+    /// Whether something was searched for everywhere.
+    pub(super) searched_all: bool,
     /// The places that were read around: path and first line.
     pub(super) read: Vec<(String, u64)>,
     /// How many replies looked at files.
     pub(super) looks: usize,
     pub(super) hired: Vec<String>,
+    /// How many patterns were searched for before somebody was hired.
+    surveys: usize,
     /// The names that all who were hired were told to look for: that they found them is no coincidence.
     pub(super) handed: BTreeSet<String>,
     pub(super) reports: Vec<HeardReport>,
@@ -107,6 +114,13 @@ pub(super) struct Scene {
     pub(super) refusals: Vec<(String, String)>,
     pub(super) is_last: bool,
     pub(super) must_hire: bool,
+}
+
+impl Scene {
+    /// Whether something was searched for after somebody was hired.
+    pub(super) fn was_confirmed(&self) -> bool {
+        !self.hired.is_empty() && self.patterns.len() > self.surveys
+    }
 }
 
 /// Reads a prompt.
@@ -177,6 +191,7 @@ fn read_task(words: &str) -> Task {
         sources: Some(sources.split(',').filter_map(Source::parse).collect()),
         part: line(PART).unwrap_or_default().to_owned(),
         names: line(NAMES).map(names).unwrap_or_default(),
+        words: line(WORDS).map(|words| words.split(", ").map(str::to_owned).collect()).unwrap_or_default(),
         directory: line(DIRECTORY).map(str::to_owned),
     }
 }
@@ -197,6 +212,7 @@ impl Reader {
             let argument = |name: &str| argument(call, name).unwrap_or_default();
             match call.name.as_str() {
                 "search" if scene.patterns.len() < PATTERNS_MAX => {
+                    scene.searched_all |= argument("path").is_empty() && argument("glob").is_empty();
                     scene.patterns.push(cut(&argument("pattern"), PATTERN_BYTES_MAX).to_owned());
                 }
                 "read_file" => {
@@ -204,6 +220,7 @@ impl Reader {
                     scene.read.push((argument("path"), offset.unwrap_or(1)));
                 }
                 "delegate_task" => {
+                    scene.surveys = if scene.hired.is_empty() { scene.patterns.len() } else { scene.surveys };
                     scene.hired.push(argument("specialty"));
                     scene.handed.extend(read_task(&argument("task")).names.into_iter().map(|name| name.key));
                 }
@@ -232,7 +249,9 @@ impl Reader {
         let failed = matches!(part, Part::Result { failed: true, .. });
         match call.name.as_str() {
             "search" => {
-                scene.was_cut |= text.lines().any(|line| line.starts_with("(cut off after"));
+                if text.lines().any(|line| line.starts_with("(cut off after")) {
+                    scene.cut.extend(argument(&call, "pattern"));
+                }
                 self.keep(found(text), scene);
             }
             "read_file" => self.keep(shown(&argument(&call, "path").unwrap_or_default(), text), scene),
@@ -247,7 +266,8 @@ impl Reader {
 
     fn keep(&mut self, lines: Vec<Line>, scene: &mut Scene) {
         for line in lines {
-            if scene.lines.len() < LINES_MAX && self.seen.insert((line.path.clone(), line.number)) {
+            let is_new = scene.lines.len() < LINES_MAX && !repeats(&line.text, &scene.task.question);
+            if is_new && self.seen.insert((line.path.clone(), line.number)) {
                 scene.lines.push(line);
             }
         }

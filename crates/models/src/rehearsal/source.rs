@@ -57,7 +57,9 @@ impl Source {
         }
         let is_test = within(&["test", "tests", "spec", "__tests__"]) || name_parts(name).any(|part| part == "test");
         let is_setting = within(&["config", "conf", "etc"]) && !CODE_ENDINGS.contains(&ending);
-        Some(if is_test && !LOG_ENDINGS.contains(&ending) {
+        // Records beside a test are what it expects, not what has happened.
+        let is_recorded = LOG_ENDINGS.contains(&ending) && ending != "jsonl";
+        Some(if is_test && !is_recorded {
             Source::Tests
         } else if LOG_ENDINGS.contains(&ending) || within(&["log", "logs"]) {
             Source::Logs
@@ -119,6 +121,9 @@ mod tests {
             ("app.log", Some(Source::Logs)),
             ("tests/test_client.py", Some(Source::Tests)),
             ("src/client_test.go", Some(Source::Tests)),
+            ("tests/golden/all.jsonl", Some(Source::Tests)),
+            ("tests/last_run.log", Some(Source::Logs)),
+            ("data/all.jsonl", Some(Source::Logs)),
             ("src/latest.go", Some(Source::Code)),
             ("config/limits.toml", Some(Source::Config)),
             ("config/load.py", Some(Source::Code)),

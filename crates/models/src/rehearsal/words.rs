@@ -11,15 +11,18 @@ const NAMES_MAX: usize = 24;
 const NAME_BYTES_MAX: usize = 100;
 /// The most subwords that a name has.
 const PARTS_MAX: usize = 8;
+/// From how many words on a question is known again.
+const REPEATED_WORDS: usize = 4;
 
 /// Words that say nothing about what a question is about.
 const IDLE: &[&str] = &[
     "the", "and", "are", "but", "can", "did", "do", "does", "for", "from", "had", "has", "have", "how", "into", "its",
     "not", "now", "our", "out", "should", "that", "their", "them", "then", "there", "these", "they", "this", "was",
-    "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
-    "please", "find", "tell", "show", "explain", "about", "all", "any", "some", "is", "in", "at", "on", "of", "to",
-    "a", "an", "it", "be", "by", "or", "if", "as", "we", "us", "me", "my", "so", "up", "no", "each", "every", "it's",
-    "one", "get", "gets", "made", "make",
+    "were", "what", "when", "where", "which", "while", "could", "might", "must", "shall", "who", "whom", "why", "will",
+    "with", "would", "you", "your", "please", "find", "tell", "show", "explain", "about", "all", "any", "some", "is",
+    "in", "at", "on", "of", "to", "a", "an", "it", "be", "by", "or", "if", "as", "we", "us", "me", "my", "so", "up",
+    "no", "each", "every", "it's", "one", "get", "gets", "made", "make", "long", "many", "much", "often", "after",
+    "before",
 ];
 
 /// Stems of words with which something goes wrong.
@@ -33,6 +36,7 @@ const GRAVE: &[&str] = &[
     "panic",
     "refus",
     "deni",
+    "deny",
     "critical",
     "abort",
     "crash",
@@ -50,6 +54,11 @@ const TROUBLE: &[&str] = &[
     "why", "wrong", "broken", "breaks", "broke", "slow", "problem", "issue", "incident", "outage", "cause", "down",
     "bug",
 ];
+
+/// Articles that speak of no single thing.
+const GENERAL: &[&str] = &["a", "an", "any", "each", "every"];
+/// How many words before a noun its article stands.
+const ARTICLE_WORDS: usize = 2;
 
 /// Something that one line names and another may name too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,6 +153,17 @@ pub(super) fn asked_words(question: &str) -> Vec<String> {
     words
 }
 
+/// The first word of a text that has this stem, as it stands there.
+pub(super) fn spelled<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
+    spelled_words(text).find(|word| stem(word) == wanted)
+}
+
+/// Whether a text says a question over again, and so nothing about it.
+pub(super) fn repeats(text: &str, question: &str) -> bool {
+    let (said, asked): (Vec<String>, Vec<String>) = (subwords(text).collect(), subwords(question).collect());
+    asked.len() >= REPEATED_WORDS && said.windows(asked.len()).any(|run| run == asked)
+}
+
 /// What stands in quotes, as it may stand in a file.
 pub(super) fn quotes(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -160,7 +180,8 @@ pub(super) fn quotes(text: &str) -> Vec<String> {
 
 /// Whether a line only says what a file uses.
 pub(super) fn is_import(text: &str) -> bool {
-    let text = text.trim_start();
+    // Examples in comments use things as well.
+    let text = text.trim_start().trim_start_matches(['/', '!', '*']).trim_start();
     ["import ", "from ", "use ", "pub use ", "#include", "require", "mod "].iter().any(|start| text.starts_with(start))
 }
 
@@ -169,9 +190,18 @@ pub(super) fn is_grave(stems: &BTreeSet<String>) -> bool {
     GRAVE.iter().any(|grave| stems.contains(*grave))
 }
 
-/// Whether a question is about something that goes wrong, and not about how things are.
+/// Whether a question is about something that goes wrong, and not about how things are. With an article such as "a" or "any", a
+/// grave word speaks of whatever trouble there may be, and not of some that was seen.
 pub(super) fn is_about_trouble(question: &str) -> bool {
-    is_grave(&stems(question)) || subwords(question).any(|word| TROUBLE.contains(&word.as_str()))
+    let words: Vec<String> = subwords(question).collect();
+    let is_general = |at: usize| {
+        let before = &words[at.saturating_sub(ARTICLE_WORDS)..at];
+        before.iter().any(|word| GENERAL.contains(&word.as_str()))
+    };
+    words
+        .iter()
+        .enumerate()
+        .any(|(at, word)| TROUBLE.contains(&word.as_str()) || (GRAVE.contains(&stem(word).as_str()) && !is_general(at)))
 }
 
 /// The regular expression for lines in which something goes wrong.
@@ -181,11 +211,15 @@ pub(super) fn grave_pattern() -> String {
 
 /// The regular expression that finds words with these stems, within identifiers too.
 pub(super) fn words_pattern(stems: &[String]) -> String {
-    let plain: Vec<String> = stems.iter().map(|stem| escaped(stem)).collect();
-    let capital: Vec<String> = stems.iter().map(|stem| escaped(&capitalised(stem))).collect();
+    let form = |stem: &str| match stem.strip_suffix('y') {
+        Some(rest) if rest.chars().count() >= 3 => format!("{}(?:y|ie)", escaped(rest)),
+        Some(_) | None => escaped(stem),
+    };
+    let plain: Vec<String> = stems.iter().map(|stem| form(stem)).collect();
+    let capital: Vec<String> = stems.iter().map(|stem| form(&capitalised(stem))).collect();
     let (plain, capital) = (plain.join("|"), capital.join("|"));
     format!(
-        "(?i:(?:^|[^a-z])(?:{plain})(?:e?s|e|e?d|ing|ures?|ers?)?(?:[^a-z]|$))|[a-z](?:{capital})|(?:{capital})[a-z]{{0,4}}[A-Z]"
+        "(?i:(?:^|[^a-z])(?:{plain})(?:e?s|e|e?d|ing|ures?|er(?:s|ed|ing)?)?(?:[^a-z]|$))|[a-z](?:{capital})|(?:{capital})[a-z]{{0,4}}[A-Z]"
     )
 }
 
@@ -200,10 +234,14 @@ fn stem(word: &str) -> String {
         word.strip_suffix(ending).filter(|rest| rest.chars().count() >= 3).map(str::to_owned)
     };
     let mut word = word.to_lowercase();
+    if let Some(rest) = shorter(&word, "ies") {
+        return rest + "y";
+    }
     if !word.ends_with("ss") {
         word = shorter(&word, "s").unwrap_or(word);
     }
-    for ending in ["ing", "ed", "ure", "er", "e"] {
+    word = ["ing", "ed"].iter().find_map(|ending| shorter(&word, ending)).unwrap_or(word);
+    for ending in ["ure", "er", "e"] {
         if let Some(rest) = shorter(&word, ending) {
             return rest;
         }
@@ -213,24 +251,28 @@ fn stem(word: &str) -> String {
 
 /// The words of a text in lower case, identifiers taken apart.
 fn subwords(text: &str) -> impl Iterator<Item = String> {
+    spelled_words(text).map(str::to_lowercase)
+}
+
+/// The words of a text as they stand there, identifiers taken apart.
+fn spelled_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|found: char| !found.is_alphanumeric()).filter(|part| !part.is_empty()).flat_map(humps)
 }
 
-/// The parts of a word in camel case, in lower case.
-fn humps(word: &str) -> Vec<String> {
-    let chars: Vec<char> = word.chars().collect();
-    let mut parts: Vec<String> = Vec::new();
-    for (at, found) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| chars.get(before));
-        let after = chars.get(at + 1);
-        let begins = before.is_none_or(|before| !before.is_uppercase())
-            || after.is_some_and(|after| after.is_lowercase() && before.is_some_and(|before| before.is_uppercase()));
-        match parts.last_mut() {
-            Some(part) if !(found.is_uppercase() && begins) => part.extend(found.to_lowercase()),
-            Some(_) | None => parts.push(found.to_lowercase().collect()),
-        }
-    }
-    parts
+/// The parts of a word in camel case.
+fn humps(word: &str) -> Vec<&str> {
+    let chars: Vec<(usize, char)> = word.char_indices().collect();
+    let is = |at: Option<usize>, test: fn(char) -> bool| {
+        at.and_then(|at| chars.get(at)).is_some_and(|(_, found)| test(*found))
+    };
+    let begins = |at: usize| {
+        let before = at.checked_sub(1);
+        is(Some(at), char::is_uppercase) && (!is(before, char::is_uppercase) || is(Some(at + 1), char::is_lowercase))
+    };
+    let mut ends: Vec<usize> = (1..chars.len()).filter(|at| begins(*at)).map(|at| chars[at].0).collect();
+    ends.push(word.len());
+    let begin = std::iter::once(0).chain(ends.iter().copied());
+    begin.zip(&ends).map(|(begin, end)| &word[begin..*end]).collect()
 }
 
 /// The longest runs of what names are made of. A joiner counts only between two such characters.
@@ -282,8 +324,13 @@ fn named(chunk: &str) -> Vec<Name> {
 /// An identifier: one that is made of several words, since single ones are plain words as well.
 fn identifier(chunk: &str) -> Option<Name> {
     let chunk = chunk.trim_matches('_');
-    let parts: Vec<String> =
-        chunk.split(['_', '-']).filter(|part| !part.is_empty()).flat_map(humps).take(PARTS_MAX).collect();
+    let parts: Vec<String> = chunk
+        .split(['_', '-'])
+        .filter(|part| !part.is_empty())
+        .flat_map(humps)
+        .map(str::to_lowercase)
+        .take(PARTS_MAX)
+        .collect();
     let has_letters = chunk.chars().filter(|found| found.is_alphabetic()).count() >= 3;
     if parts.len() < 2 || !has_letters || chunk.chars().count() < 5 {
         return None;
@@ -321,7 +368,7 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked_words, escaped, is_about_trouble, names, quotes, stems};
+    use super::{asked_words, escaped, is_about_trouble, names, quotes, repeats, spelled, stems};
 
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = names(text).into_iter().map(|name| name.key).collect();
@@ -352,8 +399,29 @@ mod tests {
         assert!(
             is_about_trouble("Why is it late?")
                 && is_about_trouble("It failed.")
+                && is_about_trouble("What is the error?")
                 && !is_about_trouble("What limits it?")
+                && !is_about_trouble("Who hears of a fatal error?")
         );
+    }
+
+    #[test]
+    fn words_are_found_again_in_other_forms_and_shown_as_they_stand() {
+        for (text, asked, expected) in [
+            ("it Retries twice", "retry", "Retries"),
+            ("maxUploadBytes", "uploading", "Upload"),
+            ("is remembered", "remember", "remembered"),
+            ("Füße: größter", "größter", "größter"),
+        ] {
+            assert_eq!(spelled(text, &asked_words(asked)[0]), Some(expected), "{text}");
+        }
+        assert_eq!(spelled("a tally", "tall"), None);
+    }
+
+    #[test]
+    fn a_line_that_has_the_whole_question_repeats_it() {
+        assert!(repeats("ask(\"Who turns the big wheel?\")", "Who turns the big wheel?"));
+        assert!(!repeats("the big wheel is turned", "Who turns the big wheel?"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod cited;
 mod driver;
 mod example;
+mod nonsense;
 mod other_project;
 mod own_source;
 mod payment;

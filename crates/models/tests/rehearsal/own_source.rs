@@ -38,3 +38,47 @@ async fn a_question_about_secrets_cites_lines_that_exist() {
 async fn a_question_about_prices_cites_lines_that_exist() {
     check("What does LOCAL_PRICE cost per million tokens?", "models/").await;
 }
+
+/// Asks as a user does, in plain words, from the top and with the built-in team: the word that says most is in the places.
+async fn check_plain(question: &str, word: &str) {
+    let root = repository();
+    let roster = Team::read(&root.join("crates/agent/roster"));
+    let outcome = Hall::new(roster, &root).run(question, 500).await;
+    assert!(outcome.work.len() > 1, "{question}: {}", outcome.answer);
+    checked(&outcome.answer, &root);
+    let places =
+        outcome.answer.lines().filter(|line| line.split_once(". ").is_some_and(|(n, _)| n.parse::<u32>().is_ok()));
+    let places: Vec<String> = places.map(str::to_lowercase).collect();
+    let with_word = places.iter().filter(|line| line.contains(word)).count();
+    assert!(
+        places.len() >= 3 && places[0].contains(word) && 2 * with_word >= places.len(),
+        "{question}: {}",
+        outcome.answer
+    );
+    assert!(outcome.work.iter().all(|work| !work.ran_dry), "{question}");
+}
+
+#[tokio::test]
+async fn a_plain_question_about_severance_is_answered_with_lines_about_it() {
+    check_plain("How does a contract compute its severance?", "severance").await;
+}
+
+#[tokio::test]
+async fn a_plain_question_about_secrets_is_answered_with_lines_about_it() {
+    check_plain("How are secrets redacted from what a tool returns?", "secret").await;
+}
+
+#[tokio::test]
+async fn a_plain_question_about_resuming_is_answered_with_lines_about_it() {
+    check_plain("Where is a killed run resumed?", "resum").await;
+}
+
+#[tokio::test]
+async fn the_trouble_of_an_example_is_no_evidence_of_another() {
+    let root = repository();
+    let roster = Team::read(&root.join("crates/agent/roster"));
+    let answer = Hall::new(roster, &root).run("Why is a hire refused?", 500).await.answer;
+    assert!(answer.contains("\nno evidence of the trouble: "), "{answer}");
+    let cited = checked(&answer, &root);
+    assert!(!cited.is_empty() && cited.iter().all(|cited| !cited.path.starts_with("examples/payment")), "{answer}");
+}
