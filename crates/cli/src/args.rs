@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use guildhall::kernel::Path;
 use guildhall::local::{Head, SessionId, SessionIdError};
-use guildhall::{CALLS_AT_ONCE, DEPTH_MAX, HEADS_MAX};
+use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::Budget;
 use crate::consent::Consent;
@@ -147,8 +147,7 @@ pub(crate) struct WorkArgs {
     /// How many may be hired in all
     #[arg(long, value_name = "N", default_value_t = HEADS_MAX)]
     pub(crate) max_hires: u32,
-    /// How many calls to one provider run at once
-    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
@@ -189,8 +188,7 @@ impl WorkArgs {
 pub(crate) struct ResumeArgs {
     /// The session
     pub(crate) id: SessionId,
-    /// How many calls to one provider run at once
-    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -346,8 +344,13 @@ pub(crate) enum Output {
     Json,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("{text:?} is not a number from 1 on"))
+fn calls_help() -> String {
+    format!("How many calls to one provider run at once, at most {CALLS_AT_ONCE_MAX}")
+}
+
+fn calls_at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=CALLS_AT_ONCE_MAX).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a number from 1 to {CALLS_AT_ONCE_MAX}"))
 }
 
 /// Reads a time as people write it.
