@@ -52,6 +52,7 @@ mod builder;
 mod built_in;
 mod clerk;
 mod crew;
+mod failure;
 mod guide;
 mod hall;
 mod meter;

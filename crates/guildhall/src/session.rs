@@ -10,6 +10,7 @@ use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 use serde::Serialize;
 
+use crate::failure::failure;
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
@@ -25,7 +26,7 @@ pub struct Ended {
     pub text: String,
     /// The report.
     pub report: Report,
-    /// Why the model failed, if it did.
+    /// Why the model failed or said nothing, if it did.
     pub failure: Option<String>,
     /// What was put in.
     pub granted: Msat,
@@ -212,7 +213,7 @@ pub struct View {
     pub report: Option<Report>,
     /// The root's last words.
     pub text: Option<String>,
-    /// Why its model failed, if it did.
+    /// Why its model failed or said nothing, if it did.
     pub failure: Option<String>,
     /// What the root's contracts cost.
     pub bill: Bill,
@@ -299,15 +300,6 @@ async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<Str
         return Ok(String::new());
     }
     stored_text(journal, report.text.text()).await
-}
-
-/// The error that a contract's newest model call ended with, if it did.
-async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) -> Result<Option<String>, HallError> {
-    let answer =
-        |stored: &'a Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer) } else { None };
-    let newest = facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(answer);
-    let Some(Answer::Failed(error)) = newest else { return Ok(None) };
-    stored_text(journal, *error).await.map(Some)
 }
 
 /// What the newest of a contract's failed checks found.

@@ -172,8 +172,20 @@ fn usage_that_nobody_can_have_used_is_charged_within_the_hold() {
 #[test]
 fn a_model_that_says_nothing_is_told_once_and_then_ends() {
     for wire in WIRES {
-        let house = House::new(wire, &json!([{"then": {"reply": {}}}]));
-        assert_eq!(house.run(&[]).expect(5).json()["outcome"], "failed", "{wire:?}");
-        assert!(house.requests().len() <= 3, "{wire:?}: {}", house.requests().len());
+        let nothing = "the model said nothing, although it was told so";
+        for (reply, why) in [
+            (json!({}), nothing.to_owned()),
+            (json!({"stop": "max_tokens"}), format!("{nothing}: its reply reached the longest that it may be")),
+            (json!({"stop": "refusal"}), format!("{nothing}: its provider held the reply back")),
+        ] {
+            let house = House::new(wire, &json!([{"then": {"reply": reply}}]));
+            let ended = house.run(&[]).expect(5).says(&format!("failed: {why}"));
+            let result = ended.json();
+            assert_eq!(result["outcome"], "failed", "{wire:?} {reply}");
+            assert!(result["failure"].as_str().unwrap().starts_with(&why), "{wire:?} {reply}: {result}");
+            assert!(house.requests().len() <= 3, "{wire:?} {reply}: {}", house.requests().len());
+            let shown = house.guildhall(&["show", result["session"].as_str().unwrap()]).expect(0).stdout;
+            assert!(shown.contains(&format!("failure  {why}")), "{wire:?} {reply}: {shown}");
+        }
     }
 }
