@@ -152,7 +152,8 @@ pub(crate) struct WorkArgs {
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Wrap up before about so many tokens are used, input and output together
+    /// Wrap up before about so many tokens are used, input and output together. Hires at work still make their last reports,
+    /// so that it can be exceeded; --budget can't
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
     /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the config's, a key's, a local server's, the rehearsal]

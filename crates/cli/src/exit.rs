@@ -45,7 +45,7 @@ pub(crate) enum Interrupted {
 
 /// What work that ended says to scripts.
 pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
-    let limited = ended.setup.tokens_max.is_some() && interrupted == Interrupted::No;
+    let limited = ended.out_of_tokens.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,

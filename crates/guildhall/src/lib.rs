@@ -71,6 +71,7 @@ mod undertaking;
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use builder::HallBuilder;
 pub use hall::{Ending, Hall, HallError, Telling};
+pub use meter::TokenLimit;
 pub use models::{
     ANTHROPIC, CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid,
 };

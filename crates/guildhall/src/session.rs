@@ -32,6 +32,8 @@ pub struct Ended {
     pub granted: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
+    /// The limit of tokens that ended it, if one did.
+    pub out_of_tokens: Option<u64>,
     /// How many tasks of a list were not done; none of what is no list.
     pub undone: usize,
     /// Every law that the stored facts break: none, or this program has a bug.
@@ -211,6 +213,8 @@ pub struct View {
     pub root: Option<Root>,
     /// How that root ended, if it has.
     pub report: Option<Report>,
+    /// The limit of tokens that ended that root, if one did.
+    pub out_of_tokens: Option<u64>,
     /// The root's last words.
     pub text: Option<String>,
     /// Why its model failed or said nothing, if it did.
@@ -247,6 +251,7 @@ impl View {
             (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
             (Some(_) | None, _) => None,
         };
+        let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, &path, root.as_ref().map(|root| &root.setup.staffing), &checker);
         // What ended before is in the account; what is under way is on its bill.
         let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
@@ -259,6 +264,7 @@ impl View {
             row,
             root,
             report,
+            out_of_tokens,
             text,
             spent,
             violations,
@@ -292,6 +298,13 @@ fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
     let found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
     let all = found.iter().chain(&checker.at_rest()).map(ToString::to_string).collect();
     (checker, all)
+}
+
+/// The limit of tokens that ended a root, if one did.
+fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
+    let mut limit = setup.token_limit()?;
+    facts.iter().for_each(|stored| limit.note(stored));
+    limit.ended()
 }
 
 /// What was found. A report that was assembled around nothing but the task has found nothing.
@@ -347,6 +360,7 @@ impl Ended {
         let undone = list.map_or(0, |list| list.specs().len().saturating_sub(done_by_call(&facts, root)));
         Ok(Ended {
             undone,
+            out_of_tokens: out_of_tokens(&setup, &facts),
             structured,
             finding: finding(journal, &facts, root).await?,
             session: session.clone(),
