@@ -91,6 +91,7 @@ impl From<HallError> for Failure {
             | HallError::HasEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::MayNotHire { .. }
+            | HallError::TooMuchMoney { .. }
             | HallError::NotEnded(_) => Exit::Refused,
             HallError::Models(_)
             | HallError::Project(_)
@@ -129,6 +130,7 @@ impl From<HallError> for Failure {
             | HallError::Account(_)
             | HallError::Project(_)
             | HallError::MayNotHire { .. }
+            | HallError::TooMuchMoney { .. }
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)

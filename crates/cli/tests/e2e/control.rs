@@ -152,6 +152,29 @@ fn an_order_that_nobody_hears_waits_for_the_resume() {
 }
 
 #[test]
+fn more_money_than_there_is_is_refused_and_changes_nothing() {
+    let house = House::new(Wire::OpenAi, &stalls_in_the_middle());
+    let running = house.start(&["--budget", "500sat"]);
+    let id = running.session();
+    until_it_stalls(&house);
+    let before = house.rows("inbox");
+    let refused = |amount: &str| {
+        house.guildhall(&["topup", &id, amount]).expect(4).says("more than all money there is").says("Nothing was changed")
+    };
+    refused("2100000000000000sat");
+    refused("2099999999999501sat");
+    assert_eq!(house.rows("inbox"), before, "no order was left");
+    running.kill();
+    // What waits for the resume counts, too.
+    house.guildhall(&["topup", &id, "2099999999999400sat"]).expect(0);
+    refused("101sat");
+    house.guildhall(&["topup", &id, "100sat"]).expect(0);
+    let bill = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json()["bill"].take();
+    assert_eq!(msat(&bill["granted"]), 2_100_000_000_000_000_000);
+    house.guildhall(&["verify", &id]).expect(0);
+}
+
+#[test]
 fn two_processes_do_not_run_the_same_session() {
     let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
     let running = house.start(&[]);
