@@ -181,10 +181,15 @@ fn two_processes_do_not_run_the_same_session() {
     let (id, pid) = (running.session(), running.pid());
     until_it_stalls(&house);
     house.guildhall(&["resume", &id]).expect(75).says(&format!("process {pid}"));
-    house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says("has not ended");
+    for again in [&["run", "--continue", &id, "More?"][..], &["chat", "--continue", &id]] {
+        let ended = house.guildhall(again).expect(75).says(&format!("process {pid}"));
+        assert_has(&ended.stderr, &["wait", &format!("guildhall message {id}"), &format!("guildhall stop {id}")]);
+        assert_eq!(ended.stderr.lines().count(), 1, "and nothing else: {}", ended.stderr);
+    }
     assert_eq!(house.show(&id)["state"], format!("at work in process {pid}"));
     assert_eq!(house.requests().len(), 2, "the second process asked nobody");
     running.kill();
+    house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says(&format!("guildhall resume {id}"));
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
     assert_eq!(result["answer"], "On Tuesday.");
     house.guildhall(&["resume", &id]).expect(4).says("has ended");

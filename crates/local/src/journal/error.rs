@@ -119,8 +119,8 @@ pub enum JournalError {
     },
     /// Another process runs the session.
     #[error(
-        "session {session} is run by process {} for {} s already: watch it with `guildhall show {session}`, or stop it with \
-         `guildhall stop {session}`", holder.pid, held_ms / 1000
+        "session {session} is run by process {}, for {} s already: wait until it has ended, say something to it with \
+         `guildhall message {session} \"…\"`, or end it with `guildhall stop {session}`", holder.pid, held_ms / 1000
     )]
     Held {
         /// Which session.
