@@ -135,16 +135,17 @@ fn markup_in_a_reply_stays_words_of_the_model() {
 
 #[test]
 fn an_answer_does_not_command_the_terminal() {
-    let answer = "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}";
+    let answer = "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}";
     for wire in WIRES {
         let reply = json!({"text": answer, "calls": [{"name": "read_file", "arguments": {"path": "\u{1b}[2Jx"}}]});
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": {"reply": reply}}, {"then": says(answer)}]));
-        let ended = house.guildhall(&["run", "When \u{1b}[31mis it?", "--yes"]).expect(0);
+        let ended = house.guildhall(&["run", "When \u{1b}[31m\u{202e}is it?", "--yes"]).expect(0);
         let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
         let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
         let listed = house.guildhall(&["ls"]).expect(0);
         for text in [&ended.stdout, &ended.stderr, &shown.stdout, &shown.stderr, &listed.stdout] {
-            let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+            let turns = |c: char| "\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}".contains(c);
+            let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns(c);
             assert!(!text.contains(commands), "{wire:?}: {text:?}");
         }
         assert!(ended.stdout.contains("Tuesday"), "{:?}", ended.stdout);
