@@ -163,6 +163,17 @@ fn a_wrong_key_is_exit_5_with_the_reason_and_costs_nothing() {
 }
 
 #[test]
+fn a_provider_that_turns_us_away_was_reached() {
+    for wire in WIRES {
+        let busy = json!({"wrong": {"rate_limit": {"retry_after": 999_999_999_999_u64}}});
+        let house = House::new(wire, &json!([{"then": busy}]));
+        let ended = house.run(&[]).expect(5).says("turns requests away for now (HTTP 429");
+        let ended = ended.says("asked once. What to do: come back in 999999999999 s");
+        assert!(!ended.stderr.contains("can't be reached"), "{wire:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_made_up_key_does_not_garble_what_a_server_says() {
     let body = json!({"error": {"message": "max_tokens exceeds the maximum of x"}}).to_string();
     let refused = json!({"raw": {"status": 422, "body": body}});
