@@ -180,7 +180,10 @@ impl From<Unwritten> for Failure {
 
 fn of_journal(why: &JournalError) -> Exit {
     match why {
-        JournalError::Held { .. } | JournalError::Busy | JournalError::DiskFull { .. } => Exit::Temporary,
+        JournalError::Held { .. }
+        | JournalError::Busy
+        | JournalError::DiskFull { .. }
+        | JournalError::Unwritable { .. } => Exit::Temporary,
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
         JournalError::SessionExists { .. } => Exit::Refused,
