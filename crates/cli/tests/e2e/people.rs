@@ -100,10 +100,13 @@ fn a_bad_variable_is_exit_2_and_names_it() {
 /// Puts a file in place of the journal and runs every command that needs one: none may touch it.
 fn assert_untouched(house: &House, bytes: &[u8], words: &str) {
     fs::write(house.journal(), bytes).unwrap();
-    for args in [&["run", "When?", "--yes"][..], &["ls"], &["show", "x-1"], &["resume", "x-1"], &["stop", "x-1"]] {
+    for args in
+        [&["run", "When?", "--yes"][..], &["ls"], &["show", "x-1"], &["resume", "x-1"], &["stop", "x-1"], &["verify"]]
+    {
         let ended = house.guildhall(args);
         assert_ne!(ended.code(), 0, "{args:?}: {ended:?}");
         let ended = ended.says(words);
+        assert!(!ended.stderr.contains("guildhall verify"), "it could not read it either: {}", ended.stderr);
         assert!(ended.stdout.is_empty(), "{ended:?}");
         assert!(fs::read(house.journal()).unwrap() == bytes, "{args:?} changed it");
     }

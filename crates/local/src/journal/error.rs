@@ -54,8 +54,8 @@ pub enum JournalError {
     },
     /// The database is damaged, or is none.
     #[error(
-        "the journal in {} is damaged ({source}). Nothing was changed. Keep a copy of the directory, then see what can be \
-         read with `guildhall verify`, or go back to a backup", file.display()
+        "the journal in {0} is damaged ({source}). Nothing was changed. Keep a copy of the directory; then go back to a backup, \
+         see what `sqlite3 {0} .recover` can read, or begin anew in another directory with GUILDHALL_HOME", file.display()
     )]
     Damaged {
         /// Which file.
