@@ -60,7 +60,7 @@ impl Prepared {
         let found = team::find(world, &project, args.team.as_deref())?;
         let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
-            Some(list) => EntryAgent::Tasks(task_file::read(list, || found.entry(args.agent.as_deref()), &rate)?),
+            Some(list) => EntryAgent::Tasks(task_file::read(list, &found, args.agent.as_deref(), &rate)?),
             None if kept => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };
