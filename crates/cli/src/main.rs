@@ -39,7 +39,7 @@ fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let entered = runtime.enter();
     // Whoever listens once is never again ended by it.
-    signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
+    drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
     drop(entered);
     Ok(runtime)
 }

@@ -236,9 +236,8 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
 #[test]
 fn a_write_that_is_refused_before_there_is_a_session_is_told_without_one() {
     let house = house();
-    let under = |script: &str, args: &[&str]| {
-        Running::start(house.command_under("sh", &["-c", script], args), "").end()
-    };
+    let under =
+        |script: &str, args: &[&str]| Running::start(house.command_under("sh", &["-c", script], args), "").end();
     for args in [&["run", "When?", "--yes"][..], &["ls"]] {
         let ended = under("ulimit -f 8; exec \"$0\" \"$@\"", args).expect(75).says("refuses to write the journal");
         assert!(!ended.stderr.contains("resume ID") && !ended.stderr.contains("is kept; go on"), "{}", ended.stderr);

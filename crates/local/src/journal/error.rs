@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::Hash;
 use rusqlite::ErrorCode;
-use rusqlite::ffi::SQLITE_IOERR_WRITE;
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 use super::{SCHEMA, TEXT_BYTES_MAX};
 use crate::id::SessionId;
@@ -131,7 +131,7 @@ pub enum JournalError {
     },
     /// Another process runs the session.
     #[error(
-        "session {session} is run by process {}, for {} s already: wait until it has ended, say something to it with \
+        "session {session} is run by process {} for {} s already: wait until it has ended, say something to it with \
          `guildhall message {session} \"…\"`, or end it with `guildhall stop {session}`", holder.pid, held_ms / 1000
     )]
     Held {
@@ -237,7 +237,8 @@ impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> JournalError {
         let file = PathBuf::from(super::DATABASE);
         let code = error.sqlite_error_code();
-        let refused = error.sqlite_error().is_some_and(|why| why.extended_code == SQLITE_IOERR_WRITE);
+        let growth = [SQLITE_IOERR_WRITE, SQLITE_IOERR_SHMSIZE];
+        let refused = error.sqlite_error().is_some_and(|why| growth.contains(&why.extended_code));
         let source = Arc::new(error);
         match code {
             Some(_) if refused => JournalError::Unwritable { source },
