@@ -303,7 +303,9 @@ fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
 /// The limit of tokens that ended a root, if one did.
 fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     let mut limit = setup.token_limit()?;
-    facts.iter().for_each(|stored| limit.note(stored));
+    for stored in facts {
+        limit.note(stored);
+    }
     limit.ended()
 }
 
