@@ -16,7 +16,8 @@ const DOLLARS_MAX: u64 = u64::MAX / 1_000_000_000;
 const NOTHING: &str = "an amount of 0 buys nothing: give at least 1 sat";
 
 /// What is said of more than all money there is.
-const BEYOND_SUPPLY: &str = "there are only 21 million bitcoin: give at most 2100000000000000 sats; or dollars, such as 0.25usd";
+const BEYOND_SUPPLY: &str =
+    "there are only 21 million bitcoin: give at most 2100000000000000 sats; or dollars, such as 0.25usd";
 
 /// A budget, in the currency in which it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn nothing_from_outside_is_read_in_another_order_or_hidden() {
-        let unseen = "\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{2060}\u{2064}\u{feff}\u{2028}\u{2029}\u{e0041}";
+        let unseen =
+            "\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{2060}\u{2064}\u{feff}\u{2028}\u{2029}\u{e0041}";
         assert_eq!(tame_lines(&format!("pay {unseen}alice")), "pay alice");
         assert_eq!(tame(unseen, 80).trim(), "");
         assert_eq!(tame_lines("naïve — „日本語“ 🏛"), "naïve — „日本語“ 🏛");

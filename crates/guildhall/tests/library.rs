@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use guildhall::roster::Source;
 use guildhall::{
-    Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price, Prompt, REHEARSAL_PRICE,
-    Reply, Roster, model_fn, tool_fn,
+    Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price, Prompt,
+    REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 

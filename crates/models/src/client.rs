@@ -106,7 +106,9 @@ impl Client {
             Stage::Connecting => self.unavailable(&format!("{why}, tried {times}")),
             Stage::Answered => {
                 let back = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
-                self.refused(&format!("it turns requests away for now ({why}), asked {times}. What to do: come back {back}"))
+                self.refused(&format!(
+                    "it turns requests away for now ({why}), asked {times}. What to do: come back {back}"
+                ))
             }
         }
     }

@@ -135,7 +135,8 @@ fn markup_in_a_reply_stays_words_of_the_model() {
 
 #[test]
 fn an_answer_does_not_command_the_terminal() {
-    let answer = "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}";
+    let answer =
+        "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}";
     for wire in WIRES {
         let reply = json!({"text": answer, "calls": [{"name": "read_file", "arguments": {"path": "\u{1b}[2Jx"}}]});
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": {"reply": reply}}, {"then": says(answer)}]));

@@ -135,7 +135,10 @@ fn the_cap_is_printed_before_the_first_call() {
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
         house.guildhall(&["run", "When?", "--budget", "2100000000000000sat"]).expect(4).says("($2100000000000.00)");
-        house.guildhall(&["run", "When?", "--budget", "2100000000000001sat"]).expect(2).says("at most 2100000000000000 ");
+        house
+            .guildhall(&["run", "When?", "--budget", "2100000000000001sat"])
+            .expect(2)
+            .says("at most 2100000000000000 ");
         house.guildhall(&["run", "When?", "--budget", "99999999999usd"]).expect(2).says("are too much");
         assert_eq!(house.requests().len(), 0, "{wire:?}");
     }

@@ -107,7 +107,10 @@ async fn a_wait_that_takes_too_long_ends_the_attempt_at_once() {
         let started = Instant::now();
         let Asked { attempt, told, .. } =
             ask(Wire::OpenAi, vec![fault(429, headers, "rate_limit_error", "slow")]).await;
-        check_refused(&attempt, &["turns requests away for now (HTTP 429: slow", "asked once. What to do: come back in "]);
+        check_refused(
+            &attempt,
+            &["turns requests away for now (HTTP 429: slow", "asked once. What to do: come back in "],
+        );
         assert!(started.elapsed() < Duration::from_secs(1) && told.is_empty());
     }
 }
