@@ -12,6 +12,7 @@ pub mod promise;
 pub mod roster;
 mod run;
 mod seat;
+mod squeeze;
 mod status;
 mod text;
 mod tool;

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::checks::{self, Check};
 use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
 use crate::history::History;
-use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, ToolSpec, Usage, Watch};
+use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, Stop, ToolSpec, Usage, Watch};
+use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
 use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
@@ -22,6 +23,9 @@ use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
 const WINDOW_PERCENT_MAX: u64 = 70;
+
+/// How often a prompt is halved that is too long: a window may be much smaller than what it is said to be.
+const SQUEEZES_MAX: usize = 4;
 
 /// How often in a row a reply may break off before the contract ends: each may have cost its hold.
 const LOSSES_MAX: usize = 3;
@@ -87,8 +91,8 @@ impl Seat {
     }
 
     /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left; `clock` tells
-    /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown once more
-    /// within the same ask, without older results.
+    /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
+    /// the same ask: without older results, and then with what is longest cut.
     pub async fn ask<T: Texts>(
         &self,
         key: AskKey,
@@ -109,6 +113,11 @@ impl Seat {
             prompt.messages = history.compacted(upto);
             attempt = self.model.ask(&prompt, watch).await;
             left_out = Some(self.compaction(history, upto));
+        }
+        for _ in 0..SQUEEZES_MAX {
+            let Some(shorter) = squeezed(&prompt.messages).filter(|_| is_too_long(&attempt)) else { break };
+            prompt.messages = shorter;
+            attempt = self.model.ask(&prompt, watch).await;
         }
         let Attempt { outcome, usage } = attempt;
         let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
@@ -181,7 +190,7 @@ impl Seat {
     ) -> guildhall_kernel::Reply {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = keep(texts, self.scribe.text(TextKind::Reply, &stored));
-        let words = spoken(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, words)));
+        let words = said(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, &words)));
         // Whoever is held to checks may have something for programs to read.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
         let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
@@ -340,6 +349,16 @@ pub(crate) fn asked(fact: &Fact) -> Option<(AskId, &Ask)> {
         | Fact::Closing(_)
         | Fact::Closed(_) => None,
     }
+}
+
+/// What a reply says to whoever relies on it: also that it did not come to its end.
+fn said(reply: &Reply) -> Option<String> {
+    let unfinished = match reply.stop {
+        Stop::Length if reply.calls.is_empty() => wording::CUT_OFF,
+        Stop::Refusal => wording::NOT_LET_ON,
+        Stop::Length | Stop::End | Stop::Calls => "",
+    };
+    spoken(reply).map(|words| format!("{words}{unfinished}"))
 }
 
 /// What a reply says to a reader.

@@ -320,6 +320,7 @@ fn all_of_ours() {
             "max 2sat",
             "severance 20sat",
             "fee $0.05",
+            "x.md:5: warning: memory is not there yet: the agent works without",
             "x.md:15: warning: delegation.accept.command needs the sandbox, which is not there yet: it is not checked",
         ],
     );

@@ -4,6 +4,7 @@
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
+use crate::crew::{always, answer, assert_has, by, calls, first, hires, shown, staffed};
 use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// What all the words cost that a request allows.
@@ -201,5 +202,45 @@ fn a_provider_that_falls_silent_does_not_keep_a_task_beyond_its_time() {
         let house = House::new(wire, &json!([{"repeat": 1, "then": fault}, {"then": says("Nothing was found.")}]));
         let result = house.run(&["--timeout", "1s"]).expect(3).json();
         assert_eq!(result["outcome"], json!({"exhausted": "deadline"}), "{wire:?}");
+    }
+}
+
+#[test]
+fn reports_that_do_not_fit_the_window_together_are_cut_and_heard() {
+    let long = |who: &str| format!("{who} found this: {} and that is all of {who}.", "so much ".repeat(4000));
+    let hire = |who: &str| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 2000}));
+    let too_long = |nth: u64| by("lead", json!({"nth_of_agent": nth}), json!({"wrong": "context_too_long"}));
+    let rules = json!([
+        first("lead", calls(&[hire("ada"), hire("bob")])),
+        too_long(2),
+        too_long(3),
+        always("lead", says("Both looked.")),
+        always("ada", says(&long("ada"))),
+        always("bob", says(&long("bob"))),
+    ]);
+    for wire in WIRES {
+        let team = [("lead", hires(&["ada", "bob"])), ("ada", String::new()), ("bob", String::new())];
+        let team = team.each_ref().map(|(name, front)| (*name, front.as_str()));
+        let house = staffed(House::new(wire, &rules), &team);
+        let result = house.run(&["--team", "crew", "--budget", "20000sat"]).expect(0).json();
+        assert_eq!(answer(&result), "Both looked.", "{wire:?}");
+        let asked = shown(&house, "lead");
+        let sizes: Vec<usize> = asked.iter().map(String::len).collect();
+        assert!(sizes.len() == 4 && sizes[2] < sizes[1] && sizes[3] < sizes[2], "{wire:?}: {sizes:?}");
+        let whole = ["ada found this: ", "and that is all of ada.", "bob found this: ", "and that is all of bob."];
+        assert_has(&asked[3], &[&whole[..], &["bytes left out to save room"]].concat());
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_off_says_so() {
+    for wire in WIRES {
+        for (stop, words) in [("max_tokens", "[cut off here: "), ("refusal", "[ended here by the model's provider")] {
+            let mut then = says("The causes are: first, the");
+            then["reply"]["stop"] = json!(stop);
+            let house = House::new(wire, &json!([{"then": then}]));
+            let result = house.run(&[]).expect(0).json();
+            assert_has(answer(&result), &["The causes are: first, the\n", words]);
+        }
     }
 }

@@ -316,17 +316,17 @@ impl Contract {
             Ask::Tool(_) => {
                 self.unread = true;
                 self.fold_text(answer);
+                self.newest = answer.text().unwrap_or(self.newest);
             }
             Ask::Hire { brief, .. } => {
                 self.live.remove(&brief.path.ordinal());
                 self.owed.push(id);
                 self.unread = true;
-                let newest = self.newest;
                 self.fold_text(answer);
                 // Of a hire that came to nothing the text is its own task: that is nothing that anybody found.
-                if answer.report().is_some_and(|report| report.text == Wording::Assembled(brief.task)) {
-                    self.newest = newest;
-                }
+                let found =
+                    answer.report().map(|report| report.text).filter(|text| *text != Wording::Assembled(brief.task));
+                self.newest = found.map_or(self.newest, |found| found.text());
                 // A report is shown with its output, and with the task that it is about.
                 let output = answer.report().and_then(|report| report.output).map_or(0, |output| output.bytes);
                 self.view.add(u64::from(output) + u64::from(brief.task.bytes) + NOTICE_BYTES_MAX);
@@ -400,9 +400,7 @@ impl Contract {
 
     /// Adds an answer's text to what the next request shows.
     fn fold_text(&mut self, answer: &Answer) {
-        let text = answer.text();
-        self.view.add(text.map_or(NOTICE_BYTES_MAX, |text| u64::from(text.bytes)));
-        self.newest = text.unwrap_or(self.newest);
+        self.view.add(answer.text().map_or(NOTICE_BYTES_MAX, |text| u64::from(text.bytes)));
     }
 
     /// A reply's calls are placed in order, each once; one that was approved is placed a second time.

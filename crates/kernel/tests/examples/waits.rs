@@ -1,10 +1,10 @@
 //! Waiting for hires, asking one's hirer, and what interrupts it.
 
-use guildhall_kernel::{AskId, AskKey, Input, Millis, Need, Sender, Stimulus, Waking};
+use guildhall_kernel::{Answer, AskId, AskKey, Cost, Input, Millis, Need, Sender, Stimulus, TextKind, Waking, Wording};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
-use crate::say::{ask_hirer, hire, known, message, path, root, tell, tool, wait};
+use crate::say::{ask_hirer, hire, known, message, path, root, tell, text, tool, wait};
 
 /// A contractor with a researcher and a coder in the background.
 fn two_hires() -> Hall {
@@ -157,6 +157,16 @@ fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_mess
     answered #2 words "this year"
     asked #3 model, holds 10sat
     "#);
+}
+
+#[test]
+fn what_a_hirer_answers_is_nothing_that_its_hire_found() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").budget(100)]);
+    hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
+    hall.says("1", &[tell("1.1", "this year")]);
+    hall.model("1.1", Answer::Failed(text(TextKind::Error, "wrong key")), Cost::Unknown);
+    assert_eq!(hall.report("1.1").text, Wording::Assembled(text(TextKind::Words, "at work")));
 }
 
 #[test]
