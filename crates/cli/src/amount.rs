@@ -9,8 +9,15 @@ use guildhall::providers::Usd;
 /// What a run may cost if nobody says: a quarter of a dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(250_000_000));
 
+/// The most dollars that can be counted, by the billionth.
+const DOLLARS_MAX: u64 = u64::MAX / 1_000_000_000;
+
 /// What is said of an amount of nothing.
 const NOTHING: &str = "an amount of 0 buys nothing: give at least 1 sat";
+
+/// What is said of more than all money there is.
+const BEYOND_SUPPLY: &str =
+    "there are only 21 million bitcoin: give at most 2100000000000000 sats; or dollars, such as 0.25usd";
 
 /// A budget, in the currency in which it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +44,28 @@ impl FromStr for Budget {
         let Some(dollars) = dollars else {
             return Msat::parse(text).map(Budget::Msat).map_err(|why| match why {
                 AmountError::Zero => NOTHING.to_owned(),
-                AmountError::Negative
-                | AmountError::Fractional
-                | AmountError::NotANumber
-                | AmountError::BeyondSupply => format!("{why}; or dollars, such as 0.25usd"),
+                AmountError::BeyondSupply => BEYOND_SUPPLY.to_owned(),
+                AmountError::Negative | AmountError::Fractional | AmountError::NotANumber => {
+                    format!("{why}; or dollars, such as 0.25usd")
+                }
             });
         };
         match Usd::parse(dollars.trim()) {
             Ok(amount) if amount.nanos() == 0 => Err(NOTHING.to_owned()),
             Ok(amount) => Ok(Budget::Usd(amount)),
+            Err(_) if is_large(dollars.trim()) => {
+                Err(format!("{} dollars are too much: give at most {DOLLARS_MAX}", dollars.trim()))
+            }
             Err(why) => Err(why.to_string()),
         }
     }
+}
+
+/// Whether a text that was not read as dollars is a whole number of them all the same, beyond all that can be counted.
+fn is_large(dollars: &str) -> bool {
+    let (whole, fraction) = dollars.split_once('.').unwrap_or((dollars, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    digits(whole) && digits(fraction) && whole.trim_start_matches('0').len() >= DOLLARS_MAX.to_string().len()
 }
 
 /// An amount in both currencies: `12.5 sat ($0.0125)`.
@@ -82,6 +99,12 @@ mod tests {
             let read: Result<Budget, String> = text.parse();
             assert!(read == quarter || text == "$.25", "{text}: {read:?}");
         }
+        let says = |text: &str| text.parse::<Budget>().unwrap_err();
+        for much in ["99999999999usd", "$18446744074", "$99999999999999999999.50"] {
+            assert!(says(much).contains("dollars are too much: give at most 18446744073"), "{}", says(much));
+        }
+        assert!(says("2100000000000001").contains("at most 2100000000000000 sats"), "{}", says("2100000000000001"));
+        assert!(says("0.0000000001usd").contains("at most nine digits"));
         for wrong in ["", "0", "-1", "NaN", "0usd", "-2usd", "1e9usd", "0.5sat", "five", "99999999999999999999"] {
             assert!(wrong.parse::<Budget>().is_err(), "{wrong}");
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use guildhall::kernel::Path;
 use guildhall::local::{Head, SessionId, SessionIdError};
-use guildhall::{CALLS_AT_ONCE, DEPTH_MAX, HEADS_MAX};
+use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::Budget;
 use crate::consent::Consent;
@@ -147,13 +147,13 @@ pub(crate) struct WorkArgs {
     /// How many may be hired in all
     #[arg(long, value_name = "N", default_value_t = HEADS_MAX)]
     pub(crate) max_hires: u32,
-    /// How many calls to one provider run at once
-    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Wrap up before about so many tokens are used, input and output together
+    /// Wrap up before about so many tokens are used, input and output together. Hires at work still make their last reports,
+    /// so that it can be exceeded; --budget can't
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
     /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the config's, a key's, a local server's, the rehearsal]
@@ -189,8 +189,7 @@ impl WorkArgs {
 pub(crate) struct ResumeArgs {
     /// The session
     pub(crate) id: SessionId,
-    /// How many calls to one provider run at once
-    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -346,8 +345,13 @@ pub(crate) enum Output {
     Json,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("{text:?} is not a number from 1 on"))
+fn calls_help() -> String {
+    format!("How many calls to one provider run at once, at most {CALLS_AT_ONCE_MAX}")
+}
+
+fn calls_at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=CALLS_AT_ONCE_MAX).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a number from 1 to {CALLS_AT_ONCE_MAX}"))
 }
 
 /// Reads a time as people write it.

@@ -16,6 +16,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) bill: &'a Bill,
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
+    /// The limit of tokens that ended the root, if one did.
+    pub(crate) out_of_tokens: Option<u64>,
     pub(crate) granted: Msat,
     pub(crate) spent: Msat,
     pub(crate) head: &'a Head,
@@ -34,7 +36,10 @@ impl Sheet<'_> {
             let model = model.map_or_else(String::new, |model| format!(" of {model}"));
             let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
             let (contract, agent) = (&line.contract, &line.agent);
-            let how = line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack));
+            let out_of_tokens = self.out_of_tokens.filter(|_| contract.level() == 0);
+            let how = line
+                .outcome
+                .map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens));
             lines.push(format!(
                 "  {contract} {agent}: {} for {calls}{model}, {tokens}; {how}",
                 both(line.own, self.rate)

@@ -45,7 +45,7 @@ pub(crate) enum Interrupted {
 
 /// What work that ended says to scripts.
 pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
-    let limited = ended.setup.tokens_max.is_some() && interrupted == Interrupted::No;
+    let limited = ended.out_of_tokens.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
@@ -91,6 +91,7 @@ impl From<HallError> for Failure {
             | HallError::HasEnded(_)
             | HallError::NobodyThere { .. }
             | HallError::MayNotHire { .. }
+            | HallError::TooMuchMoney { .. }
             | HallError::NotEnded(_) => Exit::Refused,
             HallError::Models(_)
             | HallError::Project(_)
@@ -129,6 +130,7 @@ impl From<HallError> for Failure {
             | HallError::Account(_)
             | HallError::Project(_)
             | HallError::MayNotHire { .. }
+            | HallError::TooMuchMoney { .. }
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)
@@ -178,7 +180,10 @@ impl From<Unwritten> for Failure {
 
 fn of_journal(why: &JournalError) -> Exit {
     match why {
-        JournalError::Held { .. } | JournalError::Busy | JournalError::DiskFull { .. } => Exit::Temporary,
+        JournalError::Held { .. }
+        | JournalError::Busy
+        | JournalError::DiskFull { .. }
+        | JournalError::Unwritable { .. } => Exit::Temporary,
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
         JournalError::SessionExists { .. } => Exit::Refused,

@@ -6,7 +6,7 @@ use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, Brief, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome, Path, Report,
     Sender, Stimulus, Stored, TextRef,
 };
-use guildhall::{Hall, Lack, Tasks};
+use guildhall::{Hall, Lack, Tasks, TokenLimit};
 
 use crate::amount::sats;
 use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
@@ -23,6 +23,8 @@ pub(crate) struct Live {
     known: BTreeMap<Path, Known>,
     /// What was asked and is not answered.
     asks: BTreeMap<(Path, AskId), String>,
+    /// How far the root's tokens are from their limit, if they have one.
+    tokens: Option<TokenLimit>,
     /// What there is to say of the newest fact.
     lines: Vec<String>,
 }
@@ -44,8 +46,8 @@ struct Known {
 }
 
 impl Live {
-    pub(crate) fn new(hall: Hall) -> Live {
-        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new(), lines: Vec::new() }
+    pub(crate) fn new(hall: Hall, tokens: Option<TokenLimit>) -> Live {
+        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new(), tokens, lines: Vec::new() }
     }
 
     /// Learns from what happened before whose facts it will tell. What there was to say of it was said.
@@ -73,6 +75,9 @@ impl Live {
 
     async fn put_into_words(&mut self, stored: &Stored) {
         let contract = &stored.contract;
+        if let Some(tokens) = &mut self.tokens {
+            tokens.note(stored);
+        }
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => self.opened(contract, brief).await,
@@ -87,7 +92,10 @@ impl Live {
             Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
             Fact::Nudged(nudge) => self.line(contract, nudged(*nudge)),
             Fact::Compacted { .. } => self.line(contract, "leaves older results out to save room"),
-            Fact::Closing(outcome) => self.warn(contract, &format!("wraps up: {}", ending(*outcome))),
+            Fact::Closing(outcome) => {
+                let why = ending(*outcome, self.out_of_tokens(contract));
+                self.warn(contract, &format!("wraps up: {why}"));
+            }
             Fact::Closed(report) => self.closed(contract, report),
             Fact::Raised { by, .. } => self.line(contract, &format!("passes {} more on", sats(*by))),
             Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } => {
@@ -227,11 +235,16 @@ impl Live {
     fn closed(&mut self, contract: &Path, report: &Report) {
         let line = format!(
             "{}; spent {}, {} come back",
-            ended_as(report.outcome, Lack::of(report)),
+            ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
             sats(report.spent),
             sats(report.change)
         );
         self.line(contract, &line);
+    }
+
+    /// The limit of tokens that ended a contract, if one did. Those below the root are asked by their hirer.
+    fn out_of_tokens(&self, contract: &Path) -> Option<u64> {
+        self.tokens.as_ref().filter(|_| contract.level() == 0).and_then(TokenLimit::ended)
     }
 
     async fn text(&self, of: &TextRef) -> String {
@@ -285,28 +298,32 @@ fn nudged(nudge: Nudge) -> &'static str {
     }
 }
 
-/// How a contract ended, in words.
-pub(crate) fn ending(outcome: Outcome) -> &'static str {
-    match outcome {
+/// How a contract ended, in words; with the limit of tokens, if that ended it.
+pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
+    let words = match outcome {
         Outcome::Done => "done",
         Outcome::Exhausted(Limit::Purse) => "out of money",
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
-        Outcome::Exhausted(Limit::Asked) => "asked to wrap up",
+        Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
+            Some(limit) => return format!("out of tokens (limit {limit})"),
+            None => "asked to wrap up",
+        },
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
-    }
+    };
+    words.to_owned()
 }
 
 /// How a contract ended, and what its report lacks.
-pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>) -> String {
+pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>, out_of_tokens: Option<u64>) -> String {
     let lack = match lack {
         None => "",
         Some(Lack::Acceptance) => ", but its report is not accepted",
         Some(Lack::Hire) => ", but it hired nobody, which its file demands",
         Some(Lack::PromisedHire) => ", but a hire that it promised was not made",
     };
-    format!("{}{lack}", ending(outcome))
+    format!("{}{lack}", ending(outcome, out_of_tokens))
 }
 
 /// Says something that is not about one contract.

@@ -21,17 +21,32 @@ mod team;
 mod watch;
 mod world;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rustix::process::Signal;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Cli;
 use crate::exit::Exit;
 use crate::print::{BAD, say};
 
+/// Where everything runs. A file that may not grow any more is an error of the write, which says what happened: by default,
+/// the system ends the process without a word.
+fn runtime() -> io::Result<Runtime> {
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let entered = runtime.enter();
+    // Whoever listens once is never again ended by it.
+    drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
+    drop(entered);
+    Ok(runtime)
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(why) => {
             say(&format!("{BAD}guildhall can't start: {why}{BAD:#}"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use guildhall::agent::roster::{Level, Map, Problem, Weight};
 use guildhall::kernel::{AgentName, Msat, WRAP_UP_MARGIN};
+use guildhall::local::UnixMs;
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 
@@ -42,6 +43,10 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
+        if let Some(id) = &args.after {
+            // Whatever else could be said of it: as long as somebody runs it, nothing can be begun in it.
+            world.hall(here()?)?.journal().at_rest(id, UnixMs::now()).await?;
+        }
         let about = match (&args.project, &args.team) {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
@@ -55,7 +60,7 @@ impl Prepared {
         let found = team::find(world, &project, args.team.as_deref())?;
         let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
-            Some(list) => EntryAgent::Tasks(task_file::read(list, || found.entry(args.agent.as_deref()), &rate)?),
+            Some(list) => EntryAgent::Tasks(task_file::read(list, &found, args.agent.as_deref(), &rate)?),
             None if kept => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };

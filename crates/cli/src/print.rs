@@ -40,7 +40,21 @@ pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));
 }
 
-/// Makes text from outside safe for a terminal: no control characters, one line, at most so many characters.
+/// Whether a character does something to a terminal or to its reader instead of being seen: controls, marks that turn the
+/// direction of what follows, characters without width, and those that can hide a text within another.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Makes text from outside safe for a terminal: nothing that is not seen, one line, at most so many characters.
 pub(crate) fn tame(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -48,14 +62,14 @@ pub(crate) fn tame(text: &str, chars_max: usize) -> String {
             line.push('…');
             break;
         }
-        line.push(if c.is_control() { ' ' } else { c });
+        line.push(if is_unseen(c) { ' ' } else { c });
     }
     line
 }
 
-/// Makes an answer safe for a terminal: only line breaks and tabs are left of its control characters.
+/// Makes an answer safe for a terminal: only line breaks and tabs are left of what is not seen.
 pub(crate) fn tame_lines(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    text.chars().filter(|c| !is_unseen(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]
@@ -67,5 +81,14 @@ mod tests {
         assert_eq!(tame("a\u{1b}[31mb\nc\u{7}", 80), "a [31mb c ");
         assert_eq!(tame("abcdef", 3), "abc…");
         assert_eq!(tame_lines("a\u{1b}]0;x\u{7}\n\tb\r\u{9b}2J"), "a]0;x\n\tb2J");
+    }
+
+    #[test]
+    fn nothing_from_outside_is_read_in_another_order_or_hidden() {
+        let unseen =
+            "\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{2060}\u{2064}\u{feff}\u{2028}\u{2029}\u{e0041}";
+        assert_eq!(tame_lines(&format!("pay {unseen}alice")), "pay alice");
+        assert_eq!(tame(unseen, 80).trim(), "");
+        assert_eq!(tame_lines("naïve — „日本語“ 🏛"), "naïve — „日本語“ 🏛");
     }
 }

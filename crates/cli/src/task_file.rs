@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use guildhall::kernel::AgentName;
 use guildhall::{DatedRate, TaskSpec, Tasks, TasksError};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use crate::amount::Budget;
 use crate::exit::Failure;
+use crate::team::Found;
 
 /// The longest file that is read, in bytes: more than a list may have, since a file has comments.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -30,7 +30,7 @@ struct TaskFile {
 struct Entry {
     task: String,
     name: Option<String>,
-    agent: Option<String>,
+    agent: Option<Spanned<String>>,
     #[serde(default)]
     after: After,
     budget: Option<Value>,
@@ -50,12 +50,9 @@ impl Default for After {
     }
 }
 
-/// Reads a file of tasks. Those that name no agent are for `usual`.
-pub(crate) fn read(
-    file: &Path,
-    usual: impl Fn() -> Result<AgentName, Failure>,
-    rate: &DatedRate,
-) -> Result<Tasks, Failure> {
+/// Reads a file of tasks, each for one of those who were found. Those that name no agent are for `usual`, or for the one who
+/// takes the work on.
+pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &DatedRate) -> Result<Tasks, Failure> {
     let text = text(file)?;
     let place = |at: Range<usize>| {
         let line = text[..at.start].matches('\n').count() + 1;
@@ -69,8 +66,8 @@ pub(crate) fn read(
         let span = entry.span();
         let entry = entry.into_inner();
         let agent = match &entry.agent {
-            Some(agent) => AgentName::parse(agent).map_err(|why| wrong(span.clone(), &format!("{agent:?}: {why}")))?,
-            None => usual()?,
+            Some(agent) => found.named(agent.get_ref()).map_err(|why| wrong(agent.span(), &why))?,
+            None => found.entry(usual)?,
         };
         specs.push(TaskSpec {
             name: entry.name.unwrap_or_else(|| number.to_string()),

@@ -65,15 +65,19 @@ pub(crate) fn project_of(team: &Path, here: &Path) -> Option<PathBuf> {
 }
 
 impl Found {
+    /// Finds an agent by its name, or says why there is none.
+    pub(crate) fn named(&self, name: &str) -> Result<AgentName, String> {
+        let parsed = AgentName::parse(name).map_err(|why| format!("{name:?} is no agent: {why}"))?;
+        match self.roster.get(&parsed) {
+            Some(_) => Ok(parsed),
+            None => Err(format!("{name:?} is no agent: there are {}", names(&self.roster))),
+        }
+    }
+
     /// Who takes the work on: whoever was named, or the one of the team whom nobody else hires, or the general contractor.
     pub(crate) fn entry(&self, named: Option<&str>) -> Result<AgentName, Failure> {
         if let Some(name) = named {
-            let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("{name:?} is no agent: {why}"));
-            let name = AgentName::parse(name).map_err(|why| wrong(&why))?;
-            return match self.roster.get(&name) {
-                Some(_) => Ok(name),
-                None => Err(wrong(&format!("there are {}", names(&self.roster)))),
-            };
+            return self.named(name).map_err(Failure::usage);
         }
         match &self.named {
             None => Ok(AgentName::parse("general-contractor").expect("a name")),

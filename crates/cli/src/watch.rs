@@ -69,7 +69,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, output: OutputArgs, signals: Signals) -> Watch {
         raise_open_files();
-        let live = Live::new(hall.clone());
+        let live = Live::new(hall.clone(), running.token_limit());
         Watch { live, telling: Telling::Live, hall, running, output, signals, talk: None, unwritten: None }
     }
 
@@ -153,7 +153,7 @@ impl Watch {
             return self.show_at_once().await;
         }
         let Some(lines) = self.untold().await? else { return Ok(()) };
-        let what = ending(ended.report.outcome);
+        let what = ending(ended.report.outcome, ended.out_of_tokens);
         let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
         showing::show(&title, &lines, &mut self.signals).await;
         Ok(())
@@ -314,6 +314,7 @@ fn sheet(ended: &Ended) -> Sheet<'_> {
         bill: &ended.bill,
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
+        out_of_tokens: ended.out_of_tokens,
         granted: ended.granted,
         spent: ended.report.spent,
         head: &ended.head,
@@ -324,13 +325,13 @@ fn sheet(ended: &Ended) -> Sheet<'_> {
 /// Says what happened and what to type next.
 fn advise(ended: &Ended) {
     let id = &ended.session;
-    let what = ending(ended.report.outcome);
+    let what = ending(ended.report.outcome, ended.out_of_tokens);
     match ended.report.outcome {
         Outcome::Done if ended.undone > 0 => {
             say_in(WARN, &format!("{} not done; who did what: guildhall show {id}", ended.undone));
         }
         Outcome::Done if Lack::of(&ended.report).is_some() => {
-            let what = ended_as(ended.report.outcome, Lack::of(&ended.report));
+            let what = ended_as(ended.report.outcome, Lack::of(&ended.report), ended.out_of_tokens);
             say_in(WARN, &format!("{what}; who did what: guildhall show {id}"));
         }
         Outcome::Done => {
@@ -344,7 +345,8 @@ fn advise(ended: &Ended) {
             let found =
                 if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
             let more = if limit == Limit::Purse { " --budget AMOUNT" } else { "" };
-            say_in(WARN, &format!("{what}: {found}. Go on with: guildhall run --continue {id}{more}"));
+            let used = ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} used", ended.bill.tokens()));
+            say_in(WARN, &format!("{what}{used}: {found}. Go on with: guildhall run --continue {id}{more}"));
         }
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or(&ended.text);

@@ -87,6 +87,17 @@ pub enum HallError {
         /// Who was meant.
         contract: Path,
     },
+    /// With that, a session would hold more than all money there is.
+    #[error(
+        "{session} can't be given {asked} more: with what it has, that is more than all money there is, 21 million bitcoin. \
+         Nothing was changed"
+    )]
+    TooMuchMoney {
+        /// The session.
+        session: SessionId,
+        /// What it was to be given.
+        asked: Msat,
+    },
     /// Whoever was to be hired is none whom the hirer may hire.
     #[error("{hirer} may not hire {agent}: it may hire {known}")]
     MayNotHire {

@@ -52,6 +52,7 @@ mod builder;
 mod built_in;
 mod clerk;
 mod crew;
+mod failure;
 mod guide;
 mod hall;
 mod meter;
@@ -70,7 +71,10 @@ mod undertaking;
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use builder::HallBuilder;
 pub use hall::{Ending, Hall, HallError, Telling};
-pub use models::{ANTHROPIC, CALLS_AT_ONCE, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid};
+pub use meter::TokenLimit;
+pub use models::{
+    ANTHROPIC, CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid,
+};
 #[cfg(feature = "http")]
 pub use models::{Naming, Source};
 pub use orders::Spawned;

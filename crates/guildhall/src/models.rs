@@ -28,6 +28,9 @@ use crate::clerk::Clerk;
 /// How many calls to one provider run at once, unless it is told otherwise.
 pub const CALLS_AT_ONCE: usize = 8;
 
+/// The most calls to one provider that run at once: more than any provider takes, and few enough for this machine.
+pub const CALLS_AT_ONCE_MAX: usize = 10_000;
+
 /// The most that a model is shown, in tokens, whatever its window: prompts beyond are dearer at several providers.
 const WINDOW_TOKENS_MAX: u64 = 200_000;
 
@@ -217,9 +220,10 @@ impl Models {
         self
     }
 
-    /// Sets how many calls to each provider run at once.
+    /// Sets how many calls to each provider run at once: at least one, and at most [`CALLS_AT_ONCE_MAX`].
     #[must_use]
     pub fn with_calls_at_once(mut self, calls: usize) -> Models {
+        let calls = calls.clamp(1, CALLS_AT_ONCE_MAX);
         self.calls_at_once = calls;
         self.sources.set_calls_at_once(calls);
         for inside in self.inside.values_mut() {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_kernel::{
-    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, Stimulus, Stored, TextKind,
+    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, SessionFact,
+    Stimulus, Stored, TextKind,
 };
 use guildhall_local::{Holder, Order, SessionId, UnixMs};
+use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::setup::newest_root;
+use crate::undertaking::account;
 
 /// How long to wait until whoever runs the session has heard an order.
 const HEARD_WITHIN: Duration = Duration::from_secs(10);
@@ -88,10 +91,27 @@ impl Hall {
                 }
                 (to.clone(), Stimulus::Message(text.of), vec![(text.of, text.says)])
             }
+            // The kernel does not hear of money that can't be, and nobody would know.
+            Telling::Money(money) if !self.can_be_given(id, &root, money).await? => {
+                return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
+            }
             Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
             Telling::End(how) => (to.clone(), how.stimulus(), Vec::new()),
         };
         self.put(id, &Order { to, what, texts }, view.holder).await
+    }
+
+    /// Whether a root can hold so much more, with what waits in the inbox for it.
+    async fn can_be_given(&self, id: &SessionId, root: &Path, money: Msat) -> Result<bool, HallError> {
+        let mut account = account(self.journal(), id).await?;
+        let top_up = |money| SessionFact::Funded { money, root: Some(root.clone()) };
+        for command in self.journal().take_after(id, 0).await? {
+            // One that can't be read, or that was too much by then, is not heard either.
+            if let Ok(Order { what: Stimulus::TopUp { money, .. }, .. }) = Order::deserialize(&command.command) {
+                account.apply(&top_up(money)).ok();
+            }
+        }
+        Ok(account.apply(&top_up(money)) != Err(SessionError::BeyondSupply))
     }
 
     /// Hires somebody in the background, without a model's decision: under a contract of a session, or under its root. The hirer

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::hall::{Ending, Hall, HallError, Telling};
-use crate::meter::Meter;
+use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
 use crate::setup::{Setup, newest_root, stored_text};
 use crate::undertaking::account;
@@ -45,6 +45,7 @@ pub struct Running {
     hall: Hall,
     id: SessionId,
     root: Arc<Brief>,
+    token_limit: Option<TokenLimit>,
     models: BTreeSet<String>,
     first: u64,
     facts: Subscription,
@@ -79,6 +80,7 @@ impl Running {
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts + 1;
         let root = Arc::clone(&setup.brief);
+        let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let (under_way, over) = watch::channel(());
@@ -88,7 +90,7 @@ impl Running {
             drop(under_way);
             ended
         });
-        Ok(Running { hall, id, root, models, first, facts, over, work: Some(work) })
+        Ok(Running { hall, id, root, token_limit, models, first, facts, over, work: Some(work) })
     }
 
     /// Returns the session's id.
@@ -122,6 +124,11 @@ impl Running {
     /// Returns what the root was hired for.
     pub fn root(&self) -> &Brief {
         &self.root
+    }
+
+    /// Returns the count of its tokens, at nothing, if they are limited: for whoever watches its facts.
+    pub fn token_limit(&self) -> Option<TokenLimit> {
+        self.token_limit.clone()
     }
 
     /// Says something to the root. It is stored before this returns, and heard as the command of this number.
@@ -190,7 +197,7 @@ impl Drop for Running {
 async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
-    let meter = Meter::new(&hall, &id, &office, &root, setup.tokens_max);
+    let meter = Meter::new(&hall, &id, &office, &root, setup.token_limit());
     let report = tokio::select! {
         report = office.run(brief, texts) => report?,
         why = office.obey() => return Err(why.into()),

@@ -10,6 +10,7 @@ use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 use serde::Serialize;
 
+use crate::failure::failure;
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
@@ -25,12 +26,14 @@ pub struct Ended {
     pub text: String,
     /// The report.
     pub report: Report,
-    /// Why the model failed, if it did.
+    /// Why the model failed or said nothing, if it did.
     pub failure: Option<String>,
     /// What was put in.
     pub granted: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
+    /// The limit of tokens that ended it, if one did.
+    pub out_of_tokens: Option<u64>,
     /// How many tasks of a list were not done; none of what is no list.
     pub undone: usize,
     /// Every law that the stored facts break: none, or this program has a bug.
@@ -210,9 +213,11 @@ pub struct View {
     pub root: Option<Root>,
     /// How that root ended, if it has.
     pub report: Option<Report>,
+    /// The limit of tokens that ended that root, if one did.
+    pub out_of_tokens: Option<u64>,
     /// The root's last words.
     pub text: Option<String>,
-    /// Why its model failed, if it did.
+    /// Why its model failed or said nothing, if it did.
     pub failure: Option<String>,
     /// What the root's contracts cost.
     pub bill: Bill,
@@ -246,6 +251,7 @@ impl View {
             (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
             (Some(_) | None, _) => None,
         };
+        let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, &path, root.as_ref().map(|root| &root.setup.staffing), &checker);
         // What ended before is in the account; what is under way is on its bill.
         let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
@@ -258,6 +264,7 @@ impl View {
             row,
             root,
             report,
+            out_of_tokens,
             text,
             spent,
             violations,
@@ -293,21 +300,21 @@ fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
     (checker, all)
 }
 
+/// The limit of tokens that ended a root, if one did.
+fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
+    let mut limit = setup.token_limit()?;
+    for stored in facts {
+        limit.note(stored);
+    }
+    limit.ended()
+}
+
 /// What was found. A report that was assembled around nothing but the task has found nothing.
 async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, HallError> {
     if report.text == Wording::Assembled(setup.brief.task) {
         return Ok(String::new());
     }
     stored_text(journal, report.text.text()).await
-}
-
-/// The error that a contract's newest model call ended with, if it did.
-async fn failure<'a>(journal: &Journal, facts: &'a [Stored], contract: &Path) -> Result<Option<String>, HallError> {
-    let answer =
-        |stored: &'a Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer) } else { None };
-    let newest = facts.iter().rev().filter(|stored| stored.contract == *contract).find_map(answer);
-    let Some(Answer::Failed(error)) = newest else { return Ok(None) };
-    stored_text(journal, *error).await.map(Some)
 }
 
 /// What the newest of a contract's failed checks found.
@@ -355,6 +362,7 @@ impl Ended {
         let undone = list.map_or(0, |list| list.specs().len().saturating_sub(done_by_call(&facts, root)));
         Ok(Ended {
             undone,
+            out_of_tokens: out_of_tokens(&setup, &facts),
             structured,
             finding: finding(journal, &facts, root).await?,
             session: session.clone(),

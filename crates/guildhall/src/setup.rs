@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
 use crate::hall::HallError;
+use crate::meter::TokenLimit;
 use crate::models::{DatedRate, Locked};
 
 /// Who can come to work, with what.
@@ -96,6 +97,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Returns the count of its tokens, at nothing, if they are limited.
+    pub fn token_limit(&self) -> Option<TokenLimit> {
+        self.tokens_max.map(|limit| TokenLimit::new(self.brief.path.clone(), limit))
+    }
+
     /// Writes it down.
     pub(crate) fn text(&self, scribe: &Scribe) -> Text {
         let written = Written { form: SETUP_FORM, setup: self };

@@ -236,7 +236,10 @@ impl Undertaking {
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
-        let Some(Stored { fact: Fact::Closed(_), at, .. }) = facts.last() else { return Err(HallError::NotEnded(id)) };
+        let Some(Stored { fact: Fact::Closed(_), at, .. }) = facts.last() else {
+            journal.at_rest(&id, UnixMs::now()).await?;
+            return Err(HallError::NotEnded(id));
+        };
         let granted = self.budget.unwrap_or(account.free());
         let more = granted.get().checked_sub(account.free().get()).filter(|more| *more > 0);
         let asked = Asked {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use guildhall::roster::Source;
 use guildhall::{
-    Ended, Fact, Hall, HallBuilder, HallError, Model, Msat, Outcome, OutputError, Price, Prompt, REHEARSAL_PRICE,
-    Reply, Roster, model_fn, tool_fn,
+    Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price, Prompt,
+    REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -255,4 +255,15 @@ async fn facts_come_in_order_and_end_with_the_work() {
     assert!(matches!(facts.last().unwrap().fact, Fact::Closed(_)));
     assert_eq!(running.next().await.unwrap(), None);
     assert_done(&running.wait().await.unwrap(), "done");
+}
+
+#[tokio::test]
+async fn however_many_calls_are_allowed_at_once_they_are_made() {
+    let project = tempfile::tempdir().unwrap();
+    for calls in [0, 1, usize::MAX] {
+        let clerk = model_fn(|_| async { Reply::words("On Tuesday.") });
+        let models = Models::default().with_calls_at_once(calls);
+        let hall = at(project.path()).models(models).model("clerk", clerk, Price::FREE).build().unwrap();
+        assert_done(&hall.run("When?").await.unwrap(), "On Tuesday.");
+    }
 }

@@ -117,6 +117,14 @@ impl Journal {
         }
     }
 
+    /// Makes sure that nobody runs the session at this moment, or says who does.
+    pub async fn at_rest(&self, session: &SessionId, now: UnixMs) -> Result<(), JournalError> {
+        match self.running(session).await? {
+            None => Ok(()),
+            Some(_) => Err(self.held(session, now).await),
+        }
+    }
+
     async fn held(&self, session: &SessionId, now: UnixMs) -> JournalError {
         match self.holder(session).await {
             Ok(Some(holder)) => {

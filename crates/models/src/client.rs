@@ -88,11 +88,7 @@ impl Client {
             let retry = &self.endpoint.retry;
             let wait = asked_wait.unwrap_or_else(|| self.backoff(prompt, tries));
             if connects >= retry.connects_max || waited.saturating_add(wait) > retry.wait_total_max {
-                let asked = asked_wait.map_or_else(String::new, |wait| format!("; it asks for {} s", wait.as_secs()));
-                return Attempt {
-                    outcome: Err(self.unavailable(&format!("{why}, tried {tries} times{asked}"))),
-                    usage: None,
-                };
+                return Attempt { outcome: Err(self.given_up(&why, at, tries, asked_wait)), usage: None };
             }
             watch(Delta::Waiting {
                 seconds: u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX),
@@ -100,6 +96,20 @@ impl Client {
             });
             sleep(wait).await;
             waited += wait;
+        }
+    }
+
+    /// What is said when asking again has no end that is near. Whoever answered was reached, and turns us away.
+    fn given_up(&self, why: &str, at: Stage, tries: u32, asked_wait: Option<Duration>) -> ModelError {
+        let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
+        match at {
+            Stage::Connecting => self.unavailable(&format!("{why}, tried {times}")),
+            Stage::Answered => {
+                let back = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
+                self.refused(&format!(
+                    "it turns requests away for now ({why}), asked {times}. What to do: come back {back}"
+                ))
+            }
         }
     }
 

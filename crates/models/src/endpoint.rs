@@ -98,6 +98,10 @@ impl Default for Retry {
     }
 }
 
+/// The shortest key that is taken out of what a server says. Shorter ones, such as the made-up keys of local servers, are too
+/// likely to be parts of ordinary words; what is stored is held to the same.
+pub const KEY_BYTES_MIN: usize = 8;
+
 /// A key to a provider. It is shown to nobody.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
@@ -115,9 +119,10 @@ impl Key {
         if text.is_empty() || !is_printable { Err(KeyError) } else { Ok(Key(text.to_owned())) }
     }
 
-    /// Returns the text with every occurrence of the key removed: servers quote keys in their messages.
+    /// Returns the text with every occurrence of the key removed: servers quote keys in their messages. One of less than
+    /// [`KEY_BYTES_MIN`] bytes is no secret, and is left where it is.
     pub(crate) fn redact(&self, text: &str) -> String {
-        text.replace(&self.0, "[key]")
+        if self.0.len() < KEY_BYTES_MIN { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }
 
     pub(crate) fn header(&self, prefix: &str) -> HeaderValue {
@@ -273,6 +278,8 @@ mod tests {
         let key = Key::new(" sk-secret\n").unwrap();
         assert_eq!(format!("{key:?} {:?}", key.header("Bearer ")), "Key(…) Sensitive");
         assert_eq!(key.redact("wrong key: sk-secret!"), "wrong key: [key]!");
+        let short = Key::new("x").unwrap();
+        assert_eq!(short.redact("maximum context"), "maximum context");
         let endpoint = Endpoint::new(BaseUrl::anthropic(), Some(key), "m");
         assert!(!format!("{endpoint:?}").contains("sk-secret"));
         for text in ["", " ", "a b", "ü", "a\r\nb"] {

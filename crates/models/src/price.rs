@@ -8,6 +8,8 @@ mod table;
 #[path = "price/no_table.rs"]
 mod table;
 
+use std::fmt;
+
 use guildhall_agent::{Usage, Usd, UsdError};
 use guildhall_kernel::Msat;
 use serde::{Deserialize, Serialize};
@@ -66,9 +68,8 @@ impl Rate {
     }
 
     /// Converts to dollars, for a reader.
-    pub fn to_usd(self, amount: Msat) -> Usd {
-        let nanos = u128::from(amount.get()) * self.per_btc() / MSAT_PER_BTC;
-        Usd::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    pub fn to_usd(self, amount: Msat) -> Worth {
+        Worth(u128::from(amount.get()) * self.per_btc() / MSAT_PER_BTC)
     }
 
     fn per_btc(self) -> u128 {
@@ -86,6 +87,25 @@ impl TryFrom<Usd> for Rate {
 impl From<Rate> for Usd {
     fn from(rate: Rate) -> Usd {
         rate.0
+    }
+}
+
+/// What money is worth in dollars, to the billionth, for a reader: all bitcoin together are worth more than a [`Usd`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct Worth(u128);
+
+impl fmt::Display for Worth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, nanos) = (self.0 / u128::from(NANOS), self.0 % u128::from(NANOS));
+        let fraction = format!("{nanos:09}");
+        write!(f, "${whole}.{:0<2}", fraction.trim_end_matches('0'))
+    }
+}
+
+impl From<Worth> for String {
+    fn from(worth: Worth) -> String {
+        worth.to_string()
     }
 }
 

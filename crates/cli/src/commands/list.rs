@@ -74,7 +74,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
 pub(crate) fn state(view: &View) -> String {
     match (&view.holder, &view.report, &view.root) {
         (Some(holder), None, _) => format!("at work in process {}", holder.pid),
-        (_, Some(report), _) => ending(report.outcome).to_owned(),
+        (_, Some(report), _) => ending(report.outcome, view.out_of_tokens),
         (None, None, Some(_)) => "interrupted: resume".to_owned(),
         (None, None, None) => "never begun".to_owned(),
     }

@@ -31,7 +31,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "facts": if args.facts { json!(facts) } else { Value::Null },
         }))?,
         Output::Text => {
-            let mut live = Live::new(hall.clone());
+            let mut live = Live::new(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
             for fact in &facts {
                 live.tell(fact).await;
             }
@@ -72,6 +72,7 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
             .iter()
             .find(|line| line.contract == root.path)
             .map_or(root.granted, |line| line.granted),
+        out_of_tokens: view.out_of_tokens,
         spent: view.bill.own(),
         head: &view.head,
         violations: &view.violations,

@@ -152,16 +152,48 @@ fn an_order_that_nobody_hears_waits_for_the_resume() {
 }
 
 #[test]
+fn more_money_than_there_is_is_refused_and_changes_nothing() {
+    let house = House::new(Wire::OpenAi, &stalls_in_the_middle());
+    let running = house.start(&["--budget", "500sat"]);
+    let id = running.session();
+    until_it_stalls(&house);
+    let before = house.rows("inbox");
+    let refused = |amount: &str| {
+        house
+            .guildhall(&["topup", &id, amount])
+            .expect(4)
+            .says("more than all money there is")
+            .says("Nothing was changed")
+    };
+    refused("2100000000000000sat");
+    refused("2099999999999501sat");
+    assert_eq!(house.rows("inbox"), before, "no order was left");
+    running.kill();
+    // What waits for the resume counts, too.
+    house.guildhall(&["topup", &id, "2099999999999400sat"]).expect(0);
+    refused("101sat");
+    house.guildhall(&["topup", &id, "100sat"]).expect(0);
+    let bill = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json()["bill"].take();
+    assert_eq!(msat(&bill["granted"]), 2_100_000_000_000_000_000);
+    house.guildhall(&["verify", &id]).expect(0);
+}
+
+#[test]
 fn two_processes_do_not_run_the_same_session() {
     let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
     let running = house.start(&[]);
     let (id, pid) = (running.session(), running.pid());
     until_it_stalls(&house);
     house.guildhall(&["resume", &id]).expect(75).says(&format!("process {pid}"));
-    house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says("has not ended");
+    for again in [&["run", "--continue", &id, "More?"][..], &["chat", "--continue", &id]] {
+        let ended = house.guildhall(again).expect(75).says(&format!("process {pid}"));
+        assert_has(&ended.stderr, &["wait", &format!("guildhall message {id}"), &format!("guildhall stop {id}")]);
+        assert_eq!(ended.stderr.lines().count(), 1, "and nothing else: {}", ended.stderr);
+    }
     assert_eq!(house.show(&id)["state"], format!("at work in process {pid}"));
     assert_eq!(house.requests().len(), 2, "the second process asked nobody");
     running.kill();
+    house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says(&format!("guildhall resume {id}"));
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
     assert_eq!(result["answer"], "On Tuesday.");
     house.guildhall(&["resume", &id]).expect(4).says("has ended");

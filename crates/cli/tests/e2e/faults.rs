@@ -5,7 +5,7 @@ use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
 use crate::crew::{always, answer, assert_has, by, calls, first, hires, shown, staffed};
-use crate::house::{Ended, House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says, wait_for};
+use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// What all the words cost that a request allows.
 const WORDS_MSAT_MAX: u64 = 5 * 8192;
@@ -161,6 +161,27 @@ fn a_wrong_key_is_exit_5_with_the_reason_and_costs_nothing() {
         assert!(ended.stderr.contains("0 sat"), "{}", ended.stderr);
         assert_eq!(house.peer.executions(), 0);
     }
+}
+
+#[test]
+fn a_provider_that_turns_us_away_was_reached() {
+    for wire in WIRES {
+        let busy = json!({"wrong": {"rate_limit": {"retry_after": 999_999_999_999_u64}}});
+        let house = House::new(wire, &json!([{"then": busy}]));
+        let ended = house.run(&[]).expect(5).says("turns requests away for now (HTTP 429");
+        let ended = ended.says("asked once. What to do: come back in 999999999999 s");
+        assert!(!ended.stderr.contains("can't be reached"), "{wire:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_made_up_key_does_not_garble_what_a_server_says() {
+    let body = json!({"error": {"message": "max_tokens exceeds the maximum of x"}}).to_string();
+    let refused = json!({"raw": {"status": 422, "body": body}});
+    let house = House::scripted(Wire::OpenAi, Known::ByVariables, json!({"key": "x", "rules": [{"then": refused}]}));
+    let mut command = house.command(&["run", "When?", "--yes"]);
+    command.env("OPENAI_API_KEY", "x");
+    Running::start(command, "").end().expect(5).says("max_tokens exceeds the maximum of x");
 }
 
 #[test]

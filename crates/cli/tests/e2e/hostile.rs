@@ -135,16 +135,18 @@ fn markup_in_a_reply_stays_words_of_the_model() {
 
 #[test]
 fn an_answer_does_not_command_the_terminal() {
-    let answer = "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}";
+    let answer =
+        "\u{1b}]0;owned\u{7}On \u{1b}[31mTuesday\u{1b}[2J\u{9b}1m.\r\n\u{8}\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}";
     for wire in WIRES {
         let reply = json!({"text": answer, "calls": [{"name": "read_file", "arguments": {"path": "\u{1b}[2Jx"}}]});
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": {"reply": reply}}, {"then": says(answer)}]));
-        let ended = house.guildhall(&["run", "When \u{1b}[31mis it?", "--yes"]).expect(0);
+        let ended = house.guildhall(&["run", "When \u{1b}[31m\u{202e}is it?", "--yes"]).expect(0);
         let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
         let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
         let listed = house.guildhall(&["ls"]).expect(0);
         for text in [&ended.stdout, &ended.stderr, &shown.stdout, &shown.stderr, &listed.stdout] {
-            let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+            let turns = |c: char| "\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}".contains(c);
+            let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns(c);
             assert!(!text.contains(commands), "{wire:?}: {text:?}");
         }
         assert!(ended.stdout.contains("Tuesday"), "{:?}", ended.stdout);
@@ -172,8 +174,20 @@ fn usage_that_nobody_can_have_used_is_charged_within_the_hold() {
 #[test]
 fn a_model_that_says_nothing_is_told_once_and_then_ends() {
     for wire in WIRES {
-        let house = House::new(wire, &json!([{"then": {"reply": {}}}]));
-        assert_eq!(house.run(&[]).expect(5).json()["outcome"], "failed", "{wire:?}");
-        assert!(house.requests().len() <= 3, "{wire:?}: {}", house.requests().len());
+        let nothing = "the model said nothing, although it was told so";
+        for (reply, why) in [
+            (json!({}), nothing.to_owned()),
+            (json!({"stop": "max_tokens"}), format!("{nothing}: its reply reached the longest that it may be")),
+            (json!({"stop": "refusal"}), format!("{nothing}: its provider held the reply back")),
+        ] {
+            let house = House::new(wire, &json!([{"then": {"reply": reply}}]));
+            let ended = house.run(&[]).expect(5).says(&format!("failed: {why}"));
+            let result = ended.json();
+            assert_eq!(result["outcome"], "failed", "{wire:?} {reply}");
+            assert!(result["failure"].as_str().unwrap().starts_with(&why), "{wire:?} {reply}: {result}");
+            assert!(house.requests().len() <= 3, "{wire:?} {reply}: {}", house.requests().len());
+            let shown = house.guildhall(&["show", result["session"].as_str().unwrap()]).expect(0).stdout;
+            assert!(shown.contains(&format!("failure  {why}")), "{wire:?} {reply}: {shown}");
+        }
     }
 }

@@ -139,6 +139,20 @@ fn what_can_not_be_meant_is_exit_2() {
 }
 
 #[test]
+fn more_calls_at_once_than_can_be_meant_are_refused_with_the_most() {
+    let house = House::new(Wire::Anthropic, &answering());
+    for many in ["18446744073709551615", "2305843009213693952", "99999999999999999999", "10001", "0", "-1", "many"] {
+        let many = format!("--max-concurrency={many}");
+        for args in [&["run", "When?"][..], &["chat"], &["resume", "brave-otter-17"]] {
+            house.guildhall(&[args, &[&many]].concat()).expect(2).says("a number from 1 to 10000");
+        }
+    }
+    let help = house.guildhall(&["run", "--help"]).expect(0).stdout;
+    assert!(help.contains("at once, at most 10000"), "{help}");
+    house.run(&["--max-concurrency", "10000"]).expect(0);
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_nothing() {
     let house = House::new(Wire::OpenAi, &answering());
     let mut command = house.command_under("sh", &["-c", "\"$0\" \"$@\" | true"], &["run", "When?", "--yes"]);

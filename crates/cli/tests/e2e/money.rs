@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::crew::{hires, staffed};
-use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says};
+use crate::crew::{assert_lacks, hires, slowly, staffed};
+use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// A model that never stops by itself, but says something when it is told that a reply is its last.
 fn never_stops() -> Value {
@@ -80,6 +80,31 @@ fn tokens_in_all_stay_about_within_what_was_said() {
 }
 
 #[test]
+fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() {
+    for wire in WIRES {
+        let house = House::new(wire, &never_stops());
+        let args = ["run", "When is the meeting?", "--yes", "--max-tokens-total", "9000"];
+        let ended = house.guildhall(&args).expect(3).says("wraps up: out of tokens (limit 9000)");
+        let ended = ended.says(" used: this is what was found so far");
+        assert_lacks(&ended.stderr, &["asked to wrap up"]);
+        let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
+        assert_eq!(house.show(&id)["state"], "out of tokens (limit 9000)", "{wire:?}");
+        let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
+        assert_lacks(&format!("{}{}", shown.stdout, shown.stderr), &["asked to wrap up"]);
+    }
+    // A person asks first: the limit has nothing to do with it.
+    let house = House::new(
+        Wire::Anthropic,
+        &json!([{"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")}, {"then": slowly(reads(&["notes.txt"]), 400)}]),
+    );
+    let running = house.start(&["--max-tokens-total", "900000"]);
+    let id = running.session();
+    wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
+    house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
+    running.end().expect(130).says("asked to wrap up");
+}
+
+#[test]
 fn the_first_paid_run_is_agreed_to_once() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
@@ -109,6 +134,12 @@ fn the_cap_is_printed_before_the_first_call() {
         house.guildhall(&["run", "When?"]).expect(4).says("at most 250 sat ($0.25), at $100000.00 per bitcoin");
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
+        house.guildhall(&["run", "When?", "--budget", "2100000000000000sat"]).expect(4).says("($2100000000000.00)");
+        house
+            .guildhall(&["run", "When?", "--budget", "2100000000000001sat"])
+            .expect(2)
+            .says("at most 2100000000000000 ");
+        house.guildhall(&["run", "When?", "--budget", "99999999999usd"]).expect(2).says("are too much");
         assert_eq!(house.requests().len(), 0, "{wire:?}");
     }
 }

@@ -100,10 +100,13 @@ fn a_bad_variable_is_exit_2_and_names_it() {
 /// Puts a file in place of the journal and runs every command that needs one: none may touch it.
 fn assert_untouched(house: &House, bytes: &[u8], words: &str) {
     fs::write(house.journal(), bytes).unwrap();
-    for args in [&["run", "When?", "--yes"][..], &["ls"], &["show", "x-1"], &["resume", "x-1"], &["stop", "x-1"]] {
+    for args in
+        [&["run", "When?", "--yes"][..], &["ls"], &["show", "x-1"], &["resume", "x-1"], &["stop", "x-1"], &["verify"]]
+    {
         let ended = house.guildhall(args);
         assert_ne!(ended.code(), 0, "{args:?}: {ended:?}");
         let ended = ended.says(words);
+        assert!(!ended.stderr.contains("guildhall verify"), "it could not read it either: {}", ended.stderr);
         assert!(ended.stdout.is_empty(), "{ended:?}");
         assert!(fs::read(house.journal()).unwrap() == bytes, "{args:?} changed it");
     }
@@ -217,15 +220,28 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
         ]),
     );
     house.guildhall(&["ls"]).expect(0);
-    // Files may grow to 100 KiB; what is refused is an error and not a signal.
-    let script = "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"";
+    // Files may grow to 100 KiB; whoever started the program has not seen to it that this is an error and not a signal.
+    let script = "ulimit -f 200; exec \"$0\" \"$@\"";
     let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat"];
-    let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end();
-    assert!([1, 75].contains(&ended.code()), "{ended:?}");
+    let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end().expect(75);
+    let ended = ended.says("refuses to write the journal");
     assert!(ended.stdout.is_empty(), "{ended:?}");
     let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
     let ended = ended.says(&format!("guildhall resume {id}"));
     assert!(ended.stderr.contains("kept"), "{}", ended.stderr);
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
     assert_eq!(result["answer"], "On Tuesday.");
+}
+
+#[test]
+fn a_write_that_is_refused_before_there_is_a_session_is_told_without_one() {
+    let house = house();
+    let under =
+        |script: &str, args: &[&str]| Running::start(house.command_under("sh", &["-c", script], args), "").end();
+    for args in [&["run", "When?", "--yes"][..], &["ls"]] {
+        let ended = under("ulimit -f 8; exec \"$0\" \"$@\"", args).expect(75).says("refuses to write the journal");
+        assert!(!ended.stderr.contains("resume ID") && !ended.stderr.contains("is kept; go on"), "{}", ended.stderr);
+    }
+    assert_eq!(house.requests().len(), 0, "nothing is asked that can't be recorded");
+    house.run(&[]).expect(0);
 }

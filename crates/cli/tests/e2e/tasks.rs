@@ -299,8 +299,9 @@ fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
         (task("budget = nan"), "tasks.toml:2: that is no budget"),
         (
             task("agent = \"zoe\"").replace("agent = \"ada\"\n", ""),
-            "there is no agent zoe: there are ada, bob, coder, eve",
+            "tasks.toml:4: \"zoe\" is no agent: there are ada, bob, coder, eve",
         ),
+        (task("").replace("ada", "A b"), "tasks.toml:3: \"A b\" is no agent: "),
         ("[[task]]\nagent = \"ada\"\n".to_owned(), "tasks.toml:1: missing field `task`"),
         ("[[task]]\nagent = \"ada\"\ntask = \" \"\n".to_owned(), "tasks.toml:1: the task \"1\" says nothing"),
         (task(&format!("# {}", "x".repeat(1024 * 1024))), "more than 1048576 bytes"),

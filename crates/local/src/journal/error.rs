@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::Hash;
 use rusqlite::ErrorCode;
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 use super::{SCHEMA, TEXT_BYTES_MAX};
 use crate::id::SessionId;
@@ -18,17 +19,28 @@ use crate::lease::Holder;
 pub enum JournalError {
     /// The disk is full, or the journal reached its limit.
     #[error(
-        "the disk is full: the last facts could not be stored. Everything acknowledged before is kept, and the session \
-         has stopped. Free some space, then go on with `guildhall resume ID`"
+        "the disk is full: what was to be stored last is not. Everything acknowledged before is kept. Free some space, then \
+         type it again; a session that was at work goes on with `guildhall resume`"
     )]
     DiskFull {
+        /// What SQLite said.
+        source: Arc<rusqlite::Error>,
+    },
+    /// The system did not take a write, though the disk is not full.
+    #[error(
+        "the system refuses to write the journal ({source}), as it does where a quota or a limit on the size of files is \
+         reached: what was to be stored last is not. Everything acknowledged before is kept. When more may be written, type \
+         it again; a session that was at work goes on with `guildhall resume`"
+    )]
+    Unwritable {
         /// What SQLite said.
         source: Arc<rusqlite::Error>,
     },
     /// The system could not make facts durable. It is not tried again: after a failed sync nobody knows what the disk has.
     #[error(
         "the journal could not be made durable ({source}). Everything acknowledged before is kept; the last facts may be \
-         stored or not. The session has stopped: check the disk, then go on with `guildhall resume ID`"
+         stored or not. Check the disk, then see with `guildhall ls` what there is; a session that was at work goes on with \
+         `guildhall resume`"
     )]
     NotDurable {
         /// What SQLite said.
@@ -42,8 +54,8 @@ pub enum JournalError {
     },
     /// The database is damaged, or is none.
     #[error(
-        "the journal in {} is damaged ({source}). Nothing was changed. Keep a copy of the directory, then see what can be \
-         read with `guildhall verify`, or go back to a backup", file.display()
+        "the journal in {0} is damaged ({source}). Nothing was changed. Keep a copy of the directory; then go back to a backup, \
+         see what `sqlite3 {0} .recover` can read, or begin anew in another directory with GUILDHALL_HOME", file.display()
     )]
     Damaged {
         /// Which file.
@@ -119,8 +131,8 @@ pub enum JournalError {
     },
     /// Another process runs the session.
     #[error(
-        "session {session} is run by process {} for {} s already: watch it with `guildhall show {session}`, or stop it with \
-         `guildhall stop {session}`", holder.pid, held_ms / 1000
+        "session {session} is run by process {} for {} s already: wait until it has ended, say something to it with \
+         `guildhall message {session} \"…\"`, or end it with `guildhall stop {session}`", holder.pid, held_ms / 1000
     )]
     Held {
         /// Which session.
@@ -183,6 +195,7 @@ impl JournalError {
     pub(crate) fn stops(&self) -> bool {
         match self {
             JournalError::DiskFull { .. }
+            | JournalError::Unwritable { .. }
             | JournalError::NotDurable { .. }
             | JournalError::Stopped { .. }
             | JournalError::Damaged { .. }
@@ -224,8 +237,11 @@ impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> JournalError {
         let file = PathBuf::from(super::DATABASE);
         let code = error.sqlite_error_code();
+        let growth = [SQLITE_IOERR_WRITE, SQLITE_IOERR_SHMSIZE];
+        let refused = error.sqlite_error().is_some_and(|why| growth.contains(&why.extended_code));
         let source = Arc::new(error);
         match code {
+            Some(_) if refused => JournalError::Unwritable { source },
             Some(ErrorCode::DiskFull) => JournalError::DiskFull { source },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged { file, source },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalError::Busy,

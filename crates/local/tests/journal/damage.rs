@@ -25,7 +25,7 @@ async fn a_full_disk_stops_the_journal_and_loses_nothing_acknowledged() {
         }
     };
     assert!(matches!(full, JournalError::DiskFull { .. }), "{full}");
-    assert!(full.to_string().contains("guildhall resume"), "{full}");
+    assert!(full.to_string().contains("goes on with `guildhall resume`"), "{full}");
     assert!(acked > 10, "{acked}");
     let later = journal.append(&lease, batch(&Path::root(1), vec![fact(0)])).await.unwrap_err();
     let JournalError::Stopped { why } = &later else { panic!("{later}") };

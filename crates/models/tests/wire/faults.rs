@@ -107,7 +107,10 @@ async fn a_wait_that_takes_too_long_ends_the_attempt_at_once() {
         let started = Instant::now();
         let Asked { attempt, told, .. } =
             ask(Wire::OpenAi, vec![fault(429, headers, "rate_limit_error", "slow")]).await;
-        assert!(matches!(attempt.outcome, Err(ModelError::Unavailable { .. })), "{attempt:?}");
+        check_refused(
+            &attempt,
+            &["turns requests away for now (HTTP 429: slow", "asked once. What to do: come back in "],
+        );
         assert!(started.elapsed() < Duration::from_secs(1) && told.is_empty());
     }
 }
@@ -120,10 +123,11 @@ async fn asking_again_ends() {
         endpoint.retry.wait_total_max = Duration::from_secs(1);
     })
     .await;
-    let Err(ModelError::Unavailable { provider, why }) = asked.attempt.outcome else { panic!() };
+    let Err(why @ ModelError::Refused { .. }) = asked.attempt.outcome else { panic!() };
     assert_eq!(
-        (provider.as_str(), why.as_str()),
-        ("tester", "HTTP 529: Overloaded (overloaded_error), tried 10 times")
+        why.to_string(),
+        "tester refused: it turns requests away for now (HTTP 529: Overloaded (overloaded_error)), asked 10 times. \
+         What to do: come back later"
     );
 }
 

@@ -159,5 +159,8 @@ fn dollars_and_rates_are_read_and_written_exactly() {
     assert!(Rate::parse("0").is_err());
     let rate = Rate::parse("91234.56").unwrap();
     assert_eq!(rate.to_usd(rate.to_msat(usd("0.25"))).to_string(), "$0.250000028");
+    assert_eq!(rate.to_usd(Msat::SUPPLY).to_string(), "$1915925760000.00", "more than 2^64 billionths");
+    assert_eq!(rate.to_usd(Msat::ZERO).to_string(), "$0.00");
+    assert_eq!(serde_json::to_string(&rate.to_usd(Msat::from_sat(1).unwrap())).unwrap(), "\"$0.000912345\"");
     assert_eq!(serde_json::from_str::<Rate>("\"91234.56\"").unwrap(), rate);
 }

@@ -1,0 +1,75 @@
+//! Why work failed, for a person: what its model did wrong, also where that was to say nothing at all.
+
+use std::collections::BTreeSet;
+
+use guildhall_agent::Stop;
+use guildhall_kernel::{Answer, Ask, AskId, Fact, Outcome, Path, Said, Stored};
+use guildhall_local::Journal;
+use serde::Deserialize;
+
+use crate::hall::HallError;
+use crate::setup::stored_text;
+
+/// What is said of a model that was told that it had said nothing, and said nothing again.
+const SAID_NOTHING: &str = "the model said nothing, although it was told so";
+
+/// The part of a stored reply that says why it ended.
+#[derive(Deserialize)]
+struct ReplyEnd {
+    stop: Stop,
+}
+
+/// Says why a contract's newest model call came to nothing, if it did.
+pub(crate) async fn failure(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+    let of_contract = || facts.iter().filter(|stored| stored.contract == *contract).map(|stored| &stored.fact);
+    let failed = of_contract().any(|fact| matches!(fact, Fact::Closed(report) if report.outcome == Outcome::Failed));
+    match newest_answer(of_contract()) {
+        Some(Answer::Failed(error)) => stored_text(journal, *error).await.map(Some),
+        Some(Answer::Said(said)) if failed && said.words.is_none() => said_nothing(journal, said).await.map(Some),
+        Some(Answer::Lost) if failed => Ok(Some("the model's answers were lost, again and again".to_owned())),
+        Some(
+            Answer::Said(_)
+            | Answer::Lost
+            | Answer::Aborted
+            | Answer::Result(_)
+            | Answer::Report(_)
+            | Answer::Passed
+            | Answer::FailedCheck(_)
+            | Answer::Words(_)
+            | Answer::Approved
+            | Answer::Denied
+            | Answer::NoReply
+            | Answer::Delivered
+            | Answer::Gone,
+        )
+        | None => Ok(None),
+    }
+}
+
+/// What a model answered last.
+fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<&'a Answer> {
+    let mut asked: BTreeSet<AskId> = BTreeSet::new();
+    let mut newest = None;
+    for fact in facts {
+        if let Fact::Asked { id, ask: Ask::Model(_), .. } = fact {
+            asked.insert(*id);
+        }
+        if let Fact::Answered { id, answer, .. } = fact
+            && asked.contains(id)
+        {
+            newest = Some(answer);
+        }
+    }
+    newest
+}
+
+async fn said_nothing(journal: &Journal, said: &Said) -> Result<String, HallError> {
+    let reply = stored_text(journal, said.reply).await?;
+    let ReplyEnd { stop } =
+        serde_json::from_str(&reply).map_err(|why| HallError::Damaged(format!("a stored reply: {why}")))?;
+    Ok(match stop {
+        Stop::End | Stop::Calls => SAID_NOTHING.to_owned(),
+        Stop::Length => format!("{SAID_NOTHING}: its reply reached the longest that it may be before the first word"),
+        Stop::Refusal => format!("{SAID_NOTHING}: its provider held the reply back"),
+    })
+}
