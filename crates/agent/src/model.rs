@@ -276,7 +276,7 @@ pub enum ModelError {
         /// How.
         why: String,
     },
-    /// The provider won't, now or later: a wrong key, an unknown model, a spending limit, a request it can't read.
+    /// The provider answered that it won't: a wrong key, an unknown model, a limit, a request it can't read, too many requests.
     #[error("{provider} refused: {why}")]
     Refused {
         /// Who.

@@ -31,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Cli;
 use crate::exit::Exit;
-use crate::print::{BAD, say};
+use crate::print::{BAD, say, tame_lines};
 
 /// Where everything runs. A file that may not grow any more is an error of the write, which says what happened: by default,
 /// the system ends the process without a word.
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match runtime.block_on(commands::carry_out(cli.command)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            say(&format!("{BAD}guildhall: {failure}{BAD:#}"));
+            say(&format!("{BAD}guildhall: {}{BAD:#}", tame_lines(&failure.to_string())));
             failure.exit.into()
         }
     }

@@ -35,7 +35,7 @@ pub enum AmountError {
     #[error("an amount must be a whole number of sats, such as 250, not a word, a list or NaN")]
     NotANumber,
     /// More than there is.
-    #[error("there are only 21 million bitcoin: give fewer than 2100000000000000 sats")]
+    #[error("there are only 21 million bitcoin: give at most 2100000000000000 sats")]
     BeyondSupply,
 }
 

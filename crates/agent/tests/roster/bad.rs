@@ -107,7 +107,7 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
     check("", "an amount is missing: write 500sat, 2000msat or 0.05usd");
     check("0", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
     check("1e400", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
-    check("99999999999999999999sat", "there are only 21 million bitcoin: give fewer than 2100000000000000 sats");
+    check("99999999999999999999sat", "there are only 21 million bitcoin: give at most 2100000000000000 sats");
     check("0usd", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
     for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
         let why = "is no amount of dollars: write it like 0.25, with at most nine digits after the point";

@@ -24,7 +24,13 @@ pub(crate) struct Team(pub(crate) BTreeMap<String, Agent>);
 impl Team {
     pub(crate) fn read(directory: &Path) -> Team {
         let files = fs::read_dir(directory).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
-        Team(files.map(|text| agent(&text)).map(|agent| (agent.name.clone(), agent)).collect())
+        let mut agents: BTreeMap<String, Agent> =
+            files.map(|text| agent(&text)).map(|agent| (agent.name.clone(), agent)).collect();
+        let names: Vec<String> = agents.keys().cloned().collect();
+        for agent in agents.values_mut().filter(|agent| agent.team == ["any"]) {
+            agent.team = names.iter().filter(|name| **name != agent.name).cloned().collect();
+        }
+        Team(agents)
     }
 
     /// One agent that hires nobody.
