@@ -115,7 +115,10 @@ impl Seat {
             left_out = Some(self.compaction(history, upto));
         }
         for _ in 0..SQUEEZES_MAX {
-            let Some(shorter) = squeezed(&prompt.messages).filter(|_| is_too_long(&attempt)) else { break };
+            if !is_too_long(&attempt) {
+                break;
+            }
+            let Some(shorter) = squeezed(&prompt.messages) else { break };
             prompt.messages = shorter;
             attempt = self.model.ask(&prompt, watch).await;
         }
@@ -284,7 +287,7 @@ impl Seat {
         };
         let mut says = result.text;
         if says.len() > RESULT_BYTES_MAX {
-            let end = (0..=RESULT_BYTES_MAX).rev().find(|end| says.is_char_boundary(*end)).unwrap_or(0);
+            let end = says.floor_char_boundary(RESULT_BYTES_MAX);
             says = format!("{}\n[{} bytes more: ask for less at a time]", &says[..end], says.len() - end);
         }
         let kind = match result.outcome {

@@ -60,8 +60,8 @@ fn cut(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let end = most / END_SHARE;
-    let head = (0..=most - end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let tail = (text.len() - end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let head = text.floor_char_boundary(most - end);
+    let tail = text.ceil_char_boundary(text.len() - end);
     format!("{}\n[{} bytes left out to save room]\n{}", &text[..head], tail - head, &text[tail..])
 }
 

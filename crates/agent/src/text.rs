@@ -15,6 +15,25 @@ pub struct Text {
     pub says: String,
 }
 
+/// The shortest value that is taken for a secret. A shorter one, such as the made-up key of a local server, is too likely to be a
+/// part of ordinary words.
+pub const SECRET_BYTES_MIN: usize = 8;
+
+/// Whether a character does something to a terminal or to its reader instead of being seen: controls, marks that turn the
+/// direction of what follows, characters without width, and those that can hide a text within another.
+pub fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
 /// Takes secrets out of a text.
 pub type Redact = Arc<dyn Fn(&str) -> Cow<'_, str> + Send + Sync>;
 
@@ -34,7 +53,7 @@ impl Scribe {
     pub fn text(&self, kind: TextKind, says: &str) -> Text {
         let mut says = (self.redact)(says).into_owned();
         if says.len() > u32::MAX as usize {
-            let end = (0..=u32::MAX as usize).rev().find(|end| says.is_char_boundary(*end)).unwrap_or(0);
+            let end = says.floor_char_boundary(u32::MAX as usize);
             says.truncate(end);
         }
         let bytes = u32::try_from(says.len()).expect("it was cut to fit");

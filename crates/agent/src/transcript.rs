@@ -84,7 +84,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Vec<Message
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
     let mut newest: Vec<String> = Vec::new();
     for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
-        let fits = end_within(&words, usize::try_from(left).unwrap_or(usize::MAX));
+        let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
         newest.push(words[..fits].to_owned());
         left -= fits as u64;
         if left == 0 {
@@ -109,11 +109,6 @@ fn spoken(message: &Message) -> Vec<String> {
             })
             .collect(),
     }
-}
-
-/// The longest part of a text's beginning within so many bytes.
-fn end_within(text: &str, bytes: usize) -> usize {
-    (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0)
 }
 
 /// How much of a tool's result is shown.

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
+use guildhall::agent::is_unseen;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -38,20 +39,6 @@ pub(crate) fn prompt(sign: &str) {
 /// Says something in a style.
 pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));
-}
-
-/// Whether a character does something to a terminal or to its reader instead of being seen: controls, marks that turn the
-/// direction of what follows, characters without width, and those that can hide a text within another.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Makes text from outside safe for a terminal: nothing that is not seen, one line, at most so many characters.

@@ -153,11 +153,3 @@ fn ignore_all(data: &FilePath) -> Result<(), HallError> {
     fs::write(&path, IGNORE_ALL)
         .map_err(|source| JournalError::File { path, doing: "written", source: Arc::new(source) }.into())
 }
-
-#[cfg(all(test, feature = "http"))]
-mod tests {
-    #[test]
-    fn what_is_told_and_what_is_stored_is_redacted_alike() {
-        assert_eq!(guildhall_models::KEY_BYTES_MIN, guildhall_tools::SECRET_BYTES_MIN);
-    }
-}

@@ -331,6 +331,6 @@ fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end = text.floor_char_boundary(bytes);
     format!("{} [{} bytes more]", &text[..end], text.len() - end)
 }

@@ -2,22 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_agent::Stop;
+use guildhall_agent::{Reply, Stop};
 use guildhall_kernel::{Answer, Ask, AskId, Fact, Outcome, Path, Said, Stored};
 use guildhall_local::Journal;
-use serde::Deserialize;
 
 use crate::hall::HallError;
 use crate::setup::stored_text;
 
 /// What is said of a model that was told that it had said nothing, and said nothing again.
 const SAID_NOTHING: &str = "the model said nothing, although it was told so";
-
-/// The part of a stored reply that says why it ended.
-#[derive(Deserialize)]
-struct ReplyEnd {
-    stop: Stop,
-}
 
 /// Says why a contract's newest model call came to nothing, if it did.
 pub(crate) async fn failure(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
@@ -65,7 +58,7 @@ fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<&'a Answer
 
 async fn said_nothing(journal: &Journal, said: &Said) -> Result<String, HallError> {
     let reply = stored_text(journal, said.reply).await?;
-    let ReplyEnd { stop } =
+    let Reply { stop, .. } =
         serde_json::from_str(&reply).map_err(|why| HallError::Damaged(format!("a stored reply: {why}")))?;
     Ok(match stop {
         Stop::End | Stop::Calls => SAID_NOTHING.to_owned(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use guildhall_agent::SECRET_BYTES_MIN;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
@@ -98,10 +99,6 @@ impl Default for Retry {
     }
 }
 
-/// The shortest key that is taken out of what a server says. Shorter ones, such as the made-up keys of local servers, are too
-/// likely to be parts of ordinary words; what is stored is held to the same.
-pub const KEY_BYTES_MIN: usize = 8;
-
 /// A key to a provider. It is shown to nobody.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
@@ -120,9 +117,9 @@ impl Key {
     }
 
     /// Returns the text with every occurrence of the key removed: servers quote keys in their messages. One of less than
-    /// [`KEY_BYTES_MIN`] bytes is no secret, and is left where it is.
+    /// [`SECRET_BYTES_MIN`] bytes is no secret, and is left where it is.
     pub(crate) fn redact(&self, text: &str) -> String {
-        if self.0.len() < KEY_BYTES_MIN { text.to_owned() } else { text.replace(&self.0, "[key]") }
+        if self.0.len() < SECRET_BYTES_MIN { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }
 
     pub(crate) fn header(&self, prefix: &str) -> HeaderValue {

@@ -37,7 +37,7 @@ mod written;
 
 pub use alias::{ALIASES, Chosen, choose};
 #[cfg(feature = "http")]
-pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, KEY_BYTES_MIN, Key, KeyError, Retry, Timeouts, WrittenCalls};
+pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Retry, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
 pub use price::{
     LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller, Worth,

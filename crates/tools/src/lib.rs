@@ -29,7 +29,7 @@ use watch::{Watch, blocking};
 pub use list_files::ListFiles;
 pub use project::{Project, ProjectError};
 pub use read_file::ReadFile;
-pub use redact::{Redactor, SECRET_BYTES_MIN};
+pub use redact::Redactor;
 pub use search::Search;
 
 /// The name of the power that reading the project's files needs.

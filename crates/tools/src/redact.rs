@@ -6,11 +6,8 @@ use std::fmt;
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
+use guildhall_agent::SECRET_BYTES_MIN;
 use regex_automata::meta::Regex;
-
-/// The shortest value that is taken out wherever it stands. Shorter ones, such as the made-up keys of local servers, are
-/// too likely to be ordinary words.
-pub const SECRET_BYTES_MIN: usize = 8;
 
 /// What a form of secret is called, what it looks like, and what else must hold.
 type Form = (&'static str, &'static str, fn(&str) -> bool);

@@ -3,6 +3,8 @@
 use guildhall_kernel::{Millis, Msat, Path, Unreadable};
 use serde_json::{Map, Value};
 
+use crate::text::is_unseen;
+
 /// The longest that a model can ask to wait, in seconds.
 const WAIT_S_MAX: f64 = 1e9;
 
@@ -27,7 +29,11 @@ impl<'a> Arguments<'a> {
     /// A text that must be there, with a word in it.
     pub(super) fn words(self, key: &str) -> Result<&'a str, Unreadable> {
         let text = self.text(key)?.ok_or(Unreadable::Malformed)?;
-        if text.chars().all(is_unseen) { Err(Unreadable::NothingSaid) } else { Ok(text) }
+        if text.chars().all(|letter| letter.is_whitespace() || is_unseen(letter)) {
+            Err(Unreadable::NothingSaid)
+        } else {
+            Ok(text)
+        }
     }
 
     /// Yes or no, also as a word: small models write it so.
@@ -73,10 +79,4 @@ impl<'a> Arguments<'a> {
 
 fn read_path(text: &str) -> Result<Path, Unreadable> {
     text.trim().parse().map_err(|_| Unreadable::Malformed)
-}
-
-/// Whether nobody sees a letter: blanks, controls, and what has no width.
-fn is_unseen(letter: char) -> bool {
-    let widthless = matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    letter.is_whitespace() || letter.is_control() || widthless
 }
