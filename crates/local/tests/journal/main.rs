@@ -7,6 +7,7 @@ mod damage;
 mod formats;
 mod inbox;
 mod lease;
+mod log;
 mod subscribe;
 mod transcripts;
 
