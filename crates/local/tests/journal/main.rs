@@ -8,6 +8,7 @@ mod formats;
 mod inbox;
 mod lease;
 mod log;
+mod read_only;
 mod subscribe;
 mod transcripts;
 
