@@ -7,12 +7,12 @@ use guildhall_kernel::{
     Stored, Tokens, Wording,
 };
 use guildhall_laws::Checker;
-use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
+use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 use serde::Serialize;
 
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
+use crate::setup::{Root, Setup, Staffing, root_of, stored_text};
 use crate::tasks::Tasks;
 
 /// What work came to.
@@ -232,16 +232,11 @@ pub struct View {
 }
 
 impl View {
-    pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
-        let id = row.id.clone();
-        let account = journal.account(&id).await?;
+    /// Reads a session. One of which anything is not what was stored is an error.
+    pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
+        let Contents { row, facts, account, head } = journal.contents(id).await?;
+        let root = root_of(journal, &account).await?;
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let root = match newest_root(journal, &id).await {
-            Ok(root) => Some(root),
-            Err(HallError::NothingToResume(_)) => None,
-            Err(why) => return Err(why),
-        };
-        let facts = journal.facts(&id, 1).await?;
         let (checker, violations) = checked(&facts);
         let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
         let closed =
@@ -256,10 +251,10 @@ impl View {
         // What ended before is in the account; what is under way is on its bill.
         let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
         Ok(View {
-            holder: journal.running(&id).await?,
+            holder: journal.running(id).await?,
             bill,
             failure: failure(journal, &facts, &path).await?,
-            head: journal.head(&id).await?,
+            head,
             free: account.free(),
             row,
             root,
