@@ -182,6 +182,7 @@ fn of_journal(why: &JournalError) -> Exit {
     match why {
         JournalError::Held { .. }
         | JournalError::Busy
+        | JournalError::InUse { .. }
         | JournalError::DiskFull { .. }
         | JournalError::Unwritable { .. } => Exit::Temporary,
         JournalError::Stopped { why } => of_journal(why),
@@ -195,6 +196,9 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::Sqlite { .. }
         | JournalError::File { .. }
         | JournalError::Corrupt { .. }
+        | JournalError::ReadOnly { .. }
+        | JournalError::LogMissing { .. }
+        | JournalError::TextDamaged { .. }
         | JournalError::LeaseLost { .. }
         | JournalError::TextMismatch { .. }
         | JournalError::TextMissing { .. }
