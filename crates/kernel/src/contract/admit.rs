@@ -204,12 +204,23 @@ impl Contract {
         facts: &mut Vec<Fact>,
     ) {
         match share.and_then(|share| self.consider(offer, share, now)) {
-            Err(why) => self.refuse(why, origin, facts),
+            Err(why) => self.refuse(self.as_of_now(why), origin, facts),
             Ok(brief) => {
                 let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
                 let hold = Hold { money: brief.grant.money, heads };
                 self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode: offer.mode }, hold, origin, facts);
             }
+        }
+    }
+
+    /// Says no more to be free than is: what was left when shares were taken may have gone to other hires of the reply.
+    fn as_of_now(&self, why: Refusal) -> Refusal {
+        match why {
+            Refusal::Money { asked, free, minimum } => {
+                Refusal::Money { asked, free: free.min(self.purse.available()), minimum }
+            }
+            Refusal::NoHeads { asked, free } => Refusal::NoHeads { asked, free: free.min(self.heads.available()) },
+            other => other,
         }
     }
 
