@@ -180,7 +180,7 @@ impl Contract {
 
     /// The first hire among these, or among all, that waits for an answer of this contract.
     fn asker_among(&self, on: &[Path]) -> Option<Path> {
-        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.asking.contains(&id));
+        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.open[&id].asks);
         match on {
             [] => self.live.keys().map(|ordinal| self.brief.path.hire(*ordinal)).find(asks),
             named => named.iter().find(|hire| asks(hire)).cloned(),
@@ -322,7 +322,7 @@ impl Contract {
             path: own.path.hire(self.hires + 1),
             agent: agent.clone(),
             standing,
-            label: offer.label,
+            label: offer.label.clone(),
             task: offer.task,
             task_key: offer.task_key,
             terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),

@@ -172,7 +172,7 @@ fn a_long_reply_is_asked_for_with_half_of_what_is_free_so_that_a_lost_one_can_be
 #[test]
 fn an_offer_of_a_label_becomes_the_contracts() {
     let mut hall = with_free(100, 10);
-    let label = Some(text(TextKind::Label, "the careful one"));
-    hall.says("1", &[hire("a").with(|offer| offer.label = label)]);
+    let label = Some(Box::new(text(TextKind::Label, "the careful one")));
+    hall.says("1", &[hire("a").with(|offer| offer.label = label.clone())]);
     assert_eq!(hall.contract("1.1").brief().label, label);
 }

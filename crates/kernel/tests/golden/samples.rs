@@ -224,8 +224,8 @@ pub(super) fn facts() -> Samples<Fact> {
 pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
     let brief = brief();
     let grant = Grant { margin: Some(Millis(30_000)), ..brief.grant };
-    let (label, opening) = (Some(text(13, TextKind::Label)), Some(text(14, TextKind::Opening)));
-    let brief = Arc::new(Brief { label, opening, grant, ..(*brief).clone() });
+    let (label, opening) = (Some(Box::new(text(13, TextKind::Label))), Some(Box::new(text(14, TextKind::Opening))));
+    let brief = Arc::new(Brief { label: label.clone(), opening, grant, ..(*brief).clone() });
     let report = Box::new(Report { reserved: Some(sat(7)), estimated: Some(sat(3)), ..*report() });
     let offer = Offer { label, ..offer() };
     let estimated = Cost::Estimated(sat(4));
