@@ -5,8 +5,8 @@ use std::sync::Arc;
 use guildhall_kernel::{
     Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context, Cost, Effect, FORMAT,
     Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power, PowerSet,
-    Powers, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, ToolCall,
-    ToolName, Turn, WRAP_UP_MARGIN, Wording,
+    Powers, Refusal, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef,
+    ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use guildhall_laws::{Checker, Law, Violation};
 
@@ -46,17 +46,25 @@ pub(crate) fn root() -> Brief {
         path: path("1"),
         agent: agent("contractor"),
         standing: Standing::Listed,
+        label: None,
         task: text(TextKind::Task, 1),
         task_key: Hash([1; 32]),
         terms: Arc::new([text(TextKind::Term, 10)]),
         adds: Arc::new([text(TextKind::Term, 11)]),
-        grant: Grant { money: msat(10_000_000), heads: Heads(10), depth: 3, deadline: Some(Millis(10_000_000)) },
+        grant: Grant {
+            money: msat(10_000_000),
+            heads: Heads(10),
+            depth: 3,
+            deadline: Some(Millis(10_000_000)),
+            margin: Some(WRAP_UP_MARGIN_MAX),
+        },
         fee: msat(0),
         severance: msat(20_000),
         tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
         turns_max: 20,
         context: Context::Fresh,
         opening_bytes: 500,
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
         hiring: Some(Hiring { team: Arc::new([agent("scout"), agent("writer")]), ad_hoc: false, recursive: false }),
@@ -81,7 +89,8 @@ pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
             money: msat(parent.grant.money.get() / 4),
             heads: Heads(parent.grant.heads.0 / 3),
             depth: parent.grant.depth - 1,
-            deadline: parent.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN)),
+            deadline: parent.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN_MAX)),
+            margin: Some(WRAP_UP_MARGIN_MAX),
         },
         fee: msat(100),
         lineage: parent.lineage.with(link),
@@ -120,6 +129,11 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
     })
 }
 
+/// Something that was not admitted, with the size of its reason.
+pub(crate) fn refused(why: Refusal, origin: Origin) -> Fact {
+    Fact::Refused { why, origin, bytes: Some(10) }
+}
+
 pub(crate) fn known(cost: u64) -> Cost {
     Cost::Known(msat(cost))
 }
@@ -145,6 +159,8 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         spent: msat(spent),
         change: msat(granted - spent),
         fee: msat(0),
+        reserved: Some(msat(0)),
+        estimated: Some(msat(0)),
         heads: Heads(0),
     }
 }
