@@ -167,10 +167,9 @@ impl Contract {
         matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { blocks: true, .. }), .. }))
     }
 
-    /// Returns whether a live hire waits for an answer of this contract.
+    /// Returns whether a hire has asked this contract something, and was sent no message since.
     pub(crate) fn is_asked_by(&self, hire: AskId) -> bool {
-        let asked = self.ask(hire).filter(|_| self.live.contains(&hire));
-        matches!(asked, Some(Asked { kind: Kind::Hire(Hired { has_asked: true, .. }), .. }))
+        matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { has_asked: true, .. }), .. }))
     }
 
     /// Lets a hire go on in the background. Returns the call that it would have answered.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AskId, Brief, Context, Fact, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
+    AskId, Brief, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
     Stimulus, TextKind,
 };
 use guildhall_laws::Law;

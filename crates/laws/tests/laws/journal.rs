@@ -278,8 +278,15 @@ impl Journal {
         self
     }
 
-    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law.
+    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law, or
+    /// what is left to do at the end.
     pub(crate) fn found(&self) -> Vec<Violation> {
+        let (checker, found) = self.followed();
+        if found.is_empty() { checker.at_end() } else { found }
+    }
+
+    /// Follows the journal until the first fact that breaks a law.
+    pub(crate) fn followed(&self) -> (Checker, Vec<Violation>) {
         let mut checker = Checker::new();
         for (nth, stored) in self.stored.iter().enumerate() {
             let mut found = checker.observe(stored);
@@ -288,10 +295,10 @@ impl Journal {
                 found.extend(checker.at_rest());
             }
             if !found.is_empty() {
-                return found;
+                return (checker, found);
             }
         }
-        checker.at_end()
+        (checker, Vec::new())
     }
 
     /// Asserts that the first fact that breaks a law breaks this one, and that the finding says how.
@@ -305,6 +312,12 @@ impl Journal {
     #[track_caller]
     pub(crate) fn is_lawful(&self) {
         assert_eq!(self.found(), []);
+    }
+
+    /// Asserts that nothing is wrong with a journal whose work goes on.
+    #[track_caller]
+    pub(crate) fn is_lawful_so_far(&self) {
+        assert_eq!(self.followed().1, []);
     }
 }
 
@@ -324,6 +337,14 @@ pub(crate) fn ask_of(stored: &mut Stored) -> &mut Ask {
 pub(crate) fn request_of(stored: &mut Stored) -> &mut Request {
     let Ask::Model(request) = ask_of(stored) else { panic!("the ask is no request") };
     request
+}
+
+/// The brief that a contract is opened with or hired by, to be changed.
+pub(crate) fn brief_of(stored: &mut Stored) -> &mut Brief {
+    let (Fact::Opened(brief) | Fact::Asked { ask: Ask::Hire { brief, .. }, .. }) = &mut stored.fact else {
+        panic!("fact {} has no brief", stored.seq)
+    };
+    Arc::make_mut(brief)
 }
 
 /// A closing report, to be changed.
