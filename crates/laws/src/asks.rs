@@ -12,7 +12,7 @@ use crate::contract::{Asked, Contract, Edge, Heard, Hired, Kind, Phase, Requeste
 use crate::form::Form;
 use crate::hires;
 use crate::purse::{ceiling, output_least, wide};
-use crate::shares::{self, Had, Shares};
+use crate::shares::{self, Shares};
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law};
 
@@ -225,15 +225,14 @@ fn share(contract: &Contract, batch: &mut Batch, hire: &Brief, origin: Origin, f
             }
         }
         Origin::Cascade | Origin::Promise => {
-            let before = || Shares::after(contract.money.available, batch.by_calls.as_ref(), contract.shown);
-            batch.in_stead.get_or_insert_with(before).add_hire(money);
+            batch.by_runtime.get_or_insert_with(|| Shares::new(contract)).add_hire(money);
         }
         Origin::Outside => {
             let offered =
                 batch.offer.take().filter(|offer| offer.agent == hire.agent && offer.task_key == hire.task_key);
             match offered {
                 Some(offer) if form == Form::Second => {
-                    shares::check_offered(&offer, hire, Had::new(&contract.money, &contract.heads), found);
+                    shares::check_offered(&offer, hire, contract, found);
                 }
                 Some(_) => {}
                 None => {

@@ -23,8 +23,8 @@ pub(crate) struct Batch {
     pub(crate) offer: Option<Box<Offer>>,
     /// The hires that a reply's calls make, from the reply on.
     pub(crate) by_calls: Option<Shares>,
-    /// The hires that the runtime makes in the agent's stead, from the first on.
-    pub(crate) in_stead: Option<Shares>,
+    /// The hires that the runtime makes by itself after a reply, from the first on.
+    pub(crate) by_runtime: Option<Shares>,
     duties: Vec<Duty>,
 }
 
@@ -81,7 +81,7 @@ impl Batch {
             top_up: None,
             offer: None,
             by_calls: None,
-            in_stead: None,
+            by_runtime: None,
             duties: Vec::new(),
         }
     }
@@ -130,7 +130,7 @@ impl Batch {
         }
         // The first release divided by other rules.
         if Form::of(self.version) == Form::Second {
-            for shares in [&self.by_calls, &self.in_stead].into_iter().flatten() {
+            for shares in [&self.by_calls, &self.by_runtime].into_iter().flatten() {
                 shares.check(contract, found);
             }
         }

@@ -55,10 +55,9 @@ pub(crate) fn check_root(grant: &Grant, at: Millis, form: Form, found: &mut Foun
 
 /// Checks that a margin is stored where there is a deadline, and only there.
 fn check_stored(grant: &Grant, form: Form, found: &mut Found<'_>) {
-    let there = grant.margin.is_some();
     match grant.deadline {
-        Some(_) => form.check_field("margin", there, found),
-        None => found.demand(!there, Law::Grants, format_args!("a margin without a deadline")),
+        Some(_) => form.check_field("margin", grant.margin, found),
+        None => found.demand(grant.margin.is_none(), Law::Grants, format_args!("a margin without a deadline")),
     }
 }
 

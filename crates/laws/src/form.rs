@@ -18,14 +18,15 @@ impl Form {
         if version <= 1 { Form::First } else { Form::Second }
     }
 
-    /// Checks that a field of form 2 is there in form 2 and absent in form 1.
-    pub(crate) fn check_field(self, name: &str, there: bool, found: &mut Found<'_>) {
+    /// Checks that a field that form 2 added is there in form 2 and absent in form 1.
+    pub(crate) fn check_field<T: Copy>(self, name: &str, field: Option<T>, found: &mut Found<'_>) {
+        let there = field.is_some();
         match self {
             Form::First => {
                 found.demand(!there, Law::Replay, format_args!("`{name}` is stored, and form 1 has no such field"));
             }
             Form::Second => {
-                found.demand(there, Law::Replay, format_args!("`{name}` is missing, and form 2 demands it"))
+                found.demand(there, Law::Replay, format_args!("`{name}` is missing, and form 2 demands it"));
             }
         }
     }

@@ -105,8 +105,8 @@ impl AddAssign for Spending {
 
 /// Checks the parts that a closing report tells: those of the contract's own asks and of its hires' reports.
 pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, found: &mut Found<'_>) {
-    form.check_field("reserved", report.reserved.is_some(), found);
-    form.check_field("estimated", report.estimated.is_some(), found);
+    form.check_field("reserved", report.reserved, found);
+    form.check_field("estimated", report.estimated, found);
     let Form::Second = form else { return };
     let claims = [
         ("reserved", report.reserved, contract.parts.reserved),

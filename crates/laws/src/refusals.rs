@@ -13,7 +13,7 @@ use crate::violation::Law;
 
 /// Something was refused.
 pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin, bytes: Option<u32>) {
-    step.form.check_field("bytes", bytes.is_some(), step.found);
+    step.form.check_field("bytes", bytes, step.found);
     let holds = is_true(&step.tree.contracts[step.me], why, origin, step.at, step.form);
     step.found.demand(holds, Law::Refusals, format_args!("the reason given is not true: {why:?}"));
     if let Refusal::TopUpStays { to, with } = why {

@@ -9,7 +9,7 @@
 use guildhall_kernel::{Brief, Offer, TURN_TOKENS};
 
 use crate::contract::Contract;
-use crate::purse::{Account, ceiling, minimum, wide};
+use crate::purse::{ceiling, minimum, wide};
 use crate::violation::{Found, Law};
 
 /// The hirer keeps at least what was free divided by this.
@@ -34,13 +34,9 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    pub(crate) fn new(free: i128, shown: u64) -> Shares {
-        Shares { free, shown, tools: 0, granted: 0, hires: 0 }
-    }
-
-    /// The same reply's next step: hires that the runtime makes in the agent's stead.
-    pub(crate) fn after(free: i128, reply: Option<&Shares>, shown: u64) -> Shares {
-        Shares::new(free, reply.map_or(shown, |reply| reply.shown))
+    /// Begins with what a hirer has now.
+    pub(crate) fn new(hirer: &Contract) -> Shares {
+        Shares { free: hirer.money.available, shown: hirer.shown, tools: 0, granted: 0, hires: 0 }
     }
 
     pub(crate) fn add_tool(&mut self, price: i128) {
@@ -60,11 +56,11 @@ impl Shares {
         }
         let free = self.free - self.tools;
         let kept = self.kept(hirer, free);
-        let (granted, hires) = (self.granted, self.hires);
+        let (granted, count) = (self.granted, self.hires);
         found.demand(
             granted <= free - kept,
             Law::Grants,
-            format_args!("{hires} hires are granted {granted} msat of {free}, of which the hirer should keep {kept}"),
+            format_args!("grants {granted} of {free} msat to hires ({count}), and must keep {kept}"),
         );
     }
 
@@ -81,12 +77,13 @@ impl Shares {
 }
 
 /// Checks that a hire from outside is granted no more than was said, and where nothing was said, no more than a share.
-pub(crate) fn check_offered(offer: &Offer, hire: &Brief, had: Had, found: &mut Found<'_>) {
+pub(crate) fn check_offered(offer: &Offer, hire: &Brief, hirer: &Contract, found: &mut Found<'_>) {
+    let (free, heads_free) = (hirer.money.available, hirer.heads.available);
     let grant = &hire.grant;
     let money = wide(grant.money);
     let most = match (offer.budget, offer.share_max) {
         (Some(said), _) => wide(said),
-        (None, share_max) => most_of(had.money).min(share_max.map_or(i128::MAX, |most| wide(most).max(minimum(hire)))),
+        (None, share_max) => most_of(free).min(share_max.map_or(i128::MAX, |most| wide(most).max(minimum(hire)))),
     };
     found.demand(money <= most, Law::Grants, format_args!("a hire from outside is granted {money} msat of {most}"));
     let heads = i128::from(grant.heads.0);
@@ -94,7 +91,7 @@ pub(crate) fn check_offered(offer: &Offer, hire: &Brief, had: Had, found: &mut F
         (Some(said), _) => i128::from(said.0),
         (None, None) => 0,
         // Its own head is part of its share.
-        (None, Some(_)) => most_of(had.heads) - 1,
+        (None, Some(_)) => most_of(heads_free) - 1,
     };
     found.demand(heads <= most, Law::Grants, format_args!("a hire from outside is granted {heads} heads of {most}"));
     let (depth, most) = (grant.depth, offer.depth.unwrap_or(u8::MAX));
@@ -104,19 +101,7 @@ pub(crate) fn check_offered(offer: &Offer, hire: &Brief, had: Had, found: &mut F
     found.demand(in_time, Law::Grants, format_args!("a hire from outside is due {due:?}, {said:?} was said"));
 }
 
-/// What a hirer had available before a hire.
-#[derive(Clone, Copy)]
-pub(crate) struct Had {
-    money: i128,
-    heads: i128,
-}
-
-impl Had {
-    pub(crate) fn new(money: &Account, heads: &Account) -> Had {
-        Had { money: money.available, heads: heads.available }
-    }
-}
-
+/// The most that one share can be.
 fn most_of(free: i128) -> i128 {
     free - free / KEPT_DIVISOR_LEAST
 }

@@ -21,10 +21,10 @@ fn opens(brief: &Brief) -> Journal {
 /// A root with a margin of 2 s that is due after 10 s, and hires at 20 ms one that is due at this time with this margin.
 fn hires(deadline: Option<u64>, margin: Option<u64>) -> Journal {
     let hirer = due(10_010, 2002);
-    let mut hired = hire(&hirer, 1, "scout");
-    (hired.grant.deadline, hired.grant.margin) = (deadline.map(Millis), margin.map(Millis));
+    let mut brief = hire(&hirer, 1, "scout");
+    (brief.grant.deadline, brief.grant.margin) = (deadline.map(Millis), margin.map(Millis));
     let mut j = opens(&hirer);
-    j.answer("1", 1, said(1, 1), known(10)).hire(&hired, Mode::Background, call(1, 0)).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).hire(&brief, Mode::Background, call(1, 0)).request(&[]);
     j
 }
 

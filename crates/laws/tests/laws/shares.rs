@@ -32,34 +32,34 @@ fn hires(free: u64, tools: &[u64], grants: &[u64]) -> Journal {
 }
 
 fn granted(hirer: &Brief, ordinal: u32, money: u64) -> Brief {
-    let mut hired = hire(hirer, ordinal, if ordinal % 2 == 1 { "scout" } else { "writer" });
-    hired.grant.money = msat(money);
-    hired.grant.heads = Heads(0);
-    hired
+    let mut brief = hire(hirer, ordinal, if ordinal % 2 == 1 { "scout" } else { "writer" });
+    brief.grant.money = msat(money);
+    brief.grant.heads = Heads(0);
+    brief
 }
 
 #[test]
 fn a_hirer_keeps_a_tenth() {
     hires(10_000_000, &[], &[9_000_000]).is_lawful_so_far();
-    let less = "1 hires are granted 9000001 msat of 10000000, of which the hirer should keep 1000000";
+    let less = "grants 9000001 of 10000000 msat to hires (1), and must keep 1000000";
     hires(10_000_000, &[], &[9_000_001]).breaks(Law::Grants, less);
     hires(10_000_000, &[], &[5_000_000, 3_000_000, 1_000_000]).is_lawful_so_far();
-    let less = "3 hires are granted 9000001 msat of 10000000";
+    let less = "grants 9000001 of 10000000 msat to hires (3)";
     hires(10_000_000, &[], &[5_000_000, 3_000_001, 1_000_000]).breaks(Law::Grants, less);
 }
 
 #[test]
 fn a_tenth_is_rounded_down() {
     hires(10_000_009, &[], &[9_000_009]).is_lawful_so_far();
-    hires(10_000_009, &[], &[9_000_010]).breaks(Law::Grants, "should keep 1000000");
+    hires(10_000_009, &[], &[9_000_010]).breaks(Law::Grants, "must keep 1000000");
     hires(10_000_010, &[], &[9_000_009]).is_lawful_so_far();
-    hires(10_000_010, &[], &[9_000_010]).breaks(Law::Grants, "should keep 1000001");
+    hires(10_000_010, &[], &[9_000_010]).breaks(Law::Grants, "must keep 1000001");
 }
 
 #[test]
 fn the_tools_of_the_same_reply_are_paid_first() {
     hires(10_000_000, &[600_000, 400_000], &[8_100_000]).is_lawful_so_far();
-    let less = "1 hires are granted 8100001 msat of 9000000, of which the hirer should keep 900000";
+    let less = "grants 8100001 of 9000000 msat to hires (1), and must keep 900000";
     hires(10_000_000, &[600_000, 400_000], &[8_100_001]).breaks(Law::Grants, less);
 }
 
@@ -69,15 +69,15 @@ fn a_hirer_keeps_what_two_more_turns_cost() {
     let kept = |hires: u64| (410 * 3 + 15_000) + ((410 + hires * 4000) * 3 + 15_000);
     assert_eq!((kept(1), kept(2)), (44_460, 56_460));
     hires(200_000, &[], &[200_000 - 44_460]).is_lawful_so_far();
-    hires(200_000, &[], &[200_001 - 44_460]).breaks(Law::Grants, "should keep 44460");
+    hires(200_000, &[], &[200_001 - 44_460]).breaks(Law::Grants, "must keep 44460");
     hires(200_000, &[], &[60_000, 140_000 - 56_460]).is_lawful_so_far();
-    hires(200_000, &[], &[60_000, 140_001 - 56_460]).breaks(Law::Grants, "should keep 56460");
+    hires(200_000, &[], &[60_000, 140_001 - 56_460]).breaks(Law::Grants, "must keep 56460");
 }
 
 #[test]
 fn a_hirer_need_not_keep_more_than_a_half() {
     hires(60_001, &[], &[30_001]).is_lawful_so_far();
-    hires(60_001, &[], &[30_002]).breaks(Law::Grants, "should keep 30000");
+    hires(60_001, &[], &[30_002]).breaks(Law::Grants, "must keep 30000");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_shorter_view_makes_the_turns_cheaper_that_a_hirer_keeps_money_for() {
         j
     };
     compacts(200).is_lawful_so_far();
-    compacts(201).breaks(Law::Grants, "should keep 43266");
+    compacts(201).breaks(Law::Grants, "must keep 43266");
 }
 
 /// A root that hires its team after its first reply.
@@ -114,10 +114,10 @@ fn cascades(free: u64, grants: &[u64], origin: Origin) -> Journal {
 }
 
 #[test]
-fn a_hirer_keeps_a_tenth_of_what_the_runtime_hires_with_in_its_stead() {
+fn a_hirer_keeps_a_tenth_when_the_runtime_hires_for_it() {
     for origin in [Origin::Cascade, Origin::Promise] {
         cascades(10_000_000, &[4_500_000, 4_500_000], origin).is_lawful_so_far();
-        let less = "2 hires are granted 9000001 msat of 10000000, of which the hirer should keep 1000000";
+        let less = "grants 9000001 of 10000000 msat to hires (2), and must keep 1000000";
         cascades(10_000_000, &[4_500_000, 4_500_001], origin).breaks(Law::Grants, less);
     }
 }
@@ -133,7 +133,7 @@ fn each_reply_has_shares_of_its_own() {
     let most = j.clone().hire(&granted(&rich, 2, 891_000), Mode::Background, call(3, 0)).clone();
     most.is_lawful_so_far();
     j.hire(&granted(&rich, 2, 891_001), Mode::Background, call(3, 0));
-    j.breaks(Law::Grants, "1 hires are granted 891001 msat of 990000, of which the hirer should keep 99000");
+    j.breaks(Law::Grants, "grants 891001 of 990000 msat to hires (1), and must keep 99000");
 }
 
 #[test]
