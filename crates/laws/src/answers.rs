@@ -54,7 +54,7 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     let contract = &mut step.tree.contracts[step.me];
     shown(contract, text_of(answer));
     if let Answer::Said(_) = answer {
-        step.batch.by_calls = Some(Shares::new(contract));
+        step.batch.shares = Some(Shares::new(contract));
     }
     if let Origin::Call(call) = origin {
         resolve(step, call, answer);

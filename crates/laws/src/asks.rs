@@ -12,7 +12,7 @@ use crate::contract::{Asked, Contract, Edge, Heard, Hired, Kind, Phase, Requeste
 use crate::form::Form;
 use crate::hires;
 use crate::purse::{ceiling, output_least, wide};
-use crate::shares::{self, Shares};
+use crate::shares;
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law};
 
@@ -30,7 +30,7 @@ pub(crate) fn asked(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, hold: Hold, o
         Ask::Model(request) => requested(contract, id, request, step.found),
         Ask::Tool(call) => {
             check_powers(contract, &call.needs, step.found);
-            if let Some(shares) = &mut step.batch.by_calls {
+            if let Some(shares) = &mut step.batch.shares {
                 shares.add_tool(wide(call.price));
             }
             Kind::Tool
@@ -219,13 +219,10 @@ fn check_words(words: &TextRef, found: &mut Found<'_>) {
 fn share(contract: &Contract, batch: &mut Batch, hire: &Brief, origin: Origin, form: Form, found: &mut Found<'_>) {
     let money = wide(hire.grant.money);
     match origin {
-        Origin::Call(_) => {
-            if let Some(shares) = &mut batch.by_calls {
+        Origin::Call(_) | Origin::Cascade | Origin::Promise => {
+            if let Some(shares) = &mut batch.shares {
                 shares.add_hire(money);
             }
-        }
-        Origin::Cascade | Origin::Promise => {
-            batch.by_runtime.get_or_insert_with(|| Shares::new(contract)).add_hire(money);
         }
         Origin::Outside => {
             let offered =

@@ -21,10 +21,8 @@ pub(crate) struct Batch {
     pub(crate) top_up: Option<TopUp>,
     /// A hire that was offered from outside and that nothing was decided about yet.
     pub(crate) offer: Option<Box<Offer>>,
-    /// The hires that a reply's calls make, from the reply on.
-    pub(crate) by_calls: Option<Shares>,
-    /// The hires that the runtime makes by itself after a reply, from the first on.
-    pub(crate) by_runtime: Option<Shares>,
+    /// The hires that follow from a reply: those of its calls, or those that the runtime makes by itself.
+    pub(crate) shares: Option<Shares>,
     duties: Vec<Duty>,
 }
 
@@ -80,8 +78,7 @@ impl Batch {
             facts: 0,
             top_up: None,
             offer: None,
-            by_calls: None,
-            by_runtime: None,
+            shares: None,
             duties: Vec::new(),
         }
     }
@@ -130,7 +127,7 @@ impl Batch {
         }
         // The first release divided by other rules.
         if Form::of(self.version) == Form::Second {
-            for shares in [&self.by_calls, &self.by_runtime].into_iter().flatten() {
+            if let Some(shares) = &self.shares {
                 shares.check(contract, found);
             }
         }

@@ -39,6 +39,11 @@ impl Shares {
         Shares { free: hirer.money.available, shown: hirer.shown, tools: 0, granted: 0, hires: 0 }
     }
 
+    /// Notes that the transcript was cut short: the hirer's next requests are cheaper.
+    pub(crate) fn cut(&mut self, hirer: &Contract) {
+        self.shown = hirer.shown;
+    }
+
     pub(crate) fn add_tool(&mut self, price: i128) {
         self.tools += price;
     }
@@ -66,9 +71,7 @@ impl Shares {
 
     /// The least that the hirer must keep of `free`.
     fn kept(&self, hirer: &Contract, free: i128) -> i128 {
-        // A transcript that was cut short in the same batch makes its next requests cheaper.
-        let shown = self.shown.min(hirer.shown);
-        let tariff = &hirer.brief.tariff;
+        let (tariff, shown) = (&hirer.brief.tariff, self.shown);
         let output = TURN_TOKENS.min(tariff.max_tokens);
         let reports = self.hires.saturating_mul(REPORT_BYTES);
         let turns = ceiling(tariff, shown, output) + ceiling(tariff, shown.saturating_add(reports), output);
