@@ -174,17 +174,19 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None },
+        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
         severance: Msat::from_sat(20).unwrap(),
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
         turns_max: 10,
         context: Context::Fresh,
         opening_bytes: seat.opening_bytes(),
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: None,
@@ -295,12 +297,12 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
     let twice = RawCall { id: "b".to_owned(), name: "echo".to_owned(), arguments: Ok(json!({})) };
     let (report, shown, _) = work(1000, vec![replies(None, vec![broken, unknown, twice]), says("sorry")]);
     assert_eq!(report.outcome, Outcome::Done);
-    assert_snapshot!(drawn(&shown[1]), @r"
+    assert_snapshot!(drawn(&shown[1]), @"
     user: Say hello.
     agent:  [a echo] [b rm] [b echo]
-    failure of a: refused: the call could not be read: follow the tool's schema
-    failure of b: refused: there is no such tool: use one of those you were given
-    failure of b: refused: another call of this reply has the same id: give each its own
+    failure of a: refused: the call does not match the tool's schema: correct the arguments and call again
+    failure of b: refused: there is no tool with that name: use one of your tools
+    failure of b: refused: another call in this reply has the same id: give each call its own id
     ");
 }
 
