@@ -45,7 +45,12 @@ impl Departure {
         match delta {
             Delta::Asking => self.0.store(true, Ordering::Release),
             Delta::Waiting { .. } => self.0.store(false, Ordering::Release),
-            Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => {}
+            Delta::Words(_)
+            | Delta::Thinking
+            | Delta::Call { .. }
+            | Delta::Received { .. }
+            | Delta::Lost { .. }
+            | Delta::Used(_) => {}
         }
     }
 

@@ -82,8 +82,8 @@ async fn a_busy_server_is_asked_again_and_people_are_told() {
         check_hello(asked.attempt);
         assert_eq!(asked.requests.len(), 4);
         assert!(asked.requests.iter().all(|request| request.body == asked.requests[0].body));
-        assert_eq!(asked.told[0], "(waits 1 s: HTTP 429: slow (rate_limit_error))");
-        assert_eq!(asked.told[2], "(waits 1 s: HTTP 503: Loading model (unavailable_error))");
+        assert_eq!(asked.told[0], "(waits 1 s, RateLimited: HTTP 429: slow (rate_limit_error))");
+        assert_eq!(asked.told[2], "(waits 1 s, Unavailable: HTTP 503: Loading model (unavailable_error))");
     }
 }
 
@@ -377,7 +377,12 @@ async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
     let watch = |delta: Delta<'_>| match delta {
         Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
         Delta::Words(_) => heard.notify_one(),
-        Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Waiting { .. } => {}
+        Delta::Asking
+        | Delta::Thinking
+        | Delta::Call { .. }
+        | Delta::Waiting { .. }
+        | Delta::Received { .. }
+        | Delta::Lost { .. } => {}
     };
     let prompt = prompt();
     let task = model.ask(&prompt, &watch);

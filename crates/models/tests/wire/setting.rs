@@ -76,11 +76,11 @@ pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<Stri
 fn tell(delta: Delta<'_>) -> Option<String> {
     Some(match delta {
         // Each attempt leaves; what it says is told below.
-        Delta::Asking => return None,
+        Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => return None,
         Delta::Words(words) => words.to_owned(),
         Delta::Thinking => "(thinks)".into(),
         Delta::Call { name } => format!("({name})"),
-        Delta::Waiting { seconds, why } => format!("(waits {seconds} s: {why})"),
+        Delta::Waiting { seconds, why, said } => format!("(waits {seconds} s, {why:?}: {said})"),
         Delta::Used(usage) => format!("({} in, {} out)", usage.input, usage.output),
     })
 }
