@@ -45,7 +45,7 @@ pub use price::{
 #[cfg(feature = "http")]
 pub use provider::{Anthropic, OpenAi, Provider};
 #[cfg(feature = "http")]
-pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
+pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 #[cfg(feature = "http")]
 pub use request::body;
