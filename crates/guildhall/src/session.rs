@@ -192,10 +192,7 @@ impl Line {
             self.tokens.cached += cached;
             self.tokens.output += output;
         }
-        let charged = match cost {
-            Cost::Known(cost) => cost.min(hold.money),
-            Cost::Unknown => hold.money,
-        };
+        let charged = cost.within(hold.money);
         if matches!(answer, Answer::Lost | Answer::Failed(_) | Answer::Aborted) {
             self.lost = sum(self.lost, charged);
         }

@@ -1,6 +1,6 @@
 //! How a contract ends: for a reason that happened, with nothing open, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, WRAP_UP_MARGIN, Wording};
+use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, WRAP_UP_MARGIN_MAX, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
@@ -27,7 +27,7 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
         Outcome::Exhausted(Limit::Asked) => contract.wish >= Wish::WrapUp,
         Outcome::Exhausted(Limit::Turns) => contract.requests >= brief.turns_max,
         Outcome::Exhausted(Limit::Deadline) => {
-            let now = u128::from(at.0) + u128::from(WRAP_UP_MARGIN.0);
+            let now = u128::from(at.0) + u128::from(brief.grant.margin.unwrap_or(WRAP_UP_MARGIN_MAX).0);
             brief.grant.deadline.is_some_and(|deadline| now >= u128::from(deadline.0))
         }
     };

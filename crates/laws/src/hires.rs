@@ -1,6 +1,6 @@
 //! What may be handed down: the fourth and the ninth law, from the hirer's side of an admitted hire.
 
-use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Power, PowerSet, Standing, Stay, WRAP_UP_MARGIN};
+use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Power, PowerSet, Standing, Stay, WRAP_UP_MARGIN_MAX};
 
 use crate::contract::Contract;
 use crate::purse::{minimum, wide};
@@ -25,7 +25,9 @@ fn check_grant(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
     let in_time = match (hirer.grant.deadline, hire.grant.deadline) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(mine), Some(its)) => u128::from(its.0) + u128::from(WRAP_UP_MARGIN.0) <= u128::from(mine.0),
+        (Some(mine), Some(its)) => {
+            u128::from(its.0) + u128::from(hirer.grant.margin.unwrap_or(WRAP_UP_MARGIN_MAX).0) <= u128::from(mine.0)
+        }
     };
     let (mine, its) = (hirer.grant.deadline, hire.grant.deadline);
     found.demand(in_time, Law::Grants, format_args!("due {its:?}, too late for a hirer that is due {mine:?}"));

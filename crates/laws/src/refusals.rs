@@ -1,7 +1,7 @@
 //! What was not admitted: with a reason that was true when it was given, as far as facts can tell.
 
 use guildhall_kernel::{
-    BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal, WRAP_UP_MARGIN,
+    BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::batch::{Duty, Stage};
@@ -56,11 +56,11 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
             .is_none_or(|hiring| !hiring.team.contains(agent) || !hiring.ad_hoc && !team.contains(agent)),
         Refusal::SameTask { agent } => brief.agent == *agent || brief.lineage.upward().any(|link| link.agent == *agent),
         Refusal::TooDeep { asked, left } => asked > left && *left <= brief.grant.depth,
-        Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) == contract.heads.available,
+        Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) <= contract.heads.available,
         Refusal::Money { asked, free, minimum } => {
-            (asked > free || asked < minimum) && wide(*free) == contract.money.available
+            (asked > free || asked < minimum) && wide(*free) <= contract.money.available
         }
-        Refusal::Deadline { deadline, now } => now.0.saturating_add(WRAP_UP_MARGIN.0) >= deadline.0 && *now == at,
+        Refusal::Deadline { deadline, now } => now.0.saturating_add(WRAP_UP_MARGIN_MAX.0) >= deadline.0 && *now == at,
         Refusal::Powers { power } => !has(&brief.powers.grantable, power),
         Refusal::NoPower { power, .. } => !has(&brief.powers.usable, power),
         Refusal::BriefTooLong { bytes } => *bytes > BRIEF_BYTES_MAX,
@@ -70,6 +70,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
             over && *calls > CALLS_MAX && *calls == contract.calls.made
         }
         Refusal::UnknownHire { hire } => contract.live_hire(hire).is_none(),
+        Refusal::AskedYou { hire } => contract.live_hire(hire).is_some(),
         Refusal::NothingToAwait => contract.live.is_empty(),
         Refusal::NotApproved => {
             matches!(origin, Origin::Call(call) if matches!(contract.calls.get(call), Some(Call::Denied)))
