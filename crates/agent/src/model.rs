@@ -14,17 +14,35 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked.
 ///
-/// An implementation retries what can't have cost anything (a refused connection, a 429 with room left, a 529) by itself
-/// and before the first delta only; everything else it reports. It never guesses usage: none reported is `None`.
+/// An implementation asks again by itself for what can't have cost anything (a refused connection, HTTP 429, 500, 503 or
+/// 529), with pauses and not without end; everything else it reports. It never guesses usage: none reported is `None`.
 pub trait Model: Send + Sync {
     /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
+
+    /// Says whether somebody bills what it uses.
+    fn billing(&self) -> Billing {
+        Billing::Billed
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         M::ask(self, prompt, watch)
     }
+
+    fn billing(&self) -> Billing {
+        M::billing(self)
+    }
+}
+
+/// Whether somebody bills what a model uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// A provider does, also for replies that never arrived: a call that was lost or stopped counts as its hold.
+    Billed,
+    /// Nobody does, and its price is nominal: a call that was lost or stopped counts as what was sent and what arrived.
+    Nominal,
 }
 
 /// Is told what arrives of a reply before it is whole: for people who watch, and for a meter that says what a call costs that
@@ -291,8 +309,8 @@ pub enum ModelError {
         /// The last failure.
         why: String,
     },
-    /// The reply broke off, or was no reply: it may have cost something.
-    #[error("the reply of {provider} broke off: {why}")]
+    /// The reply broke off, or was no reply: it may have cost something, whatever was reported by then.
+    #[error("no whole reply from {provider}: {why}")]
     Broken {
         /// Who.
         provider: String,

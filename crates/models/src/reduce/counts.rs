@@ -103,7 +103,9 @@ mod tests {
     fn reports_that_disagree_about_the_cache_are_read_as_the_one_that_costs_more() {
         for cached in [[0, 80], [80, 0]] {
             let mut counts = Counts::default();
-            cached.map(|cached| counts.whole_input(Some(100), Some(cached), None));
+            for cached in cached {
+                counts.whole_input(Some(100), Some(cached), None);
+            }
             check(counts, 100, 0, 0);
         }
         let mut counts = Counts::default();

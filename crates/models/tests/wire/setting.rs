@@ -33,8 +33,12 @@ pub(crate) fn endpoint(url: &str) -> Endpoint {
     endpoint.name = "tester".into();
     endpoint.timeouts =
         Timeouts { connect: Duration::from_secs(5), first_byte: Duration::from_secs(5), idle: Duration::from_secs(5) };
-    endpoint.retry =
-        Retry { wait_first: Duration::from_millis(1), wait_total_max: Duration::from_secs(1), connects_max: 3 };
+    endpoint.retry = Retry {
+        pause_min: Duration::from_millis(1),
+        pauses_total_max: Duration::from_secs(1),
+        connects_max: 3,
+        ..Retry::default()
+    };
     endpoint
 }
 
