@@ -59,9 +59,9 @@ pub struct Brief {
     pub agent: AgentName,
     /// Whether the roster knows the agent.
     pub standing: Standing,
-    /// What its hirer calls this contract, where that is not the agent's name.
+    /// What its hirer calls this contract, where that is not the agent's name. Boxed, since few have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<TextRef>,
+    pub label: Option<Box<TextRef>>,
     /// What is to be done.
     pub task: TextRef,
     /// The hash of the normalised task, by which the same task is known again.
@@ -90,7 +90,7 @@ pub struct Brief {
     pub opening_bytes: u64,
     /// What the agent layer puts before the transcript: the system prompt and the tools, for whoever reads them later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opening: Option<TextRef>,
+    pub opening: Option<Box<TextRef>>,
     /// Who hired whom, down to the hirer.
     pub lineage: Lineage,
     /// What it may do, and let its hires do.
@@ -304,7 +304,7 @@ pub struct Offer {
     pub standing: Standing,
     /// What the hirer calls the contract, where that is not the agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<TextRef>,
+    pub label: Option<Box<TextRef>>,
     /// What is to be done.
     pub task: TextRef,
     /// The hash of the normalised task.

@@ -57,15 +57,13 @@ pub struct Contract {
     live: BTreeMap<u32, AskId>,
     /// Open questions: they have timers.
     questions: Vec<AskId>,
-    /// Live hires that have asked this contract something and got no words since.
-    asking: BTreeSet<AskId>,
     waits: Vec<Wait>,
     /// Calls of the newest reply that no fact has placed yet.
     placing: Option<Placing>,
     /// A tool call whose approval was answered, and that no fact has placed yet.
     leave: Option<Box<Leave>>,
     /// Money heard for a hire and not yet passed on or kept.
-    passing: Option<Passing>,
+    passing: Option<Box<Passing>>,
     turns: u32,
     losses: u32,
     view: View,
@@ -103,6 +101,8 @@ struct Open {
     pauses: bool,
     /// What a hire was told about ending.
     told: Option<Ending>,
+    /// Whether a hire has asked this contract something and got no words since.
+    asks: bool,
 }
 
 /// The parts of what was spent whose bill nobody has seen.

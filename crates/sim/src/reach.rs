@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
+    Acceptance, Answer, Ask, Certainty, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
 };
 
 /// Counts what was reached.

@@ -70,7 +70,7 @@ const UNBILLED: [u16; 5] = [408, 429, 500, 503, 529];
 fn what_no_provider_bills_is_asked_again_within_the_ask_and_costs_nothing() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
-        let price = msat(&house.run(&[]).expect(0).json()["bill"]["spent"]);
+        let price = msat(&house.run(&[]).expect(0).json()["bill"]["charged"]);
         for status in UNBILLED {
             let rules = json!([{"repeat": 1, "then": raw(status, None)}, {"then": says("On Tuesday.")}]);
             let house = House::new(wire, &rules);
@@ -93,7 +93,7 @@ fn a_call_that_met_nothing_but_what_no_provider_bills_costs_nothing() {
             let result = ended.json();
             let settled = settled(&house, session(&result));
             assert_eq!((settled.len(), settled[0].answer.as_str()), (1, "failed"), "{wire:?} {status}");
-            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["spent"])), (0, 0), "{wire:?} {status}");
+            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["charged"])), (0, 0), "{wire:?} {status}");
             assert_eq!(house.requests().len(), 1, "{wire:?} {status}");
         }
     }
@@ -157,7 +157,7 @@ fn of_several_usage_reports_the_largest_is_charged_and_of_contradictions_the_dea
             let house = House::new(*wire, &json!([{"then": {"reply": {"text": "On Tuesday.", "usage": usage}}}]));
             let result = house.run(&[]).expect(0).json();
             let settled = settled(&house, session(&result));
-            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["spent"])), (cost, cost), "{wire:?} {usage}");
+            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["charged"])), (cost, cost), "{wire:?} {usage}");
         }
     }
 }
@@ -173,7 +173,7 @@ fn a_reply_without_usage_is_estimated_from_its_bytes_and_costs_no_more_than_that
             let request = house.requests()[0].to_string().len() as u64;
             assert!(estimated <= request + 5 * 100, "{wire:?}: {estimated} for a request of {request} bytes");
             assert!(estimated >= request / 2, "{wire:?}: {estimated} is no upper bound for {request} bytes");
-            assert_eq!(msat(&result["bill"]["spent"]), estimated, "{wire:?}");
+            assert_eq!(msat(&result["bill"]["charged"]), estimated, "{wire:?}");
         }
     }
 }

@@ -180,7 +180,7 @@ impl Contract {
 
     /// The first hire among these, or among all, that waits for an answer of this contract.
     fn asker_among(&self, on: &[Path]) -> Option<Path> {
-        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.asking.contains(&id));
+        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.open[&id].asks);
         match on {
             [] => self.live.keys().map(|ordinal| self.brief.path.hire(*ordinal)).find(asks),
             named => named.iter().find(|hire| asks(hire)).cloned(),
@@ -204,12 +204,23 @@ impl Contract {
         facts: &mut Vec<Fact>,
     ) {
         match share.and_then(|share| self.consider(offer, share, now)) {
-            Err(why) => self.refuse(why, origin, facts),
+            Err(why) => self.refuse(self.as_of_now(why), origin, facts),
             Ok(brief) => {
                 let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
                 let hold = Hold { money: brief.grant.money, heads };
                 self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode: offer.mode }, hold, origin, facts);
             }
+        }
+    }
+
+    /// Says no more to be free than is: what was left when shares were taken may have gone to other hires of the reply.
+    fn as_of_now(&self, why: Refusal) -> Refusal {
+        match why {
+            Refusal::Money { asked, free, minimum } => {
+                Refusal::Money { asked, free: free.min(self.purse.available()), minimum }
+            }
+            Refusal::NoHeads { asked, free } => Refusal::NoHeads { asked, free: free.min(self.heads.available()) },
+            other => other,
         }
     }
 
@@ -311,7 +322,7 @@ impl Contract {
             path: own.path.hire(self.hires + 1),
             agent: agent.clone(),
             standing,
-            label: offer.label,
+            label: offer.label.clone(),
             task: offer.task,
             task_key: offer.task_key,
             terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),

@@ -89,7 +89,6 @@ impl Contract {
             hires: 0,
             live: BTreeMap::new(),
             questions: Vec::new(),
-            asking: BTreeSet::new(),
             waits: Vec::new(),
             placing: None,
             leave: None,
@@ -199,18 +198,18 @@ impl Contract {
         }
         self.pauses += u32::from(pauses);
         self.asked = id.0;
-        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None }));
+        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None, asks: false }));
         Ok(())
     }
 
     fn fold_tell(&mut self, hire: AskId, what: &Stimulus) -> Law {
         let ending = match what {
             Stimulus::TopUp { to, money } => {
-                let raised = Some(Passing { to: to.clone(), money: *money, raised: Some(hire) });
+                let raised = Some(Box::new(Passing { to: to.clone(), money: *money, raised: Some(hire) }));
                 return law(self.passing.take() == raised, "only money that was heard and set aside is passed on");
             }
             Stimulus::Message(_) => {
-                self.asking.remove(&hire);
+                self.open.get_mut(&hire).ok_or("a live hire is open")?.asks = false;
                 return Ok(());
             }
             Stimulus::WrapUp => Ending::WrapUp,
@@ -327,7 +326,6 @@ impl Contract {
             }
             Ask::Hire { brief, .. } => {
                 self.live.remove(&brief.path.ordinal());
-                self.asking.remove(&id);
                 self.owed.push(id);
                 self.unread = true;
                 self.fold_text(answer);
@@ -477,7 +475,8 @@ impl Contract {
                 self.unread = true;
                 self.spoken_to |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
                 if let (Sender::Contract(key), Stimulus::Question(_)) = (from, stimulus) {
-                    self.asking.extend(self.live_hire(&key.contract));
+                    let asks = self.live_hire(&key.contract).and_then(|hire| self.open.get_mut(&hire));
+                    asks.into_iter().for_each(|open| open.asks = true);
                 }
                 // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
@@ -489,7 +488,7 @@ impl Contract {
                 law(self.pays(from), "money comes from one's hirer, and a root's from its owner")?;
                 self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
                 self.passing =
-                    (*to != self.brief.path).then(|| Passing { to: to.clone(), money: *money, raised: None });
+                    (*to != self.brief.path).then(|| Box::new(Passing { to: to.clone(), money: *money, raised: None }));
             }
             Stimulus::WrapUp => self.told = self.told.or(Some(Outcome::Exhausted(Limit::Asked))),
             Stimulus::Cancel => self.told = Some(Outcome::Cancelled),
