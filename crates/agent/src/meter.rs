@@ -88,21 +88,49 @@ pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply:
 mod tests {
     use std::sync::Arc;
 
-    use guildhall_kernel::{Cost, Msat, Request, Turn};
+    use guildhall_kernel::{AskId, AskKey, Cost, Msat, Path, Request, Turn};
 
-    use super::Meter;
-    use crate::model::{Delta, Usage, WaitReason};
+    use super::{Meter, estimate};
+    use crate::model::{Delta, Message, Part, Prompt, Reply, Usage, WaitReason};
     use crate::seat::Price;
 
     fn known(msat: u64) -> Cost {
         Cost::Known(Msat::new(msat).unwrap())
     }
 
-    /// A millisatoshi per token in and five per token out, for a request of 1000 tokens and a reply of 50.
+    /// A millisatoshi per token in, two if it is written to a cache, and five per token out.
+    fn price() -> Price {
+        Arc::new(|usage: &Usage| Msat::new(usage.input + usage.cache_write + 5 * usage.output).unwrap())
+    }
+
+    fn request(tokens: u64, max_tokens: u32) -> Request {
+        Request { upto: 1, hears: Vec::new(), tokens, max_tokens, turn: Turn::Next }
+    }
+
+    /// A meter for a request of 1000 tokens and a reply of 50.
     fn nominal() -> Meter {
-        let price: Price = Arc::new(|usage: &Usage| Msat::new(usage.input + 5 * usage.output).unwrap());
-        let request = Request { upto: 1, hears: Vec::new(), tokens: 1000, max_tokens: 50, turn: Turn::Next };
-        Meter::nominal(price, &request)
+        Meter::nominal(price(), &request(1000, 50))
+    }
+
+    #[test]
+    fn an_estimate_counts_all_bytes_at_the_dearest_price_and_no_more_than_was_held() {
+        let prompt = Prompt {
+            key: AskKey { contract: Path::root(1), ask: AskId(1) },
+            system: "s".repeat(100),
+            tools: Vec::new(),
+            messages: vec![Message::User(vec![Part::Words("w".repeat(50))])],
+            status: Some("t".repeat(10)),
+            max_tokens: 0,
+        };
+        let reply = Reply::words("hello");
+        let Usage { input, output, .. } = Usage::in_bytes(&prompt, &reply);
+        assert!(input >= 160 && output >= 5, "{input} {output}");
+        for (tokens, max_tokens, expect) in
+            [(10_000, 8192, 2 * input + 5 * output), (30, 8192, 2 * 30 + 5 * output), (30, 2, 2 * 30 + 5 * 2)]
+        {
+            let most = estimate(&price(), &request(tokens, max_tokens), &prompt, &reply);
+            assert_eq!(most, Msat::new(expect).unwrap(), "{tokens} {max_tokens}");
+        }
     }
 
     #[test]
