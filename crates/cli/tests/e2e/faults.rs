@@ -76,7 +76,6 @@ fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
     let error = json!({"error": {"events": 4, "kind": "overloaded_error", "message": "Overloaded"}});
     let html = json!({"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>Hello</html>"});
     let faults = [
-        json!({"wrong": "server"}),
         json!("reset"),
         json!("close"),
         cut(json!({"events": 3}), "reset"),
@@ -105,7 +104,11 @@ fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
 fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_said_why() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": "reset"}]));
-        let ended = house.run(&["--budget", "1000sat"]).expect(5).says("broke off").says("3 times in a row");
+        let ended = house
+            .run(&["--budget", "1000sat"])
+            .expect(5)
+            .says("the connection broke before an answer")
+            .says("3 times in a row");
         let result = ended.json();
         assert_eq!((&result["outcome"], house.requests().len()), (&json!("failed"), 3), "{wire:?}");
         let (spent, lost) = (msat(&result["bill"]["charged"]), msat(&result["bill"]["reserved"]));
@@ -121,11 +124,11 @@ fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_sa
 fn a_provider_that_only_breaks_off_ends_the_contract_within_the_budget() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": "reset"}]));
-        let ended = house.run(&["--budget", "100sat"]);
+        let ended = house.run(&["--budget", "35sat"]);
         let result = ended.json();
         assert_eq!((ended.code(), &result["outcome"]), (3, &json!({"exhausted": "purse"})), "{wire:?}: {ended:?}");
         assert!(ended.stderr.contains(" --budget AMOUNT"), "{wire:?}: nothing is left to go on with");
-        assert!(msat(&result["bill"]["charged"]) <= 100_000, "{wire:?}");
+        assert!(msat(&result["bill"]["charged"]) <= 35_000, "{wire:?}");
         assert!(house.requests().len() <= 4, "{wire:?}: each may have cost its hold, {}", house.requests().len());
     }
 }

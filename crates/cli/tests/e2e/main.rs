@@ -3,6 +3,7 @@
 
 mod alone;
 mod bad_teams;
+mod billing;
 mod chat;
 mod control;
 mod crew;
