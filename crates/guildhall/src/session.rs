@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use guildhall_kernel::{Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, Wording};
 use guildhall_laws::Checker;
-use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
+use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, newest_root, stored_text};
+use crate::setup::{Root, Setup, root_of, stored_text};
 use crate::tasks::Tasks;
 
 /// What work came to.
@@ -77,17 +77,12 @@ pub struct View {
 }
 
 impl View {
-    pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
-        let id = row.id.clone();
-        let stored = journal.account(&id).await?;
-        let credits = credits(&stored);
-        let account = Session::restore(stored).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let root = match newest_root(journal, &id).await {
-            Ok(root) => Some(root),
-            Err(HallError::NothingToResume(_)) => None,
-            Err(why) => return Err(why),
-        };
-        let facts = journal.facts(&id, 1).await?;
+    /// Reads a session. One of which anything is not what was stored is an error.
+    pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
+        let Contents { row, facts, account, head } = journal.contents(id).await?;
+        let root = root_of(journal, &account).await?;
+        let credits = credits(&account);
+        let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let (checker, violations) = checked(&facts);
         let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
         let closed =
@@ -101,10 +96,10 @@ impl View {
         let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
         let charges = Bill::of(&facts, None, None, &checker, &credits).charges();
         Ok(View {
-            holder: journal.running(&id).await?,
+            holder: journal.running(id).await?,
             bill,
             failure: failure(journal, &facts, &path).await?,
-            head: journal.head(&id).await?,
+            head,
             free: account.free(),
             row,
             root,

@@ -10,12 +10,15 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::print::{out, tame, tame_lines};
+use crate::print::{WARN, out, say_in, tame, tame_lines};
 use crate::world::World;
 
 /// Shows a session.
 pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
+    if let Some(missing) = hall.missing_commits() {
+        say_in(WARN, &missing);
+    }
     let view = hall.session(&args.id).await?;
     let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
     match args.output.output {
