@@ -56,6 +56,11 @@ impl Staffing {
         }
     }
 
+    /// Whether nobody bills a model.
+    pub fn is_nominal(&self, model: &str) -> bool {
+        self.locked.get(model).is_some_and(|locked| locked.nominal)
+    }
+
     /// Returns the models that can come to be asked, in the order in which a brief's chair counts them.
     pub fn models(&self) -> BTreeSet<&str> {
         self.seated.values().map(String::as_str).collect()

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use guildhall::kernel::Msat;
 use guildhall::local::UnixMs;
 use guildhall::providers::REHEARSAL_LABEL;
-use guildhall::{Unreadable, View};
+use guildhall::{Charges, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;
@@ -46,13 +47,20 @@ const WRONG_CHARS_MAX: usize = 1000;
 const UNREADABLE: &str = "can't be read";
 
 fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
-    let (row, state, spent, rehearsed) = match session {
-        Ok(view) => (&view.row, state(view), sats(view.spent), rehearsed(view)),
+    let (row, state, cost, rehearsed) = match session {
+        Ok(view) => (&view.row, state(view), cost(view.charges), rehearsed(view)),
         Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
     };
     let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
     let (id, label) = (row.id.as_str(), tame(&row.label, 60));
-    format!("{id:<24} {state:<26} {age:>5} {spent:>14}  {label}{rehearsed}")
+    format!("{id:<24} {state:<26} {age:>5} {cost:>14}  {label}{rehearsed}")
+}
+
+/// What a session has cost. What is not known to be billed is told apart.
+fn cost(Charges { used, estimated, reserved }: Charges) -> String {
+    let also = [(estimated, "estimated"), (reserved, "reserved")];
+    let also = also.into_iter().filter(|(amount, _)| *amount > Msat::ZERO);
+    also.fold(sats(used), |said, (amount, what)| format!("{said} + {} {what}", sats(amount)))
 }
 
 /// What is said of a session in which no language model was asked.
@@ -72,7 +80,9 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "project": row.project,
         "task": row.label,
         "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
-        "spent_msat": view.map(|view| view.spent),
+        "used_msat": view.map(|view| view.charges.used),
+        "estimated_msat": view.map(|view| view.charges.estimated),
+        "reserved_msat": view.map(|view| view.charges.reserved),
         "facts": row.facts,
         "failure": session.as_ref().err().map(|unreadable| unreadable.why.to_string()),
     })

@@ -76,7 +76,8 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
             .find(|line| line.contract == root.path)
             .map_or(root.granted, |line| line.granted),
         out_of_tokens: view.out_of_tokens,
-        spent: view.bill.own(),
+        session: &view.row.id,
+        credited: view.credited,
         head: &view.head,
         violations: &view.violations,
     })
