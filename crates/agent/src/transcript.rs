@@ -56,7 +56,8 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
     let bytes = |message: &Message| match message {
         Message::User(parts) => parts.iter().map(part).sum::<usize>(),
         Message::Assistant(reply) if reply.raw.is_null() => {
-            let arguments = |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
+            let arguments =
+                |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
             let call = |call: &RawCall| call.id.len() + call.name.len() + arguments(call);
             reply.words.as_ref().map_or(0, String::len) + reply.calls.iter().map(call).sum::<usize>()
         }

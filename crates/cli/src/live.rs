@@ -252,9 +252,11 @@ impl Live {
     }
 
     async fn whole_text(&self, of: &TextRef) -> String {
-        // What can't be read now is a matter for the end of the run, not for a line on the way.
-        let bytes = self.hall.journal().text(of.hash).await.ok().flatten().unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        // Why it can't be read is a matter for the end of the run, not for a line on the way.
+        match self.hall.journal().text(of.hash).await.ok().flatten() {
+            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            None => "(can't be read)".to_owned(),
+        }
     }
 
     fn line(&mut self, contract: &Path, what: &str) {

@@ -65,6 +65,7 @@ mod quote;
 mod running;
 mod session;
 mod setup;
+mod stored;
 mod tasks;
 mod undertaking;
 
@@ -84,6 +85,7 @@ pub use quote::{Quote, TOKEN_BYTES};
 pub use running::Running;
 pub use session::{Bill, Ended, Lack, Line, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
+pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use guildhall_agent::TextError;
 use guildhall_kernel::{
     Acceptance, AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Nudge, Origin, Outcome, Path, Report, Session,
     Stored, Tokens, Wording,
@@ -12,7 +13,8 @@ use serde::Serialize;
 
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
+use crate::setup::{Root, Setup, Staffing, newest_root};
+use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 
 /// What work came to.
@@ -40,6 +42,8 @@ pub struct Ended {
     pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
     pub head: Head,
+    /// What of this can't be read, and is empty or missing here.
+    pub unreadable: Vec<UnreadableText>,
     /// The structured output, as JSON, if one was asked for and could be read.
     pub(crate) structured: Option<String>,
     /// What the last check that failed found.
@@ -161,7 +165,8 @@ impl Bill {
 
     /// All tokens.
     pub fn tokens(&self) -> u64 {
-        self.lines.iter().map(|line| line.tokens.input.saturating_add(line.tokens.output)).sum()
+        let both = |line: &Line| line.tokens.input.saturating_add(line.tokens.output);
+        self.lines.iter().map(both).fold(0, u64::saturating_add)
     }
 }
 
@@ -187,10 +192,11 @@ impl Line {
     fn answered(&mut self, answer: &Answer, cost: Cost, hold: Hold) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
+            // A provider may claim any number.
             let Tokens { input, cached, output } = said.used.unwrap_or_default();
-            self.tokens.input += input;
-            self.tokens.cached += cached;
-            self.tokens.output += output;
+            self.tokens.input = self.tokens.input.saturating_add(input);
+            self.tokens.cached = self.tokens.cached.saturating_add(cached);
+            self.tokens.output = self.tokens.output.saturating_add(output);
         }
         let charged = match cost {
             Cost::Known(cost) => cost.min(hold.money),
@@ -215,9 +221,11 @@ pub struct View {
     pub report: Option<Report>,
     /// The limit of tokens that ended that root, if one did.
     pub out_of_tokens: Option<u64>,
-    /// The root's last words.
+    /// The root's last words, if they can be read.
     pub text: Option<String>,
-    /// Why its model failed or said nothing, if it did.
+    /// Why its model failed or said nothing, if it did and that can be read. [`Hall::unreadable_texts`] has what can't.
+    ///
+    /// [`Hall::unreadable_texts`]: crate::Hall::unreadable_texts
     pub failure: Option<String>,
     /// What the root's contracts cost.
     pub bill: Bill,
@@ -248,7 +256,7 @@ impl View {
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
         let text = match (&report, &root) {
-            (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
+            (Some(report), Some(root)) => answer(journal, &root.setup, report).await.ok(),
             (Some(_) | None, _) => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
@@ -258,7 +266,7 @@ impl View {
         Ok(View {
             holder: journal.running(&id).await?,
             bill,
-            failure: failure(journal, &facts, &path).await?,
+            failure: failure(journal, &facts, &path).await.ok().flatten(),
             head: journal.head(&id).await?,
             free: account.free(),
             row,
@@ -310,7 +318,7 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
 }
 
 /// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, HallError> {
+async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, TextError> {
     if report.text == Wording::Assembled(setup.brief.task) {
         return Ok(String::new());
     }
@@ -318,7 +326,7 @@ async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<Str
 }
 
 /// What the newest of a contract's failed checks found.
-async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, TextError> {
     let failed = |stored: &Stored| {
         if let Fact::Answered { answer: Answer::FailedCheck(finding), .. } = stored.fact { Some(finding) } else { None }
     };
@@ -343,6 +351,19 @@ fn done_by_call(facts: &[Stored], contract: &Path) -> usize {
     done
 }
 
+/// Takes note of the texts of a root that can't be read.
+struct Unread<'a> {
+    root: &'a Path,
+    texts: Vec<UnreadableText>,
+}
+
+impl Unread<'_> {
+    fn note<T>(&mut self, read: Result<T, TextError>) -> Option<T> {
+        let note = |why| UnreadableText { contract: self.root.clone(), why };
+        read.map_err(|why| self.texts.push(note(why))).ok()
+    }
+}
+
 impl Ended {
     pub(crate) async fn read(
         journal: &Journal,
@@ -354,22 +375,25 @@ impl Ended {
         let facts = journal.facts(session, 1).await?;
         let (checker, violations) = checked(&facts);
         let granted = sum(report.spent, report.change);
+        let mut unreadable = Unread { root, texts: Vec::new() };
         let structured = match report.output {
-            Some(output) => Some(stored_text(journal, output).await?),
+            Some(output) => unreadable.note(stored_text(journal, output).await),
             None => None,
         };
-        let list = Tasks::read(&stored_text(journal, setup.brief.task).await?).filter(|_| setup.staffing.is_list());
+        let task = unreadable.note(stored_text(journal, setup.brief.task).await);
+        let list = task.and_then(|task| Tasks::read(&task)).filter(|_| setup.staffing.is_list());
         let undone = list.map_or(0, |list| list.specs().len().saturating_sub(done_by_call(&facts, root)));
         Ok(Ended {
             undone,
             out_of_tokens: out_of_tokens(&setup, &facts),
             structured,
-            finding: finding(journal, &facts, root).await?,
+            finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
-            text: answer(journal, &setup, &report).await?,
+            text: unreadable.note(answer(journal, &setup, &report).await).unwrap_or_default(),
             bill: Bill::of(&facts, root, Some(&setup.staffing), &checker),
             setup,
-            failure: failure(journal, &facts, root).await?,
+            failure: unreadable.note(failure(journal, &facts, root).await).flatten(),
+            unreadable: unreadable.texts,
             granted,
             report,
             violations,

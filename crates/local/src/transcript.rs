@@ -176,7 +176,7 @@ impl Files<'_> {
         loop {
             let before = at;
             let mut page = Page::default();
-            rows::each_fact(self.db, self.session, at + 1, PAGE, |row| {
+            rows::each_fact(self.db, self.session, at.saturating_add(1), PAGE, |row| {
                 at = row.seq;
                 let (line, fact) = self.line(&row)?;
                 page.add(row.contract, &line, fact);
@@ -266,7 +266,8 @@ impl Files<'_> {
             return self.dir.join(format!("{contract}.{ending}"));
         }
         let hash = hash_text(contract.as_bytes()).to_string();
-        self.dir.join(format!("{}-{}.{ending}", &contract[..NAME_BYTES_MAX], &hash[..16]))
+        let begins = &contract[..contract.floor_char_boundary(NAME_BYTES_MAX)];
+        self.dir.join(format!("{begins}-{}.{ending}", &hash[..16]))
     }
 }
 

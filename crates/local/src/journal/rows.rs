@@ -120,8 +120,16 @@ pub(crate) fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result
         Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
     })?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), Hash(row.get(1)?)));
-    let row = last.query_row([session.as_str()], read).optional()?;
-    Ok(row.unwrap_or_else(|| (0, chain.genesis(session))))
+    let (number, hash) =
+        last.query_row([session.as_str()], read).optional()?.unwrap_or_else(|| (0, chain.genesis(session)));
+    if number >= i64::MAX.cast_unsigned() {
+        return Err(corrupt(
+            session,
+            "the newest row".into(),
+            format!("{} is no number for a row", number.cast_signed()),
+        ));
+    }
+    Ok((number, hash))
 }
 
 /// Adds facts to a session and returns their numbers and the last hash.
