@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
     Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply,
-    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, Texts, Tool, ToolResult, ToolSpec,
-    ToolTerms, Usage, Watch, Wire, run, task_key,
+    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, TextError, Texts, Tool, ToolResult,
+    ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input, Limit,
@@ -92,12 +92,8 @@ struct Memory {
 struct Kept(BTreeMap<TextRef, String>);
 
 impl Texts for Kept {
-    fn text(&self, of: &TextRef) -> String {
-        self.0[of].clone()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        Arc::new(serde_json::from_str(&self.0[of]).expect("a stored reply"))
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        self.0.get(of).cloned().ok_or(TextError::Missing(*of))
     }
 }
 
@@ -141,11 +137,11 @@ impl Engine for Memory {
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await
+                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
                 let around = Surroundings { facts: &self.facts, board: &[] };
-                self.seat.call(&key, call, &self.texts.text(&call.arguments), around).await
+                self.seat.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
@@ -213,7 +209,7 @@ fn futures_lite<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn text_of(report: &Report, engine: &Memory) -> String {
-    engine.texts.text(&report.text.text())
+    engine.texts.text(&report.text.text()).unwrap()
 }
 
 fn drawn(prompt: &Prompt) -> String {
