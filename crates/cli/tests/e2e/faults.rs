@@ -147,7 +147,11 @@ fn what_nobody_can_mend_by_asking_again_is_told_and_costs_nothing() {
             let (house, ended) = once(wire, fault);
             let ended = ended.expect(5).says(reason);
             let result = ended.json();
-            assert_eq!((&result["outcome"], msat(&result["bill"]["charged"])), (&json!("failed"), 0), "{wire:?} {fault}");
+            assert_eq!(
+                (&result["outcome"], msat(&result["bill"]["charged"])),
+                (&json!("failed"), 0),
+                "{wire:?} {fault}"
+            );
             assert!(result["failure"].as_str().unwrap().contains(reason), "{result}");
             assert_eq!(house.requests().len(), 1, "{wire:?} {fault}: it is not asked again");
         }
