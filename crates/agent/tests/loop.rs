@@ -11,8 +11,8 @@ use guildhall_agent::{
     ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input, Limit,
-    Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
+    Limit, Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -317,10 +317,10 @@ fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
 fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
     let uncounted = Attempt { usage: None, ..calls(&[("call-1", "echo", json!({"say": "hi"}))]) };
     let (report, _, engine) = work(1000, vec![uncounted, says("there")]);
-    let costs = engine.facts.iter().filter_map(|fact| match fact {
-        Fact::Answered { answer: Answer::Said(_), cost, .. } => Some(*cost),
-        _ => None,
-    });
+    let cost = |fact: &Fact| {
+        if let Fact::Answered { answer: Answer::Said(_), cost, .. } = fact { Some(*cost) } else { None }
+    };
+    let costs = engine.facts.iter().filter_map(cost);
     // A byte of the reply is a token at most, and each costs one sat here: {"words":null}.
     let (bytes, counted) = (Msat::from_sat(14).unwrap(), Msat::from_sat(10).unwrap());
     assert_eq!(costs.collect::<Vec<_>>(), [Cost::Estimated(bytes), Cost::Known(counted)]);

@@ -65,7 +65,8 @@ const TABLES: [Table; 9] = [
 /// How often each column is flipped, each table loses a row, and the files are flipped.
 const FLIPS: u64 = 2;
 const DELETIONS: u64 = 2;
-const FILE_FLIPS: u64 = 80;
+const PAGE_FLIPS: u64 = 4;
+const FILE_FLIPS: u64 = 40;
 const LOG_FLIPS: u64 = 12;
 const LOG_CUTS: u64 = 8;
 
@@ -150,6 +151,12 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case<'_>> {
     for (table, column) in SWAPPED {
         let swap = Box::new(move |dir: &FilePath| swap(dir, table, column));
         add(format!("swap of {table}.{column}"), home.closed(), Expect::Found, swap);
+    }
+    for (name, page) in pages(home.closed()) {
+        for n in seed..seed + PAGE_FLIPS {
+            let flip = Box::new(move |dir: &FilePath| flip_page(dir, page, n));
+            add(format!("flip {n} of the page of {name}"), home.closed(), Expect::FoundOrUnchanged, flip);
+        }
     }
     for n in seed..seed + FILE_FLIPS {
         let flip = Box::new(move |dir: &FilePath| flip_file(dir, "journal.db", n));
@@ -269,6 +276,28 @@ fn swap(dir: &FilePath, table: &str, column: &str) {
              UPDATE {table} SET {column} = (SELECT value FROM was, kept WHERE id = one) WHERE rowid = (SELECT two FROM kept)"
         ))
     });
+}
+
+/// The size of a page of the database.
+const PAGE: usize = 4096;
+
+/// The first page of each table and index.
+fn pages(dir: &FilePath) -> Vec<(String, usize)> {
+    let db = Connection::open(dir.join("journal.db")).unwrap();
+    let mut all = db.prepare("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0").unwrap();
+    let pages = all.query_map([], |row| Ok((row.get(0)?, usize::from(row.get::<_, u16>(1)?)))).unwrap();
+    pages.map(Result::unwrap).collect()
+}
+
+/// Flips a bit of what is stored in a page.
+fn flip_page(dir: &FilePath, page: usize, seed: u64) {
+    let file = dir.join("journal.db");
+    let mut bytes = fs::read(&file).unwrap();
+    let page = &mut bytes[(page - 1) * PAGE..page * PAGE];
+    let cells = usize::from(u16::from_be_bytes([page[5], page[6]])).min(PAGE - 1);
+    let changed = flip_bytes(page[cells..].to_vec(), &mut Rng::with_seed(seed));
+    page[cells..].copy_from_slice(&changed);
+    fs::write(file, bytes).unwrap();
 }
 
 /// Flips a bit of a file.

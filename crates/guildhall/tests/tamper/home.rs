@@ -6,7 +6,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use guildhall::kernel::Hash;
-use guildhall::local::{Replays, texts_named};
+use guildhall::local::{Replays, UnixMs, texts_named};
 use guildhall::roster::Source;
 use guildhall::{Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn};
 use rusqlite::Connection;
@@ -46,7 +46,9 @@ impl Home {
         hall.journal().clone().close().await;
         drop(hall);
         let mut home = Home { project, closed, crashed, ids, texts, shown: Shown::new() };
-        home.shown = home.look(home.closed.path()).await.1;
+        let dir = tempdir().unwrap();
+        copy(home.closed(), dir.path());
+        home.shown = home.look(dir.path()).await.1;
         home
     }
 
@@ -106,6 +108,17 @@ impl Home {
             note("facts", facts.map(|facts| json!(facts).to_string()).map_err(|why| why.to_string()));
             note("account", journal.account(id).await.map(|account| json!(account).to_string()).map_err(|why| why.to_string()));
             note("inbox", journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()));
+        }
+        // What whoever goes on with a session is given: nothing, if it can't be taken.
+        for id in &self.ids {
+            let lease = journal.lease(id, UnixMs(9)).await.map_err(|why| why.to_string());
+            for contract in ["1", "1.1", "1.2", "2"] {
+                let facts = match &lease {
+                    Ok(_) => journal.contract_facts(id, &contract.parse().unwrap()).await.map_err(|why| why.to_string()),
+                    Err(why) => Err(why.clone()),
+                };
+                shown.insert(format!("contract {contract} {id}"), facts.map(|facts| json!(facts).to_string()));
+            }
         }
         for hash in &self.texts {
             let text = journal.text(*hash).await.map_err(|why| why.to_string());

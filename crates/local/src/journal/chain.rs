@@ -134,6 +134,9 @@ pub enum Broken {
         /// How many there are.
         found: u64,
     },
+    /// The index by which a contract's facts are read does not fit the facts.
+    #[error("the index of the facts of each contract is damaged")]
+    Index,
     /// The commands that wait are not those that were stored.
     #[error("the commands that wait in the inbox are not those that were stored")]
     Inbox,
@@ -177,6 +180,7 @@ impl Broken {
             Broken::Accounts { recorded, found } => {
                 format!("fact {} of the account", recorded.min(found).saturating_add(1))
             }
+            Broken::Index => "the index of its facts".to_owned(),
             Broken::Inbox => "its inbox".to_owned(),
             Broken::InLine => "its calls in line".to_owned(),
             Broken::Lease => "its lease".to_owned(),

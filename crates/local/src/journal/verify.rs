@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use guildhall_kernel::{Hash, SessionFact, Stored};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::chain::{Broken, Chain, Fault, HallBroken, Head};
+use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
 use super::heads::{self, SessionHead};
 use super::rows::texts_in;
 use super::walk::{self, RawAccount, RawFact};
@@ -36,7 +36,14 @@ pub(crate) fn whole(
     if about(db, session)? != Some(head.about) {
         return Err(Broken::About.into());
     }
-    walk::each_raw(db, session, &head, (1, u32::MAX), |fact, hash| see(Seen::Fact(fact, hash)))?;
+    let mut places = heads::NOTHING;
+    walk::each_raw(db, session, &head, (1, u32::MAX), |fact, hash| {
+        places = heads::xor(places, place(fact.contract, fact.seq));
+        see(Seen::Fact(fact, hash))
+    })?;
+    if indexed(db, session)? != Some(places) {
+        return Err(Broken::Index.into());
+    }
     walk::each_of_account(db, session, &head, |fact, hash| see(Seen::Account(fact, hash)))?;
     walk::open_commands(db, session, &head)?;
     if in_line(db, session)? != Some(head.in_line) {
@@ -149,6 +156,25 @@ fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
     // A body that is no JSON has the hash it was stored with: it is for the fold to say what is wrong with it.
     let value = serde_json::from_slice(body).unwrap_or_default();
     texts.extend(texts_in(&value).iter().map(|text| text.hash));
+}
+
+/// The hash of a fact's place in the index by contract.
+fn place(contract: &[u8], seq: u64) -> Hash {
+    link(heads::NOTHING, &[contract, &seq.to_le_bytes()])
+}
+
+/// The places that the index by contract has; nothing if one of them can't be read. A contract's facts are read by it alone.
+fn indexed(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
+    let mut find =
+        db.prepare_cached("SELECT contract, seq FROM fact INDEXED BY fact_of_contract WHERE session = ?1")?;
+    let mut rows = find.query([session.as_str()])?;
+    let mut places = heads::NOTHING;
+    while let Some(row) = rows.next()? {
+        let read = || Some((row.get_ref(0).ok()?.as_bytes().ok()?, row.get::<_, i64>(1).ok()?.cast_unsigned()));
+        let Some((contract, seq)) = read() else { return Ok(None) };
+        places = heads::xor(places, place(contract, seq));
+    }
+    Ok(Some(places))
 }
 
 /// The hash of a session's own row; nothing if there is none that could be read.

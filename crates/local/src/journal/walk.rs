@@ -20,7 +20,7 @@ const FORMS: RangeInclusive<u16> = 1..=FORMAT;
 pub(crate) struct RawFact<'a> {
     pub(crate) seq: u64,
     v: i64,
-    contract: &'a [u8],
+    pub(crate) contract: &'a [u8],
     at: i64,
     cause: &'a [u8],
     pub(crate) body: &'a [u8],
