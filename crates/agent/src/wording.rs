@@ -1,6 +1,8 @@
 //! The runtime's own words: what an agent is told about its hires, its nudges and its refusals. Everything a tool or a hire
 //! says is put between marks, as data; none of it is ever the runtime's voice.
 
+use std::fmt;
+
 use guildhall_kernel::{Acceptance, Answer, Brief, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, Waking};
 
 use crate::status::{HiringLeft, Status};
@@ -205,6 +207,18 @@ pub(crate) fn status(status: &Status) -> String {
 
 /// What a call is told that its contract never carried out.
 pub(crate) const UNANSWERED: &str = "This was not carried out: the work had ended.";
+
+/// What a call is told that was stored in a form that can't be read.
+pub(crate) fn not_called(why: &dyn fmt::Display) -> String {
+    format!("not called: the arguments could not be read back from the journal ({why}). Make the call again.")
+}
+
+/// What follows the words of a stored reply that can't be read any more.
+pub(crate) const UNREADABLE: &str =
+    "\n\n[this reply could not be read back from the journal: its calls are shown without their names and arguments]";
+
+/// What the calls of such a reply are called.
+pub(crate) const UNREADABLE_CALL: &str = "unreadable";
 
 /// What follows the words of a reply that ran into its limit.
 pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached the most tokens that it could have]";

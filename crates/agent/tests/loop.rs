@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
     Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply,
-    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, Texts, Tool, ToolResult, ToolSpec,
-    ToolTerms, Usage, Watch, Wire, run, task_key,
+    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, TextError, Texts, Tool, ToolResult,
+    ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input, Limit,
-    Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
+    Limit, Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -92,12 +92,8 @@ struct Memory {
 struct Kept(BTreeMap<TextRef, String>);
 
 impl Texts for Kept {
-    fn text(&self, of: &TextRef) -> String {
-        self.0[of].clone()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        Arc::new(serde_json::from_str(&self.0[of]).expect("a stored reply"))
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        self.0.get(of).cloned().ok_or(TextError::Missing(*of))
     }
 }
 
@@ -141,11 +137,11 @@ impl Engine for Memory {
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await
+                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
                 let around = Surroundings { facts: &self.facts, board: &[] };
-                self.seat.call(&key, call, &self.texts.text(&call.arguments), around).await
+                self.seat.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
@@ -213,7 +209,7 @@ fn futures_lite<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn text_of(report: &Report, engine: &Memory) -> String {
-    engine.texts.text(&report.text.text())
+    engine.texts.text(&report.text.text()).unwrap()
 }
 
 fn drawn(prompt: &Prompt) -> String {
@@ -321,10 +317,10 @@ fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
 fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
     let uncounted = Attempt { usage: None, ..calls(&[("call-1", "echo", json!({"say": "hi"}))]) };
     let (report, _, engine) = work(1000, vec![uncounted, says("there")]);
-    let costs = engine.facts.iter().filter_map(|fact| match fact {
-        Fact::Answered { answer: Answer::Said(_), cost, .. } => Some(*cost),
-        _ => None,
-    });
+    let cost = |fact: &Fact| {
+        if let Fact::Answered { answer: Answer::Said(_), cost, .. } = fact { Some(*cost) } else { None }
+    };
+    let costs = engine.facts.iter().filter_map(cost);
     // A byte of the reply is a token at most, and each costs one sat here: {"words":null}.
     let (bytes, counted) = (Msat::from_sat(14).unwrap(), Msat::from_sat(10).unwrap());
     assert_eq!(costs.collect::<Vec<_>>(), [Cost::Estimated(bytes), Cost::Known(counted)]);

@@ -181,7 +181,7 @@ impl From<OfficeError> for HallError {
     fn from(why: OfficeError) -> HallError {
         match why {
             OfficeError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
-            OfficeError::Below { .. } | OfficeError::TextGone(_) => HallError::Office(why),
+            OfficeError::Below { .. } | OfficeError::Text { .. } => HallError::Office(why),
         }
     }
 }
@@ -325,8 +325,7 @@ impl Hall {
     pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let places: Places =
-            Arc::new(move |brief| crew.place(brief).expect("the kernel admits only those whom the crew knows"));
+        let places: Places = Arc::new(move |brief| crew.place(brief));
         Ok(Office::open(self.journal().clone(), lease, places).await?)
     }
 

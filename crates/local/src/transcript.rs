@@ -180,7 +180,7 @@ impl Files<'_> {
             let mut page = Page::default();
             // The facts and the head that says how many there are must be of one moment.
             let _moment = self.db.unchecked_transaction()?;
-            walk::each_fact(self.db, self.session, at + 1, PAGE, |row| {
+            walk::each_fact(self.db, self.session, at.saturating_add(1), PAGE, |row| {
                 at = row.seq;
                 let (line, fact) = self.line(&row)?;
                 page.add(row.contract, &line, fact);
@@ -274,7 +274,8 @@ impl Files<'_> {
             return self.dir.join(format!("{contract}.{ending}"));
         }
         let hash = hash_text(contract.as_bytes()).to_string();
-        self.dir.join(format!("{}-{}.{ending}", &contract[..NAME_BYTES_MAX], &hash[..16]))
+        let begins = &contract[..contract.floor_char_boundary(NAME_BYTES_MAX)];
+        self.dir.join(format!("{begins}-{}.{ending}", &hash[..16]))
     }
 }
 

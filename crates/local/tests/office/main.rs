@@ -163,7 +163,7 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
     let lane = Arc::new(Semaphore::new(LANE));
     let place =
         Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}), exists: Arc::new(|_| false) };
-    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
+    let office = Office::open(journal.clone(), lease, Arc::new(move |_| Some(place.clone()))).await.unwrap();
     Hall { model: Arc::clone(model), office, journal, lane }
 }
 
