@@ -95,7 +95,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
 
 /// How a session stands, in words.
 pub(crate) fn state(view: &View) -> String {
-    match (&view.holder, &view.report, &view.root) {
+    match (&view.holder, &view.report, &view.request) {
         (Some(holder), None, _) => format!("at work in process {}", holder.pid),
         (_, Some(report), _) => ending(report.outcome, view.out_of_tokens),
         (None, None, Some(_)) => "interrupted: resume".to_owned(),

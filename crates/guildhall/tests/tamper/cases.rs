@@ -135,7 +135,12 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
         cases.push(Case { name, from: from.to_owned(), expect, tamper });
     };
     for sql in TYPED {
-        add(sql.split_whitespace().collect::<Vec<_>>().join(" "), home.closed(), Expect::Found, Box::new(|dir| typed(dir, sql)));
+        add(
+            sql.split_whitespace().collect::<Vec<_>>().join(" "),
+            home.closed(),
+            Expect::Found,
+            Box::new(|dir| typed(dir, sql)),
+        );
     }
     for table in &TABLES {
         for column in table.key.iter().chain(table.rest) {
@@ -147,7 +152,12 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
         for n in seed..seed + DELETIONS {
             // A command that was carried out is never shown again.
             let expect = if table.name == "inbox" { Expect::FoundOrUnchanged } else { Expect::Found };
-            add(format!("deletion {n} of {}", table.name), home.closed(), expect, Box::new(move |dir| delete(dir, table, n)));
+            add(
+                format!("deletion {n} of {}", table.name),
+                home.closed(),
+                expect,
+                Box::new(move |dir| delete(dir, table, n)),
+            );
         }
     }
     for (table, column) in SWAPPED {
