@@ -210,7 +210,7 @@ pub enum JournalError {
     },
     /// A stored text is not the one that was stored under its hash.
     #[error(
-        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions it belongs to"
+        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions name it"
     )]
     TextDamaged {
         /// The hash under which it was stored.
