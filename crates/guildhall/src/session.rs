@@ -88,8 +88,8 @@ impl View {
         let Contents { row, facts, account, head } = journal.contents(id).await?;
         let root = root_of(journal, &account).await?;
         let credits = credits(&account);
+        let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let (checker, violations) = checked(&facts);
         let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
@@ -144,11 +144,13 @@ fn credits(account: &[SessionFact]) -> Credits {
     corrected.collect()
 }
 
-/// Checks the facts against the laws.
-fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
+/// Checks facts and an account that were read at the same moment against the laws.
+fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
-    let found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
-    let all = found.iter().chain(&checker.at_rest()).map(ToString::to_string).collect();
+    let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    found.extend(checker.at_rest());
+    let (_, of_account) = checker.check_account(account);
+    let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }
 
@@ -216,8 +218,8 @@ impl Ended {
         setup: Setup,
         report: Report,
     ) -> Result<Ended, HallError> {
-        let (facts, account) = (journal.facts(session, 1).await?, journal.account(session).await?);
-        let (checker, violations) = checked(&facts);
+        let Contents { facts, account, head, .. } = journal.contents(session).await?;
+        let (checker, violations) = checked(&facts, &account);
         let credits = credits(&account);
         let granted = sum(report.spent, report.change);
         let mut unreadable = Unread { root, texts: Vec::new() };
@@ -243,7 +245,7 @@ impl Ended {
             granted,
             report,
             violations,
-            head: journal.head(session).await?,
+            head,
         })
     }
 }

@@ -87,7 +87,7 @@ async fn a_changed_row_is_named() {
         ("UPDATE fact SET at = 6 WHERE seq = 2", Broken::Fact { seq: 2 }),
         ("UPDATE fact SET contract = '1.1' WHERE seq = 1", Broken::Fact { seq: 1 }),
         ("UPDATE fact SET cause = '\"opening\"' WHERE seq = 4", Broken::Fact { seq: 4 }),
-        ("UPDATE fact SET v = 2 WHERE seq = 4", Broken::Fact { seq: 4 }),
+        ("UPDATE fact SET v = 1 WHERE seq = 4", Broken::Fact { seq: 4 }),
         ("UPDATE fact SET hash = zeroblob(32) WHERE seq = 5", Broken::Fact { seq: 5 }),
         ("DELETE FROM fact WHERE seq = 3", Broken::Fact { seq: 3 }),
         ("UPDATE fact SET seq = seq + 10 WHERE seq = 5", Broken::Fact { seq: 5 }),
