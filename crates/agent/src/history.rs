@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use guildhall_kernel::{Answer, Fact};
 
 use crate::model::{Message, Part};
-use crate::transcript::{Texts, cut, size, transcript};
+use crate::texts::{TextError, Texts};
+use crate::transcript::{cut, size, transcript};
 use crate::wording;
 
 /// A contract's history, up to some moment.
@@ -30,8 +31,8 @@ impl<T> Copy for History<'_, T> {}
 
 impl<T: Texts> History<'_, T> {
     /// Returns all of it as a conversation.
-    pub fn messages(&self) -> Vec<Message> {
-        join(self.before, transcript(self.facts, self.texts))
+    pub fn messages(&self) -> Result<Vec<Message>, TextError> {
+        Ok(join(self.before, transcript(self.facts, self.texts)?))
     }
 
     /// Leaves out what came after this many facts.
@@ -41,25 +42,31 @@ impl<T: Texts> History<'_, T> {
     }
 
     /// Returns it with the results before `upto` left out.
-    pub(crate) fn compacted(&self, upto: u32) -> Vec<Message> {
+    pub(crate) fn compacted(&self, upto: u32) -> Result<Vec<Message>, TextError> {
         let mut facts = self.facts.to_vec();
         facts.push(Fact::Compacted { upto, bytes: 0 });
-        join(self.before, transcript(&facts, self.texts))
+        Ok(join(self.before, transcript(&facts, self.texts)?))
     }
 
     /// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
     /// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
-    pub(crate) fn shorter(&self) -> Option<u32> {
-        let bytes = |upto| size(&self.compacted(upto));
-        let full = size(&self.messages());
+    pub(crate) fn shorter(&self) -> Result<Option<u32>, TextError> {
+        let full = size(&self.messages()?);
         let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-        let newest = self.facts.iter().rposition(is_reply).and_then(|at| u32::try_from(at).ok());
-        let all = u32::try_from(self.facts.len()).ok()?;
-        newest.filter(|upto| bytes(*upto) <= full / 2).or_else(|| (bytes(all) < full).then_some(all))
+        let newest = self.facts.iter().rposition(is_reply);
+        for (at, bytes_max) in [(newest, full / 2), (Some(self.facts.len()), full.saturating_sub(1))] {
+            let upto = at.and_then(|at| u32::try_from(at).ok());
+            if let Some(upto) = upto
+                && size(&self.compacted(upto)?) <= bytes_max
+            {
+                return Ok(Some(upto));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns what is shown for a last reply: what precedes the brief is left out, and more if it does not fit.
-    pub(crate) fn cut(&self, bytes: u64) -> Vec<Message> {
+    pub(crate) fn cut(&self, bytes: u64) -> Result<Vec<Message>, TextError> {
         cut(self.facts, self.texts, bytes)
     }
 }

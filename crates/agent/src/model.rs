@@ -220,7 +220,12 @@ impl Reply {
         self.calls.push(RawCall { id, name: name.into(), arguments: Ok(arguments) });
         let calls =
             self.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() }));
-        self.raw["calls"] = calls.collect();
+        let calls = calls.collect();
+        // What came over a wire has another form, and is shown by its calls once it has none.
+        match &mut self.raw {
+            Value::Object(raw) => drop(raw.insert("calls".to_owned(), calls)),
+            raw => *raw = Value::Null,
+        }
         self.stop = Stop::Calls;
         self
     }

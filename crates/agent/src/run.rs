@@ -29,6 +29,10 @@ pub enum RunError<E: std::error::Error + 'static> {
 /// Runs a contract to its report, from its brief or from wherever it was when it was interrupted.
 pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report, RunError<E::Error>> {
     let mut contract = begin(engine, brief).await?;
+    // What waits to be heard comes before anything that the contract does by itself: one that is told to end asks nobody.
+    if let Some(input) = engine.ready().await.map_err(RunError::Engine)? {
+        take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
+    }
     let mut shown = Shown { upto: AskId(0), course: Course::of(&contract) };
     loop {
         if let Some(report) = contract.report() {

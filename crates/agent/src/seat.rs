@@ -2,6 +2,7 @@
 //! the model and its reply is read, a tool is called.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use guildhall_kernel::{
@@ -18,8 +19,9 @@ use crate::model::{Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, 
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
+use crate::texts::{TextError, Texts};
 use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
-use crate::transcript::{Texts, size};
+use crate::transcript::size;
 use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
@@ -101,7 +103,8 @@ impl Seat {
 
     /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left; `clock` tells
     /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
-    /// the same ask: without older results, and then with what is longest cut.
+    /// the same ask: without older results, and then with what is longest cut. A text that can't be read is an error, and the
+    /// model is not asked.
     pub async fn ask<T: Texts>(
         &self,
         key: AskKey,
@@ -110,7 +113,7 @@ impl Seat {
         status: &Status,
         watch: Watch<'_>,
         clock: Clock<'_>,
-    ) -> Arrival {
+    ) -> Result<Arrival, TextError> {
         let history = history.upto(request.upto);
         let meter = self.meter(request);
         meter.leave();
@@ -118,16 +121,16 @@ impl Seat {
             meter.follow(delta);
             watch(delta);
         };
-        let mut prompt = self.prompt(key.clone(), request, history, status);
+        let mut prompt = self.prompt(key.clone(), request, history, status)?;
         let mut attempt = self.model.ask(&prompt, watch).await;
         let mut left_out = None;
         if is_too_long(&attempt)
             && request.turn == Turn::Next
-            && let Some(upto) = history.shorter()
+            && let Some(upto) = history.shorter()?
         {
-            prompt.messages = history.compacted(upto);
+            prompt.messages = history.compacted(upto)?;
             attempt = self.model.ask(&prompt, watch).await;
-            left_out = Some(self.compaction(history, upto));
+            left_out = Some(self.compaction(history, upto)?);
         }
         for _ in 0..SQUEEZES_MAX {
             if !is_too_long(&attempt) {
@@ -141,39 +144,48 @@ impl Seat {
         let known = usage.map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
+                // From here on, nothing of what the model said has a secret in it.
+                let reply = self.scribe.clean_reply(&key, &reply);
                 let mut texts = Vec::new();
                 let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
                 if reply.calls.is_empty() && request.turn == Turn::Next {
-                    read.verdict = self.judge(&reply, history, &mut texts);
+                    read.verdict = self.judge(&reply, history, &mut texts)?;
                 }
                 let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
-                read.verdict.compact = full.then(|| self.compaction(history, request.upto)).or(left_out);
+                let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
+                read.verdict.compact = compact.or(left_out);
                 let cost = known.unwrap_or_else(|| Cost::Estimated(estimate(&self.price, request, &prompt, &reply)));
-                Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts }
+                Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
             Err(why @ ModelError::Broken { .. }) => {
-                self.lose(&key, &why, meter.cost_of_stopping(), losses(history.facts), watch)
+                Ok(self.lose(&key, &why, meter.cost_of_stopping(), losses(history.facts), watch))
             }
             Err(why @ (ModelError::Unavailable { .. } | ModelError::Refused { .. } | ModelError::TooLong { .. })) => {
-                self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO)))
+                Ok(self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO))))
             }
         }
     }
 
-    fn prompt<T: Texts>(&self, key: AskKey, request: &Request, history: History<'_, T>, status: &Status) -> Prompt {
+    fn prompt<T: Texts>(
+        &self,
+        key: AskKey,
+        request: &Request,
+        history: History<'_, T>,
+        status: &Status,
+    ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
-        match request.turn {
+        Ok(match request.turn {
             Turn::Next => {
-                let (messages, status) = (history.messages(), Some(wording::status(status)));
+                let (messages, status) = (history.messages()?, Some(wording::status(status)));
                 Prompt { key, system, tools: self.specs(), messages, status, max_tokens }
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
-                let messages = history.cut(request.tokens.saturating_sub(system.len() as u64));
+                let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
                 Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens }
             }
-        }
+        })
     }
 
     /// Whether older results are to be left out of the next requests, before the window is full.
@@ -181,8 +193,8 @@ impl Seat {
         tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
     }
 
-    fn compaction<T: Texts>(&self, history: History<'_, T>, upto: u32) -> Compaction {
-        Compaction { upto, bytes: size(&history.compacted(upto)) + self.opening_bytes() }
+    fn compaction<T: Texts>(&self, history: History<'_, T>, upto: u32) -> Result<Compaction, TextError> {
+        Ok(Compaction { upto, bytes: size(&history.compacted(upto)?).saturating_add(self.opening_bytes()) })
     }
 
     /// What comes of a reply that was lost. It is asked for anew, but not for ever: each may have cost something. Nothing that is
@@ -201,7 +213,7 @@ impl Seat {
         Arrival { input: Input::Answer { id: key.ask, answer: Answer::Failed(text.of), cost }, texts: vec![text] }
     }
 
-    /// Reads a reply: what it says, and what its calls want.
+    /// Reads a reply that has no secrets in it any more: what it says, and what its calls want.
     fn read(
         &self,
         reply: &Reply,
@@ -211,7 +223,7 @@ impl Seat {
         texts: &mut Vec<Text>,
     ) -> guildhall_kernel::Reply {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
-        let whole = keep(texts, self.scribe.text(TextKind::Reply, &stored));
+        let whole = keep(texts, Text::of_clean(TextKind::Reply, stored));
         let words = said(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, &words)));
         // Whoever is held to checks may have something for programs to read.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
@@ -259,13 +271,18 @@ impl Seat {
     }
 
     /// What a reply without a call leaves undone, if its agent has a team.
-    fn judge<T: Texts>(&self, reply: &Reply, history: History<'_, T>, texts: &mut Vec<Text>) -> Verdict {
+    fn judge<T: Texts>(
+        &self,
+        reply: &Reply,
+        history: History<'_, T>,
+        texts: &mut Vec<Text>,
+    ) -> Result<Verdict, TextError> {
         let facts = history.facts;
         let (Some(team), Some(words), Some(brief)) = (&self.team, spoken(reply), brief_of(facts)) else {
-            return Verdict::default();
+            return Ok(Verdict::default());
         };
-        let task = history.texts.text(&brief.task);
-        hiring::verdict(team, &Spoken { words, brief, task: &task, facts }, &self.scribe, texts)
+        let task = history.texts.text(&brief.task)?;
+        Ok(hiring::verdict(team, &Spoken { words, brief, task: &task, facts }, &self.scribe, texts))
     }
 
     /// Performs a check on a contract's final words.
@@ -296,7 +313,10 @@ impl Seat {
 
     /// Calls a tool.
     pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str, around: Surroundings<'_>) -> Arrival {
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let arguments: Value = match serde_json::from_str(arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return self.not_called(key, &why),
+        };
         let name = call.tool.as_str();
         let result = match (Trade::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
             (Some(Trade::List), _) => ToolResult::done(hiring::list(around.facts, key.ask)),
@@ -304,7 +324,8 @@ impl Seat {
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
         };
-        let mut says = result.text;
+        // A secret that is cut in half is no longer known as one.
+        let mut says = self.scribe.clean(&result.text).into_owned();
         if says.len() > RESULT_BYTES_MAX {
             let end = says.floor_char_boundary(RESULT_BYTES_MAX);
             says = format!("{}\n[{} bytes more: ask for less at a time]", &says[..end], says.len() - end);
@@ -316,6 +337,13 @@ impl Seat {
         let text = self.scribe.text(kind, &says);
         let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
         Arrival { input, texts: vec![text] }
+    }
+
+    /// Answers a call that can't be made, because its arguments can't be read back from where they were stored.
+    pub fn not_called(&self, key: &AskKey, why: &dyn fmt::Display) -> Arrival {
+        let text = self.scribe.text(TextKind::Error, &wording::not_called(why));
+        let cost = Cost::Known(Msat::ZERO);
+        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost }, texts: vec![text] }
     }
 }
 

@@ -15,6 +15,15 @@ pub struct Text {
     pub says: String,
 }
 
+impl Text {
+    /// Makes a text of what has no secrets in it any more. One that is longer than a reference can say is cut.
+    pub fn of_clean(kind: TextKind, mut says: String) -> Text {
+        says.truncate(says.floor_char_boundary(u32::MAX as usize));
+        let bytes = u32::try_from(says.len()).expect("it was cut to fit");
+        Text { of: TextRef { hash: hash(says.as_bytes()), bytes, kind }, says }
+    }
+}
+
 /// The shortest value that is taken for a secret. A shorter one, such as the made-up key of a local server, is too likely to be a
 /// part of ordinary words.
 pub const SECRET_BYTES_MIN: usize = 8;
@@ -49,16 +58,14 @@ impl Scribe {
         Scribe { redact }
     }
 
-    /// Makes a text. One that is longer than a reference can say is cut.
+    /// Makes a text without its secrets. One that is JSON stays JSON.
     pub fn text(&self, kind: TextKind, says: &str) -> Text {
-        let mut says = (self.redact)(says).into_owned();
-        if says.len() > u32::MAX as usize {
-            let end = says.floor_char_boundary(u32::MAX as usize);
-            says.truncate(end);
-        }
-        let bytes = u32::try_from(says.len()).expect("it was cut to fit");
-        let of = TextRef { hash: hash(says.as_bytes()), bytes, kind };
-        Text { of, says }
+        Text::of_clean(kind, self.clean(says).into_owned())
+    }
+
+    /// Takes secrets out of a text, whatever it is written in.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        (self.redact)(text)
     }
 }
 

@@ -5,25 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, CallRef, Context, Fact, Mode, Origin, Path, Pause, Report, Sender, Stimulus,
-    TextRef,
+    Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Mode, Origin, Path, Pause, Report, Said,
+    Sender, Stimulus, TextRef,
 };
+use serde_json::{Value, json};
 
 use crate::checks::{Demands, demands};
-use crate::model::{Message, Part, Reply};
+use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
+use crate::texts::{TextError, Texts};
 use crate::wording::{self, Reported};
 
-/// Where texts are found. What a fact names is stored before the fact, so each can be had.
-pub trait Texts {
-    /// Returns a stored text.
-    fn text(&self, of: &TextRef) -> String;
-
-    /// Returns a stored reply.
-    fn reply(&self, of: &TextRef) -> Arc<Reply>;
-}
-
 /// Turns a contract's facts into what its agent is shown.
-pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Vec<Message> {
+pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, TextError> {
     let short = facts.iter().rev().find_map(|fact| match fact {
         Fact::Compacted { upto, .. } => Some(*upto as usize),
         Fact::Opened(_)
@@ -48,10 +41,10 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Vec<Message> {
     };
     for (at, fact) in facts.iter().enumerate() {
         let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
-        scribe.write(fact, view);
+        scribe.write(fact, view)?;
     }
     scribe.turn();
-    scribe.messages
+    Ok(scribe.messages)
 }
 
 /// The size of a conversation in bytes: no text has more tokens.
@@ -62,6 +55,12 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
     };
     let bytes = |message: &Message| match message {
         Message::User(parts) => parts.iter().map(part).sum::<usize>(),
+        Message::Assistant(reply) if reply.raw.is_null() => {
+            let arguments =
+                |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
+            let call = |call: &RawCall| call.id.len() + call.name.len() + arguments(call);
+            reply.words.as_ref().map_or(0, String::len) + reply.calls.iter().map(call).sum::<usize>()
+        }
         Message::Assistant(reply) => reply.raw.to_string().len(),
     };
     messages.iter().map(|message| bytes(message) as u64).sum()
@@ -69,18 +68,18 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
 
 /// What an agent is shown for its last reply: everything if it fits into so many bytes, otherwise the brief and the newest
 /// texts that do, without what a fork inherited.
-pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Vec<Message> {
-    let mut messages = transcript(facts, texts);
+pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
+    let mut messages = transcript(facts, texts)?;
     let last = Part::Words(wording::LAST.to_owned());
     if size(&messages) + wording::LAST.len() as u64 <= bytes {
         match messages.last_mut() {
             Some(Message::User(parts)) => parts.push(last),
             Some(Message::Assistant(_)) | None => messages.push(Message::User(vec![last])),
         }
-        return messages;
+        return Ok(messages);
     }
     let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
-    let brief = brief.map(|brief| opening(brief, texts)).unwrap_or_default();
+    let brief = brief.map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
     let mut newest: Vec<String> = Vec::new();
     for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
@@ -93,7 +92,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Vec<Message
     }
     newest.reverse();
     let found = format!("{}\n{}", wording::CUT, newest.join("\n\n"));
-    vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])]
+    Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])])
 }
 
 /// The texts of a message, the newest first.
@@ -139,19 +138,19 @@ struct Told {
 }
 
 impl<'a, T: Texts> Scribe<'a, T> {
-    fn write(&mut self, fact: &'a Fact, view: View) {
+    fn write(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
-                self.cites_as = demands_of(brief, self.texts).receipts.then_some(&brief.path);
-                self.say(opening(brief, self.texts));
+                self.cites_as = demands_of(brief, self.texts)?.receipts.then_some(&brief.path);
+                self.say(opening(brief, self.texts)?);
             }
             Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin),
-            Fact::Answered { id, answer, .. } => self.answered(*id, answer, view),
+            Fact::Answered { id, answer, .. } => self.answered(*id, answer, view)?,
             Fact::Refused { why, origin: Origin::Call(call), .. } => {
                 self.result(*call, wording::refusal(why), Outcome::Failed);
             }
             Fact::Refused { why, origin: Origin::Cascade, .. } => self.say(wording::not_handed_on(why)),
-            Fact::Heard { from, stimulus } => self.heard(from, stimulus),
+            Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
                 self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
             }
@@ -168,6 +167,7 @@ impl<'a, T: Texts> Scribe<'a, T> {
             | Fact::Closing(_)
             | Fact::Closed(_) => {}
         }
+        Ok(())
     }
 
     fn asked(&mut self, id: AskId, ask: &'a Ask, origin: Origin) {
@@ -182,24 +182,21 @@ impl<'a, T: Texts> Scribe<'a, T> {
         }
     }
 
-    fn answered(&mut self, id: AskId, answer: &Answer, view: View) {
+    fn answered(&mut self, id: AskId, answer: &Answer, view: View) -> Result<(), TextError> {
         if let Answer::Said(said) = answer {
-            let reply = self.texts.reply(&said.reply);
-            let place = |index| CallRef { reply: id, index };
-            self.calls = (0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())).collect();
-            return self.messages.push(Message::Assistant(reply));
+            return self.said(id, said);
         }
-        let Some((ask, origin)) = self.asks.get(&id).copied() else { return };
+        let Some((ask, origin)) = self.asks.get(&id).copied() else { return Ok(()) };
         let failed = matches!(answer, Answer::Failed(_) | Answer::Lost);
         let text = match (answer, answer.text()) {
             (Answer::Report(report), Some(text)) => {
-                let Ask::Hire { brief, .. } = ask else { return };
-                self.report(brief, origin, report, &text)
+                let Ask::Hire { brief, .. } = ask else { return Ok(()) };
+                self.report(brief, origin, report, &text)?
             }
             (_, Some(text)) if view == View::Short && matches!(ask, Ask::Tool(_)) => {
                 format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
             }
-            (_, Some(text)) => self.texts.text(&text),
+            (_, Some(text)) => self.texts.text(&text)?,
             (_, None) => wording::bare(answer).to_owned(),
         };
         let text = match self.cites_as {
@@ -223,35 +220,63 @@ impl<'a, T: Texts> Scribe<'a, T> {
             (Ask::Tell { .. }, _) => {}
             (Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }, _) => self.say(text),
         }
+        Ok(())
+    }
+
+    fn said(&mut self, id: AskId, said: &Said) -> Result<(), TextError> {
+        let reply = match self.texts.reply(&said.reply) {
+            Err(TextError::NotReply { .. }) => Arc::new(self.stand_in(id, said)?),
+            reply => reply?,
+        };
+        let place = |index| CallRef { reply: id, index };
+        self.calls = (0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())).collect();
+        self.messages.push(Message::Assistant(reply));
+        Ok(())
+    }
+
+    /// What is shown for a reply that is stored and can't be read: its words, which are stored apart, and as many calls as it
+    /// had, so that what they brought has its place. Nothing else is known of it, and nothing is made up.
+    fn stand_in(&self, id: AskId, said: &Said) -> Result<Reply, TextError> {
+        let words = said.words.map(|words| self.texts.text(&words)).transpose()?.unwrap_or_default();
+        let call = |index: u32| RawCall {
+            id: format!("unreadable-{:?}-{}-{index}", said.reply.hash, id.0),
+            name: wording::UNREADABLE_CALL.to_owned(),
+            arguments: Ok(json!({})),
+        };
+        let calls: Vec<RawCall> = (0..said.calls.min(CALLS_MAX)).map(call).collect();
+        let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
+        let words = Some(format!("{words}{}", wording::UNREADABLE));
+        Ok(Reply { wire: Wire::Inside, raw: Value::Null, words, calls, stop })
     }
 
     /// A report as its hirer reads it: one that comes by itself, later, says what it is about.
-    fn report(&self, brief: &Brief, origin: Origin, report: &Report, text: &TextRef) -> String {
+    fn report(&self, brief: &Brief, origin: Origin, report: &Report, text: &TextRef) -> Result<String, TextError> {
         let later = match origin {
             Origin::Call(call) => !self.awaits(call),
             Origin::Outside => true,
             // Its task is what the agent has just said.
             Origin::Cascade | Origin::Promise | Origin::Course => false,
         };
-        let task = later.then(|| self.texts.text(&brief.task));
+        let task = later.then(|| self.texts.text(&brief.task)).transpose()?;
         // Of one who came to nothing, the text is the task: there is no other.
-        let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text) };
+        let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text)? };
         let agent = brief.agent.as_str();
-        wording::report(&Reported { hire: &brief.path, agent, report, text: &text, task: task.as_deref() })
+        Ok(wording::report(&Reported { hire: &brief.path, agent, report, text: &text, task: task.as_deref() }))
     }
 
-    fn heard(&mut self, from: &Sender, stimulus: &Stimulus) {
+    fn heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {
         let (text, marked): (_, fn(&Path, &str) -> String) = match stimulus {
             Stimulus::Message(text) => (text, wording::message),
             Stimulus::Question(text) => (text, wording::question),
-            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => return,
+            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => return Ok(()),
         };
-        let words = self.texts.text(text);
+        let words = self.texts.text(text)?;
         self.say(match from {
             // The owner's words are the task's own voice.
             Sender::Owner { .. } => words,
             Sender::Contract(key) => marked(&key.contract, &words),
         });
+        Ok(())
     }
 
     /// Whether a call of the newest reply has no result yet.
@@ -292,25 +317,25 @@ enum Outcome {
 }
 
 /// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.
-fn opening(brief: &Brief, texts: &impl Texts) -> String {
+fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
         Context::Fresh | Context::After { .. } => String::new(),
     };
-    words.push_str(&texts.text(&brief.task));
+    words.push_str(&texts.text(&brief.task)?);
     if !brief.terms.is_empty() {
         words.push_str(wording::TERMS);
         for term in brief.terms.iter() {
             words.push_str(wording::TERM);
-            words.push_str(&texts.text(term));
+            words.push_str(&texts.text(term)?);
         }
     }
-    words.push_str(&demands_of(brief, texts).words);
-    words
+    words.push_str(&demands_of(brief, texts)?.words);
+    Ok(words)
 }
 
 /// What a brief's checks demand.
-fn demands_of(brief: &Brief, texts: &impl Texts) -> Demands {
-    let checks: Vec<String> = brief.checks.iter().map(|check| texts.text(&check.what)).collect();
-    demands(checks.iter().map(String::as_str))
+fn demands_of(brief: &Brief, texts: &impl Texts) -> Result<Demands, TextError> {
+    let checks = brief.checks.iter().map(|check| texts.text(&check.what)).collect::<Result<Vec<_>, _>>()?;
+    Ok(demands(checks.iter().map(String::as_str)))
 }

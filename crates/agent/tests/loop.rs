@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
     Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply,
-    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, Texts, Tool, ToolResult, ToolSpec,
-    ToolTerms, Usage, Watch, Wire, run, task_key,
+    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, TextError, Texts, Tool, ToolResult,
+    ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
@@ -92,12 +92,8 @@ struct Memory {
 struct Kept(BTreeMap<TextRef, String>);
 
 impl Texts for Kept {
-    fn text(&self, of: &TextRef) -> String {
-        self.0[of].clone()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        Arc::new(serde_json::from_str(&self.0[of]).expect("a stored reply"))
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        self.0.get(of).cloned().ok_or(TextError::Missing(*of))
     }
 }
 
@@ -141,11 +137,11 @@ impl Engine for Memory {
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await
+                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
                 let around = Surroundings { facts: &self.facts, board: &[] };
-                self.seat.call(&key, call, &self.texts.text(&call.arguments), around).await
+                self.seat.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
@@ -174,17 +170,19 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None },
+        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
         severance: Msat::from_sat(20).unwrap(),
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
         turns_max: 10,
         context: Context::Fresh,
         opening_bytes: seat.opening_bytes(),
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: None,
@@ -211,7 +209,7 @@ fn futures_lite<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn text_of(report: &Report, engine: &Memory) -> String {
-    engine.texts.text(&report.text.text())
+    engine.texts.text(&report.text.text()).unwrap()
 }
 
 fn drawn(prompt: &Prompt) -> String {
@@ -295,12 +293,12 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
     let twice = RawCall { id: "b".to_owned(), name: "echo".to_owned(), arguments: Ok(json!({})) };
     let (report, shown, _) = work(1000, vec![replies(None, vec![broken, unknown, twice]), says("sorry")]);
     assert_eq!(report.outcome, Outcome::Done);
-    assert_snapshot!(drawn(&shown[1]), @r"
+    assert_snapshot!(drawn(&shown[1]), @"
     user: Say hello.
     agent:  [a echo] [b rm] [b echo]
-    failure of a: refused: the call could not be read: follow the tool's schema
-    failure of b: refused: there is no such tool: use one of those you were given
-    failure of b: refused: another call of this reply has the same id: give each its own
+    failure of a: refused: the call does not match the tool's schema: correct the arguments and call again
+    failure of b: refused: there is no tool with that name: use one of your tools
+    failure of b: refused: another call in this reply has the same id: give each call its own id
     ");
 }
 

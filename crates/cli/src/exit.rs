@@ -188,6 +188,7 @@ fn of_journal(why: &JournalError) -> Exit {
     match why {
         JournalError::Held { .. }
         | JournalError::Busy
+        | JournalError::InUse { .. }
         | JournalError::DiskFull { .. }
         | JournalError::Unwritable { .. } => Exit::Temporary,
         JournalError::Stopped { why } => of_journal(why),
@@ -201,6 +202,9 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::Sqlite { .. }
         | JournalError::File { .. }
         | JournalError::Corrupt { .. }
+        | JournalError::ReadOnly { .. }
+        | JournalError::LogMissing { .. }
+        | JournalError::TextDamaged { .. }
         | JournalError::LeaseLost { .. }
         | JournalError::TextMismatch { .. }
         | JournalError::TextMissing { .. }

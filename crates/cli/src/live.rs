@@ -268,9 +268,12 @@ impl Live {
     }
 
     async fn whole_text(&self, of: &TextRef) -> String {
-        // What can't be read now is a matter for the end of the run, not for a line on the way.
-        let bytes = self.hall.journal().text(of.hash).await.ok().flatten().unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        // What can't be read now is a matter for the end of the run: a line on the way names it, and goes on.
+        match self.hall.journal().text(of.hash).await {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) => format!("(the text {} is missing)", of.hash),
+            Err(_) => format!("(the text {} can't be read)", of.hash),
+        }
     }
 
     fn line(&mut self, contract: &Path, what: &str) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use guildhall::kernel::{Limit, Outcome, Stored, TextRef};
-use guildhall::local::raise_open_files;
+use guildhall::local::{OfficeError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -120,7 +120,7 @@ impl Watch {
             Ok(ended) => ended,
             Err(why) => {
                 self.show_at_once().await?;
-                say_in(WARN, &format!("session {} is kept; go on with: guildhall resume {0}", self.running.id()));
+                say_in(WARN, &kept(self.running.id(), &why));
                 return Err(why.into());
             }
         };
@@ -269,6 +269,7 @@ impl Watch {
                 "outcome": ended.report.outcome,
                 "answer": ended.text,
                 "failure": ended.failure,
+                "unreadable": ended.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "exit_code": exit.code(),
                 "bill": sheet.json(),
                 "quote": quote::json(&quotes, models),
@@ -283,6 +284,9 @@ impl Watch {
                 };
                 for line in sheet.lines().into_iter().chain(quote::lines(&quotes, models)) {
                     say(&line);
+                }
+                for text in &ended.unreadable {
+                    say_in(WARN, &format!("can't be read: {}", tame(&text.to_string(), 1000)));
                 }
                 written
             }
@@ -299,6 +303,18 @@ async fn listen(talk: Option<&mut Talk>) -> Typed {
     match talk {
         Some(talk) => talk.listen().await,
         None => std::future::pending().await,
+    }
+}
+
+/// What to type after an error. One that comes from what is stored comes again.
+fn kept(id: &SessionId, why: &HallError) -> String {
+    if matches!(why, HallError::Office(OfficeError::Text { .. })) {
+        format!(
+            "session {id} is kept, and its model was not asked. See it with: guildhall show {id}. \
+             End it with: guildhall stop {id}, then guildhall resume {id}"
+        )
+    } else {
+        format!("session {id} is kept; go on with: guildhall resume {id}")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Agents as a session keeps them: what their files said when the work was asked for. A file that changes later changes
 //! nothing of work that is under way.
 
+use guildhall_agent::Scribe;
 use guildhall_agent::checks::{Check, checks_of};
 use guildhall_agent::roster::{
     self, AgentFile, Amount, Delegation, DelegationMode, Dialect, ModelChoice, Roster, Team as FileTeam,
@@ -106,6 +107,21 @@ impl Agent {
         }
     }
 
+    /// Returns the agent without secrets in what is written for others to read. Names stay as they are.
+    pub(crate) fn clean(&self, scribe: &Scribe) -> Agent {
+        let clean = |text: &String| scribe.clean(text).into_owned();
+        let Agent { description, instructions, specialties, hires, .. } = self;
+        Agent {
+            description: clean(description),
+            instructions: clean(instructions),
+            specialties: specialties.iter().map(clean).collect(),
+            hires: hires
+                .as_ref()
+                .map(|hires| Hires { terms: hires.terms.iter().map(clean).collect(), ..hires.clean_checks(scribe) }),
+            ..self.clone()
+        }
+    }
+
     /// Whether it may use a tool.
     pub(crate) fn may_use(&self, tool: &str) -> bool {
         let is = |listed: &String| listed == tool;
@@ -114,6 +130,12 @@ impl Agent {
 }
 
 impl Hires {
+    /// Takes secrets out of the checks. One that could not be read without its secret stays as it is.
+    fn clean_checks(&self, scribe: &Scribe) -> Hires {
+        let clean = |check: &Check| scribe.clean(&check.to_text()).parse().unwrap_or_else(|_| check.clone());
+        Hires { accept: self.accept.iter().map(clean).collect(), ..self.clone() }
+    }
+
     fn of_file(file: &Delegation) -> Hires {
         let team = match &file.team {
             FileTeam::Any => None,

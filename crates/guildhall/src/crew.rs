@@ -127,7 +127,9 @@ impl Staff<'_> {
 
     fn chair_of(&self, model: &str) -> Result<Chair, HallError> {
         let name = self.models.find(Some(model))?;
-        Ok(self.models.chair(&name, self.session, &self.staffing.locked[model])?)
+        let unpriced = || HallError::Damaged(format!("what the work was set up with has no price for {model}"));
+        let locked = self.staffing.locked.get(model).ok_or_else(unpriced)?;
+        Ok(self.models.chair(&name, self.session, locked)?)
     }
 
     /// The models that an agent may ask for: those that were agreed to when the work was begun.

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_agent::{Reply, Stop};
+use guildhall_agent::{Reply, Stop, TextError, stored_reply};
 use guildhall_kernel::{Answer, Ask, AskId, Fact, Outcome, Path, Said, Stored};
 use guildhall_local::Journal;
 
-use crate::hall::HallError;
-use crate::setup::stored_text;
+use crate::stored::stored_text;
 
 /// What is said of a model that was told that it had said nothing, and said nothing again.
 const SAID_NOTHING: &str = "the model said nothing, although it was told so";
 
 /// Says why a contract's newest model call came to nothing, if it did.
-pub(crate) async fn failure(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+pub(crate) async fn failure(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, TextError> {
     let of_contract = || facts.iter().filter(|stored| stored.contract == *contract).map(|stored| &stored.fact);
     let failed = of_contract().any(|fact| matches!(fact, Fact::Closed(report) if report.outcome == Outcome::Failed));
     match newest_answer(of_contract()) {
@@ -56,10 +55,8 @@ fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<&'a Answer
     newest
 }
 
-async fn said_nothing(journal: &Journal, said: &Said) -> Result<String, HallError> {
-    let reply = stored_text(journal, said.reply).await?;
-    let Reply { stop, .. } =
-        serde_json::from_str(&reply).map_err(|why| HallError::Damaged(format!("a stored reply: {why}")))?;
+async fn said_nothing(journal: &Journal, said: &Said) -> Result<String, TextError> {
+    let Reply { stop, .. } = stored_reply(&said.reply, &stored_text(journal, said.reply).await?)?;
     Ok(match stop {
         Stop::End | Stop::Calls => SAID_NOTHING.to_owned(),
         Stop::Length => format!("{SAID_NOTHING}: its reply reached the longest that it may be before the first word"),

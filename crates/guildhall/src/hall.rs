@@ -181,7 +181,7 @@ impl From<OfficeError> for HallError {
     fn from(why: OfficeError) -> HallError {
         match why {
             OfficeError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
-            OfficeError::Below { .. } | OfficeError::TextGone(_) => HallError::Office(why),
+            OfficeError::Below { .. } | OfficeError::Text { .. } => HallError::Office(why),
         }
     }
 }
@@ -310,26 +310,22 @@ impl Hall {
     pub async fn sessions(&self) -> Result<Vec<Result<View, Unreadable>>, HallError> {
         let mut views = Vec::new();
         for row in self.journal().sessions().await? {
-            let view = View::read(self.journal(), row.clone()).await;
+            let view = View::read(self.journal(), &row.id).await;
             views.push(view.map_err(|why| Unreadable { row, why }));
         }
         Ok(views)
     }
 
-    /// Returns one session.
+    /// Returns one session. One of which anything is not what was stored is an error.
     pub async fn session(&self, id: &SessionId) -> Result<View, HallError> {
-        let rows = self.journal().sessions().await?;
-        let row = rows.into_iter().find(|row| row.id == *id);
-        let row = row.ok_or_else(|| JournalError::UnknownSession { session: id.clone() })?;
-        View::read(self.journal(), row).await
+        View::read(self.journal(), id).await
     }
 
     /// Opens the office of a session, with a place for everybody who can come to work in it.
     pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let places: Places =
-            Arc::new(move |brief| crew.place(brief).expect("the kernel admits only those whom the crew knows"));
+        let places: Places = Arc::new(move |brief| crew.place(brief));
         Ok(Office::open(self.journal().clone(), lease, places).await?)
     }
 

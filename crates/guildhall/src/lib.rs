@@ -67,8 +67,10 @@ mod quote;
 mod running;
 mod session;
 mod setup;
+mod stored;
 mod tasks;
 mod undertaking;
+mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use bill::{Bill, Charges, Lack, Line, Overrun};
@@ -88,8 +90,10 @@ pub use quote::{Quote, TOKEN_BYTES};
 pub use running::Running;
 pub use session::{Ended, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
+pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
+pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{

@@ -365,7 +365,8 @@ impl Models {
     }
 
     pub(crate) fn book(&self, at_s: u64) -> PriceBook {
-        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at_s);
+        // A moment that there can't be was never stored by us; the prices that were stored with it count all the same.
+        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at_s)).unwrap_or(SystemTime::UNIX_EPOCH);
         let book = PriceBook::new(self.rate.usd_per_btc, at).with_prompt_max(WINDOW_TOKENS_MAX);
         self.prices.iter().fold(book, |book, (model, price)| book.with_price(model, *price))
     }

@@ -13,7 +13,8 @@ use tokio::task::JoinHandle;
 use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
-use crate::setup::{Setup, newest_root, stored_text};
+use crate::setup::{Setup, newest_root};
+use crate::stored::stored_text;
 use crate::undertaking::account;
 
 /// How often to look whether the inbox was heard, and how many times.
@@ -65,7 +66,8 @@ impl Running {
         let mut texts = Vec::new();
         let named = std::iter::once(brief.task).chain(brief.adds.iter().copied());
         for of in named.chain(brief.checks.iter().map(|check| check.what)) {
-            texts.push(Text { of, says: stored_text(hall.journal(), of).await? });
+            // One that can't be read is needed only by whoever goes on working, and is named then.
+            texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
         let office = hall.office(id, &root.setup.staffing).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
@@ -78,7 +80,7 @@ impl Running {
         office: Office,
         texts: Vec<Text>,
     ) -> Result<Running, HallError> {
-        let first = hall.journal().head(&id).await?.facts + 1;
+        let first = hall.journal().head(&id).await?.facts.saturating_add(1);
         let root = Arc::clone(&setup.brief);
         let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();

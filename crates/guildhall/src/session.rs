@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use guildhall_agent::TextError;
 use guildhall_kernel::{Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, Wording};
 use guildhall_laws::Checker;
-use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
+use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, newest_root, stored_text};
+use crate::setup::{Root, Setup, root_of};
+use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 
 /// What work came to.
@@ -39,6 +41,8 @@ pub struct Ended {
     pub violations: Vec<String>,
     /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
     pub head: Head,
+    /// What of this can't be read, and is empty or missing here.
+    pub unreadable: Vec<UnreadableText>,
     /// The structured output, as JSON, if one was asked for and could be read.
     pub(crate) structured: Option<String>,
     /// What the last check that failed found.
@@ -58,9 +62,11 @@ pub struct View {
     pub report: Option<Report>,
     /// The limit of tokens that ended that root, if one did.
     pub out_of_tokens: Option<u64>,
-    /// The root's last words.
+    /// The root's last words, if they can be read.
     pub text: Option<String>,
-    /// Why its model failed or said nothing, if it did.
+    /// Why its model failed or said nothing, if it did and that can be read. [`Hall::unreadable_texts`] has what can't.
+    ///
+    /// [`Hall::unreadable_texts`]: crate::Hall::unreadable_texts
     pub failure: Option<String>,
     /// What the root's contracts cost.
     pub bill: Bill,
@@ -77,34 +83,29 @@ pub struct View {
 }
 
 impl View {
-    pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
-        let id = row.id.clone();
-        let stored = journal.account(&id).await?;
-        let credits = credits(&stored);
-        let account = Session::restore(stored).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let root = match newest_root(journal, &id).await {
-            Ok(root) => Some(root),
-            Err(HallError::NothingToResume(_)) => None,
-            Err(why) => return Err(why),
-        };
-        let facts = journal.facts(&id, 1).await?;
+    /// Reads a session. One of which anything is not what was stored is an error.
+    pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
+        let Contents { row, facts, account, head } = journal.contents(id).await?;
+        let root = root_of(journal, &account).await?;
+        let credits = credits(&account);
+        let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let (checker, violations) = checked(&facts);
         let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
         let text = match (&report, &root) {
-            (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
+            (Some(report), Some(root)) => answer(journal, &root.setup, report).await.ok(),
             (Some(_) | None, _) => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
         let charges = Bill::of(&facts, None, None, &checker, &credits).charges();
         Ok(View {
-            holder: journal.running(&id).await?,
+            holder: journal.running(id).await?,
             bill,
-            failure: failure(journal, &facts, &path).await?,
-            head: journal.head(&id).await?,
+            failure: failure(journal, &facts, &path).await.ok().flatten(),
+            head,
             free: account.free(),
             row,
             root,
@@ -161,7 +162,7 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
 }
 
 /// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, HallError> {
+async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, TextError> {
     if report.text == Wording::Assembled(setup.brief.task) {
         return Ok(String::new());
     }
@@ -169,7 +170,7 @@ async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<Str
 }
 
 /// What the newest of a contract's failed checks found.
-async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, HallError> {
+async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, TextError> {
     let failed = |stored: &Stored| {
         if let Fact::Answered { answer: Answer::FailedCheck(finding), .. } = stored.fact { Some(finding) } else { None }
     };
@@ -194,6 +195,19 @@ fn done_by_call(facts: &[Stored], contract: &Path) -> usize {
     done
 }
 
+/// Takes note of the texts of a root that can't be read.
+struct Unread<'a> {
+    root: &'a Path,
+    texts: Vec<UnreadableText>,
+}
+
+impl Unread<'_> {
+    fn note<T>(&mut self, read: Result<T, TextError>) -> Option<T> {
+        let note = |why| UnreadableText { contract: self.root.clone(), why };
+        read.map_err(|why| self.texts.push(note(why))).ok()
+    }
+}
+
 impl Ended {
     pub(crate) async fn read(
         journal: &Journal,
@@ -206,23 +220,26 @@ impl Ended {
         let (checker, violations) = checked(&facts);
         let credits = credits(&account);
         let granted = sum(report.spent, report.change);
+        let mut unreadable = Unread { root, texts: Vec::new() };
         let structured = match report.output {
-            Some(output) => Some(stored_text(journal, output).await?),
+            Some(output) => unreadable.note(stored_text(journal, output).await),
             None => None,
         };
-        let list = Tasks::read(&stored_text(journal, setup.brief.task).await?).filter(|_| setup.staffing.is_list());
+        let task = unreadable.note(stored_text(journal, setup.brief.task).await);
+        let list = task.and_then(|task| Tasks::read(&task)).filter(|_| setup.staffing.is_list());
         let undone = list.map_or(0, |list| list.specs().len().saturating_sub(done_by_call(&facts, root)));
         Ok(Ended {
             undone,
             out_of_tokens: out_of_tokens(&setup, &facts),
             structured,
-            finding: finding(journal, &facts, root).await?,
+            finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
-            text: answer(journal, &setup, &report).await?,
+            text: unreadable.note(answer(journal, &setup, &report).await).unwrap_or_default(),
             bill: Bill::of(&facts, Some(root), Some(&setup.staffing), &checker, &credits),
             credited: credits.values().copied().fold(Msat::ZERO, sum),
             setup,
-            failure: failure(journal, &facts, root).await?,
+            failure: unreadable.note(failure(journal, &facts, root).await).flatten(),
+            unreadable: unreadable.texts,
             granted,
             report,
             violations,

@@ -2,17 +2,19 @@
 //! whatever has changed outside since.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use guildhall_agent::{Scribe, Text};
 use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, Standing, TextKind, TextRef};
-use guildhall_local::{Journal, OfficeError, SessionId};
+use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
 use crate::hall::HallError;
 use crate::meter::TokenLimit;
 use crate::models::{DatedRate, Locked};
+use crate::stored::stored_text;
 
 /// Who can come to work, with what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +63,17 @@ impl Staffing {
         self.locked.get(model).is_some_and(|locked| locked.nominal)
     }
 
+    fn clean(&self, scribe: &Scribe) -> Staffing {
+        let Staffing { agents, seated, rate, locked, guide } = self;
+        Staffing {
+            agents: agents.iter().map(|agent| agent.clean(scribe)).collect(),
+            seated: seated.clone(),
+            rate: rate.clone(),
+            locked: locked.clone(),
+            guide: guide.as_ref().map(|guide| scribe.clean(guide).into_owned()),
+        }
+    }
+
     /// Returns the models that can come to be asked, in the order in which a brief's chair counts them.
     pub fn models(&self) -> BTreeSet<&str> {
         self.seated.values().map(String::as_str).collect()
@@ -107,20 +120,23 @@ impl Setup {
         self.tokens_max.map(|limit| TokenLimit::new(self.brief.path.clone(), limit))
     }
 
-    /// Writes it down.
+    /// Writes it down, without the secrets in what people wrote for agents to read. Names and numbers stay as they are: a
+    /// resume has to find the same agents and models.
     pub(crate) fn text(&self, scribe: &Scribe) -> Text {
-        let written = Written { form: SETUP_FORM, setup: self };
-        scribe.text(TextKind::Prices, &serde_json::to_string(&written).expect("a setup is JSON"))
+        let clean = Setup { staffing: self.staffing.clean(scribe), ..self.clone() };
+        let written = Written { form: SETUP_FORM, setup: &clean };
+        Text::of_clean(TextKind::Prices, serde_json::to_string(&written).expect("a setup is JSON"))
     }
 
     async fn read(journal: &Journal, of: TextRef) -> Result<Setup, HallError> {
-        let text = stored_text(journal, of).await?;
-        let damaged = |why| HallError::Damaged(format!("what a root was set up with: {why}"));
-        let Form { form } = serde_json::from_str(&text).map_err(damaged)?;
+        let damaged =
+            |why: &dyn Display| HallError::Damaged(format!("what the work was set up with can't be read: {why}"));
+        let text = stored_text(journal, of).await.map_err(|why| damaged(&why))?;
+        let Form { form } = serde_json::from_str(&text).map_err(|why| damaged(&why))?;
         if form > SETUP_FORM {
             return Err(HallError::Newer { found: form });
         }
-        serde_json::from_str(&text).map_err(damaged)
+        serde_json::from_str(&text).map_err(|why| damaged(&why))
     }
 }
 
@@ -135,18 +151,18 @@ pub struct Root {
     pub setup: Setup,
 }
 
-/// Reads a text that a fact names.
-pub(crate) async fn stored_text(journal: &Journal, of: TextRef) -> Result<String, HallError> {
-    let bytes = journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Reads the newest root that was asked for in a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    let requested = journal.account(id).await?.into_iter().rev().find_map(|fact| match fact {
-        SessionFact::Requested { root, money, prices } => Some((root, money, prices)),
+    let root = root_of(journal, &journal.account(id).await?).await?;
+    root.ok_or_else(|| HallError::NothingToResume(id.clone()))
+}
+
+/// Reads the newest root that an account was asked for, if it was asked for any.
+pub(crate) async fn root_of(journal: &Journal, account: &[SessionFact]) -> Result<Option<Root>, HallError> {
+    let requested = account.iter().rev().find_map(|fact| match fact {
+        SessionFact::Requested { root, money, prices } => Some((root.clone(), *money, *prices)),
         SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
     });
-    let (path, granted, prices) = requested.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
-    Ok(Root { path, granted, setup: Setup::read(journal, prices).await? })
+    let Some((path, granted, prices)) = requested else { return Ok(None) };
+    Ok(Some(Root { path, granted, setup: Setup::read(journal, prices).await? }))
 }

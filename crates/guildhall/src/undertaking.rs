@@ -408,16 +408,17 @@ struct Asked {
 /// added since.
 fn tokens_shown(facts: &[Stored]) -> u64 {
     let mut last = BTreeSet::new();
-    let mut tokens = 0;
+    let mut tokens: u64 = 0;
     for stored in facts {
         if let Fact::Asked { id, ask: Ask::Model(Request { turn: Turn::Last, .. }), .. } = &stored.fact {
             last.insert(*id);
         }
-        tokens += texts_named(&stored.fact).iter().map(|text| u64::from(text.bytes) + FRAME_TOKENS).sum::<u64>();
+        let added = texts_named(&stored.fact).iter().map(|text| u64::from(text.bytes) + FRAME_TOKENS).sum();
+        tokens = tokens.saturating_add(added);
         if let Fact::Answered { id, answer: Answer::Said(said), .. } = &stored.fact
             && let Some(input) = said.input_tokens.filter(|_| !last.contains(id))
         {
-            tokens = input + u64::from(said.reply.bytes) + FRAME_TOKENS;
+            tokens = input.saturating_add(u64::from(said.reply.bytes) + FRAME_TOKENS);
         }
     }
     tokens

@@ -38,7 +38,6 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     let contract = &mut step.tree.contracts[step.me];
     contract.money.settle(money, charged.0);
     contract.heads.settle(heads, charged.1);
-    contract.parts += paid;
     contract.open -= 1;
     if contract.last == Some(id) {
         // What a last request leaves of the severance pays for nothing else.

@@ -58,7 +58,6 @@ pub(crate) fn closed(step: &mut Step<'_, '_>, report: &Report) {
     let fee = wide(report.fee);
     contract.money.hold(fee);
     contract.money.settle(fee, fee);
-    contract.parts += Parts::used(fee);
     contract.phase = Phase::Closed(Box::new(report.clone()));
     tree.spend(*me, Parts::used(fee).into());
 }

@@ -57,8 +57,6 @@ pub(crate) struct Contract {
     pub(crate) own: Spending,
     /// What it and everybody below it spent themselves, whether they have reported or not.
     pub(crate) all: Spending,
-    /// What is known about what it spent, as far as its hires have reported it.
-    pub(crate) parts: Parts,
     /// What of the severance is still held.
     pub(crate) severance: i128,
     /// Its asks in order: the first is number 1.
@@ -114,7 +112,6 @@ impl Contract {
             facts: 0,
             own: Spending::default(),
             all: Spending::default(),
-            parts: Parts::default(),
             asks: Vec::new(),
             open: 0,
             hires: Vec::new(),
@@ -147,6 +144,18 @@ impl Contract {
 
     pub(crate) fn ask_mut(&mut self, id: AskId) -> Option<&mut Asked> {
         self.asks.get_mut(place(id)?)
+    }
+
+    /// Returns what was charged for its answered asks, hires' reports included.
+    pub(crate) fn paid(&self) -> Parts {
+        let mut all = Parts::default();
+        for asked in &self.asks {
+            match asked.state {
+                State::Open { .. } => {}
+                State::Settled { paid, .. } => all += paid,
+            }
+        }
+        all
     }
 
     pub(crate) fn is_open(&self, id: AskId) -> bool {

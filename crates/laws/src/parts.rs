@@ -108,10 +108,8 @@ pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, fou
     form.check_field("reserved", report.reserved, found);
     form.check_field("estimated", report.estimated, found);
     let Form::Second = form else { return };
-    let claims = [
-        ("reserved", report.reserved, contract.parts.reserved),
-        ("estimated", report.estimated, contract.parts.estimated),
-    ];
+    let paid = contract.paid();
+    let claims = [("reserved", report.reserved, paid.reserved), ("estimated", report.estimated, paid.estimated)];
     for (name, claimed, due) in claims {
         let claimed = claimed.map_or(0, wide);
         found.demand(claimed == due, Law::Hires, format_args!("reports {claimed} msat {name}, {due} are"));

@@ -3,7 +3,6 @@
 use crate::batch::check_told;
 use crate::checker::Checker;
 use crate::contract::{Contract, Edge, Kind, Phase, State, Tree};
-use crate::parts::Parts;
 use crate::purse::wide;
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law, Violation};
@@ -84,22 +83,19 @@ fn check_rest(tree: &Tree, at: usize, found: &mut Found<'_>) {
 
 /// Adds up the books from the asks, which the running accounts were not made from.
 fn check_books(contract: &Contract, found: &mut Found<'_>) {
-    let (mut held, mut paid, mut heads_used) = ((0, 0), Parts::default(), 0);
+    let (mut held, mut spent) = ((0, 0), (0, 0));
     for asked in &contract.asks {
         match asked.state {
             State::Open { money, heads } => held = (held.0 + money, held.1 + heads),
-            State::Settled { paid: part, heads } => {
-                paid += part;
-                heads_used += heads;
-            }
+            State::Settled { paid, heads } => spent = (spent.0 + paid.total(), spent.1 + heads),
         }
     }
     let fee = wide(contract.brief.fee);
     match &contract.phase {
         Phase::Working | Phase::Closing(_) => held.0 += fee + contract.severance,
-        Phase::Closed(report) => paid += Parts::used(wide(report.fee)),
+        Phase::Closed(report) => spent.0 += wide(report.fee),
     }
-    let (money, heads, spent) = (contract.money, contract.heads, (paid.total(), heads_used));
+    let (money, heads) = (contract.money, contract.heads);
     let same = (money.held, heads.held) == held && (money.spent, heads.spent) == spent;
     found.demand(same, Law::Purse, format_args!("holds {held:?}, spent {spent:?}, but {money:?}, heads {heads:?}"));
     let live = contract.asks.iter().filter(|asked| asked.is_open() && matches!(asked.kind, Kind::Hire(_))).count();

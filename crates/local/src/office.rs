@@ -12,10 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use std::time::Duration;
 
-use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, run};
-use guildhall_kernel::{
-    AskKey, Brief, Fact, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef,
-};
+use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, TextError, run};
+use guildhall_kernel::{AskKey, Brief, Fact, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -40,9 +38,14 @@ pub enum OfficeError {
         /// Why.
         why: String,
     },
-    /// A text that a fact names is gone.
-    #[error("the text {0} is named by a fact and not stored: the journal is damaged")]
-    TextGone(Hash),
+    /// A stored text that a contract needs can't be used.
+    #[error("contract {contract} can't go on: {why}")]
+    Text {
+        /// Which contract.
+        contract: Path,
+        /// Which text, and what is wrong with it.
+        why: TextError,
+    },
 }
 
 impl From<JournalError> for OfficeError {
@@ -81,8 +84,8 @@ pub enum Replays {
     No,
 }
 
-/// Finds the place of a brief's agent.
-pub type Places = Arc<dyn Fn(&Brief) -> Place + Send + Sync>;
+/// Finds the place of a brief's agent. A brief that was stored may name somebody for whom there is none.
+pub type Places = Arc<dyn Fn(&Brief) -> Option<Place> + Send + Sync>;
 
 /// What another terminal leaves in the inbox for whoever runs the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +138,7 @@ impl Office {
 
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
-        let desk = self.desk(&brief, texts, Past::MayBeStored);
+        let desk = self.desk(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
         // What was left while nobody ran the session comes before anything that it does by itself.
         let left = self.inner.journal.take_after(self.inner.lease.session(), 0).await;
         for command in left.map_err(|why| RunError::Engine(why.into()))? {
@@ -212,11 +215,16 @@ impl Office {
     }
 
     /// Sets up the desk of a contract.
-    fn desk(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Desk {
+    fn desk(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<Desk, OfficeError> {
+        let unknown = || OfficeError::Below {
+            contract: brief.path.clone(),
+            why: format!("the session was set up without the agent {} or its model", brief.agent),
+        };
+        let place = (self.inner.places)(brief).ok_or_else(unknown)?;
         let (post, mail) = mpsc::unbounded_channel();
         self.desks().insert(brief.path.clone(), post.clone());
-        let place = (self.inner.places)(brief);
-        Desk::new(self.clone(), (brief.path.clone(), brief.context.clone(), earlier), place, post, mail, texts)
+        let contract = (brief.path.clone(), brief.context.clone(), earlier);
+        Ok(Desk::new(self.clone(), contract, place, post, mail, texts))
     }
 
     fn send(&self, to: &Path, letter: Letter) -> bool {

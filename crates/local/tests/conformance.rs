@@ -32,12 +32,14 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
     }
     let lease = lease(&journal).await;
     let (lane, seats) = (Arc::new(Semaphore::new(8)), Arc::clone(stage));
-    let places: Places = Arc::new(move |brief| Place {
-        seat: Arc::new(seats.seat(brief)),
-        lane: Arc::clone(&lane),
-        replays: Replays::Yes,
-        watch: Arc::new(|_, _| {}),
-        exists: Arc::new(|_| false),
+    let places: Places = Arc::new(move |brief| {
+        Some(Place {
+            seat: Arc::new(seats.seat(brief)),
+            lane: Arc::clone(&lane),
+            replays: Replays::Yes,
+            watch: Arc::new(|_, _| {}),
+            exists: Arc::new(|_| false),
+        })
     });
     let office = Office::open(journal.clone(), lease, places).await.unwrap();
     let owner = office.clone();

@@ -144,6 +144,6 @@ impl Price {
         let sum = parts.into_iter().try_fold(0_u128, |sum, (tokens, price)| {
             sum.checked_add(u128::from(tokens).checked_mul(u128::from(price.nanos()))?)
         })?;
-        u64::try_from((sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE).ok().map(Usd::from_nanos)
+        u64::try_from(sum.checked_add(TOKENS_PER_PRICE / 2)? / TOKENS_PER_PRICE).ok().map(Usd::from_nanos)
     }
 }

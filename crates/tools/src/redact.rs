@@ -2,37 +2,60 @@
 //! form. It must not touch ordinary text: what is stored is what a resumed agent is shown.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 use guildhall_agent::SECRET_BYTES_MIN;
+use regex_automata::Input;
 use regex_automata::meta::Regex;
 
-/// What a form of secret is called, what it looks like, and what else must hold.
-type Form = (&'static str, &'static str, fn(&str) -> bool);
+/// What a form of secret is called, what it looks like, what else must hold, and which part of it is the secret.
+type Form = (&'static str, &'static str, fn(&str) -> bool, Part);
+
+/// The part of what was found that is a secret.
+#[derive(Clone, Copy)]
+enum Part {
+    All,
+    /// So many bytes at the end. What precedes them is a name, with the quotes of whatever the text is written in.
+    Last(usize),
+}
+
+use Part::{All, Last};
+
+/// What stands in the place of a secret whose value is known.
+const KNOWN: &str = "secret";
+
+/// How many hexadecimal digits the key of a wallet has.
+const WALLET_KEY_BYTES: usize = 32;
 
 /// The forms that can be nothing else. All are bounded in what they look ahead, so
 /// that a text is gone through once.
 const FORMS: &[Form] = &[
-    ("private key", PRIVATE_KEY, always),
-    ("Anthropic key", r"(?-u:\b)sk-ant-[A-Za-z0-9_-]{20,}", always),
-    ("API key", r"(?-u:\b)sk-(?:proj|svcacct|admin|or-v1|lf)-[A-Za-z0-9_-]{20,}", is_random),
-    ("API key", r"(?-u:\b)sk-[A-Za-z0-9]{32,}", is_random),
-    ("API key", r"(?-u:\b)(?:gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,})", is_random),
-    ("GitHub token", r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})", always),
-    ("GitLab token", r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,}", is_random),
-    ("npm token", r"(?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b)", is_random),
-    ("AWS key", r"(?-u:\b)(?:AKIA|ASIA)[A-Z2-7]{16}(?-u:\b)", always),
-    ("Google key", r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", always),
-    ("Slack token", r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{20,}", is_random),
-    ("Stripe key", r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{20,}", always),
-    ("token", r"(?-u:\b)eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", always),
-    ("bearer token", r"(?i-u:\bbearer) {1,4}[A-Za-z0-9._~+/-]{20,}={0,2}", is_random),
-    ("wallet key", r#"(?i-u:\bx-api-key)["']?[:=] {0,4}["']?(?-u:[0-9a-fA-F]{32})(?-u:\b)"#, always),
-    ("wallet key", r"[?&](?:api-key|usr|wal)=(?-u:[0-9a-f]{32})(?-u:\b)", always),
-    ("wallet key", r"(?-u:\b)nostr\+walletconnect:(?://)?[0-9a-f]{64}\?[A-Za-z0-9=&%:/._~+-]*", always),
-    ("Nostr key", r"(?-u:\b)nsec1[02-9ac-hj-np-z]{58}(?-u:\b)", always),
+    ("private key", PRIVATE_KEY, always, All),
+    ("Anthropic key", r"(?-u:\b)sk-ant-[A-Za-z0-9_-]{20,}", always, All),
+    ("API key", r"(?-u:\b)sk-(?:proj|svcacct|admin|or-v1|lf)-[A-Za-z0-9_-]{20,}", is_random, All),
+    ("API key", r"(?-u:\b)sk-[A-Za-z0-9]{32,}", is_random, All),
+    ("API key", r"(?-u:\b)(?:gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,})", is_random, All),
+    ("GitHub token", r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})", always, All),
+    ("GitLab token", r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,}", is_random, All),
+    ("npm token", r"(?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b)", is_random, All),
+    ("AWS key", r"(?-u:\b)(?:AKIA|ASIA)[A-Z2-7]{16}(?-u:\b)", always, All),
+    ("Google key", r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", always, All),
+    ("Slack token", r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{20,}", is_random, All),
+    ("Stripe key", r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{20,}", always, All),
+    ("token", r"(?-u:\b)eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", always, All),
+    ("bearer token", r"(?i-u:\bbearer) {1,4}[A-Za-z0-9._~+/-]{20,}={0,2}", is_random, All),
+    (
+        "wallet key",
+        r#"(?i-u:\bx-api-key)["']?[:=] {0,4}["']?(?-u:[0-9a-fA-F]{32})(?-u:\b)"#,
+        always,
+        Last(WALLET_KEY_BYTES),
+    ),
+    ("wallet key", r"[?&](?:api-key|usr|wal)=(?-u:[0-9a-f]{32})(?-u:\b)", always, All),
+    ("wallet key", r"(?-u:\b)nostr\+walletconnect:(?://)?[0-9a-f]{64}\?[A-Za-z0-9=&%:/._~+-]*", always, All),
+    ("Nostr key", r"(?-u:\b)nsec1[02-9ac-hj-np-z]{58}(?-u:\b)", always, All),
 ];
 
 /// The block with its headers, in one line with `\n` written out, or with the line numbers of our own tools before each line;
@@ -56,7 +79,8 @@ fn is_random(found: &str) -> bool {
 
 /// Takes secrets out of text. Built once, used for everything that is stored.
 ///
-/// It sees one text at a time: whoever cuts a text into pieces redacts it first.
+/// It sees one text at a time: whoever cuts a text into pieces redacts it first. Redacting twice is the same as redacting
+/// once: what stands in the place of a secret is never looked into.
 ///
 /// ```
 /// use guildhall_tools::Redactor;
@@ -68,6 +92,7 @@ fn is_random(found: &str) -> bool {
 pub struct Redactor {
     values: AhoCorasick,
     forms: Regex,
+    marks: AhoCorasick,
 }
 
 impl fmt::Debug for Redactor {
@@ -91,55 +116,85 @@ impl Redactor {
         }
         values.sort();
         values.dedup();
-        let forms: Vec<&str> = FORMS.iter().map(|(_, form, _)| *form).collect();
+        let forms: Vec<&str> = FORMS.iter().map(|(_, form, ..)| *form).collect();
+        let marks: BTreeSet<String> = FORMS.iter().map(|(kind, ..)| *kind).chain([KNOWN]).map(mark).collect();
         Redactor {
             values: AhoCorasick::new(values).expect("the secrets of one hall fit into memory"),
             forms: Regex::new_many(&forms).expect("the forms are regular expressions"),
+            marks: AhoCorasick::new(marks).expect("a few short texts fit into memory"),
         }
     }
 
     /// The text without its secrets.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.without_values(text) {
-            Cow::Borrowed(text) => self.without_forms(text),
-            Cow::Owned(text) => Cow::Owned(self.without_forms(&text).into_owned()),
+        let marks: Vec<Range<usize>> = self.marks.find_iter(text).map(|mark| mark.range()).collect();
+        let mut found = Vec::new();
+        for piece in gaps(0..text.len(), &marks) {
+            let values = self.values(text, piece.clone());
+            for rest in gaps(piece, &values) {
+                self.forms(text, rest, &mut found);
+            }
+            found.extend(values.into_iter().map(|range| (range, KNOWN)));
         }
+        found.sort_unstable_by_key(|(range, _)| range.start);
+        replaced(text, &found)
     }
 
-    fn without_values<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        // Values may overlap; what is left of the second must not stay behind.
+    /// Where in a part of a text known values stand. They may overlap; what is left of the second must not stay behind.
+    fn values(&self, text: &str, within: Range<usize>) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
-        for next in self.values.find_overlapping_iter(text) {
-            let mut next = next.range();
+        for next in self.values.find_overlapping_iter(&text[within.clone()]) {
+            let mut next = next.start() + within.start..next.end() + within.start;
             while let Some(last) = found.pop_if(|last| last.end > next.start) {
                 next = last.start.min(next.start)..last.end.max(next.end);
             }
             found.push(next);
         }
-        replaced(text, found.into_iter().map(|range| (range, "secret")))
+        found
     }
 
-    fn without_forms<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let found = self.forms.find_iter(text).filter_map(|found| {
-            let (kind, _, holds) = FORMS[found.pattern().as_usize()];
-            holds(&text[found.range()]).then_some((found.range(), kind))
-        });
-        replaced(text, found)
+    /// Adds what has the form of a secret in a part of a text. What follows one is a part of its own, as it will be once the
+    /// secret is gone.
+    fn forms(&self, text: &str, mut within: Range<usize>, found: &mut Vec<(Range<usize>, &'static str)>) {
+        let mut from = within.start;
+        while let Some(next) = self.forms.find(Input::new(&text[within.clone()]).range(from - within.start..)) {
+            let (kind, _, holds, part) = FORMS[next.pattern().as_usize()];
+            let Range { start, end } = next.start() + within.start..next.end() + within.start;
+            from = end;
+            if holds(&text[start..end]) {
+                let start = match part {
+                    All => start,
+                    Last(bytes) => end - bytes,
+                };
+                found.push((start..end, kind));
+                within.start = end;
+            }
+        }
     }
 }
 
-fn replaced(text: &str, found: impl Iterator<Item = (Range<usize>, &'static str)>) -> Cow<'_, str> {
+/// What is left of a part of a text between others, which are in order.
+fn gaps(within: Range<usize>, taken: &[Range<usize>]) -> Vec<Range<usize>> {
+    let starts = std::iter::once(within.start).chain(taken.iter().map(|range| range.end));
+    let ends = taken.iter().map(|range| range.start).chain([within.end]);
+    starts.zip(ends).filter(|(start, end)| start < end).map(|(start, end)| start..end).collect()
+}
+
+/// What stands in the place of a secret.
+fn mark(kind: &str) -> String {
+    format!("[redacted: {kind}]")
+}
+
+fn replaced<'a>(text: &'a str, found: &[(Range<usize>, &'static str)]) -> Cow<'a, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
     let mut clean = String::new();
     let mut kept = 0;
     for (range, kind) in found {
         clean.push_str(&text[kept..range.start]);
-        clean.push_str("[redacted: ");
-        clean.push_str(kind);
-        clean.push(']');
+        clean.push_str(&mark(kind));
         kept = range.end;
-    }
-    if kept == 0 {
-        return Cow::Borrowed(text);
     }
     clean.push_str(&text[kept..]);
     Cow::Owned(clean)

@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Scribe, Seat, Status, Stop, Task, Team, Text, Texts,
-    Usage, Watch, Wire, task_key,
+    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Scribe, Seat, Status, Stop, Task, Team, Text,
+    TextError, Texts, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, AskId, AskKey, Brief, Context as Before, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat, Path,
@@ -40,12 +40,8 @@ impl Model for Says {
 struct Shelf(BTreeMap<TextRef, String>);
 
 impl Texts for Shelf {
-    fn text(&self, of: &TextRef) -> String {
-        self.0.get(of).cloned().unwrap_or_default()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        Arc::new(serde_json::from_str(&self.0[of]).unwrap())
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        Ok(self.0.get(of).cloned().unwrap_or_default())
     }
 }
 
@@ -130,17 +126,19 @@ fn brief() -> Brief {
         path: Path::root(1),
         agent: agent("boss"),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: sat(1000), heads: Heads(9), depth: 3, deadline: None },
+        grant: Grant { money: sat(1000), heads: Heads(9), depth: 3, deadline: None, margin: None },
         fee: Msat::ZERO,
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 10,
         context: Before::Fresh,
         opening_bytes: 1000,
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: Some(Hiring { team: Arc::from([]), ad_hoc: false, recursive: false }),
@@ -172,6 +170,7 @@ fn ask(seat: &Seat, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies at once")
     };
+    let arrival = arrival.unwrap();
     let Input::Reply { reply, .. } = arrival.input else { panic!("{:?}", arrival.input) };
     (*reply, arrival.texts)
 }

@@ -29,11 +29,19 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
         let id = &unreadable.row.id;
-        say_in(WARN, &format!("{unreadable}. Check what is stored of it with: guildhall verify {id}"));
+        let why = tame(&unreadable.to_string(), WRONG_CHARS_MAX);
+        say_in(WARN, &format!("{why}. Check what is stored of it with: guildhall verify {id}"));
+        exit = Exit::Partial;
+    }
+    for wrong in hall.check_listing().await? {
+        say_in(WARN, &format!("{}. Check everything with: guildhall verify", tame(&wrong, WRONG_CHARS_MAX)));
         exit = Exit::Partial;
     }
     Ok(exit)
 }
+
+/// The most that is told of what is wrong with the list, in characters.
+const WRONG_CHARS_MAX: usize = 1000;
 
 /// What stands in the place of a state that can't be read.
 const UNREADABLE: &str = "can't be read";

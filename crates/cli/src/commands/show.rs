@@ -10,14 +10,18 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::print::{out, tame, tame_lines};
+use crate::print::{WARN, out, say_in, tame, tame_lines};
 use crate::world::World;
 
 /// Shows a session.
 pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
+    if let Some(missing) = hall.missing_commits() {
+        say_in(WARN, &missing);
+    }
     let view = hall.session(&args.id).await?;
     let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
+    let unreadable: Vec<String> = hall.unreadable_texts(&args.id).await?.iter().map(ToString::to_string).collect();
     match args.output.output {
         Output::Json => out_json(&json!({
             "session": view.row.id,
@@ -26,6 +30,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "task": view.row.label,
             "answer": view.text,
             "failure": view.failure,
+            "unreadable": unreadable,
             "free": view.free,
             "bill": sheet(&view).map(|sheet| sheet.json()),
             "facts": if args.facts { json!(facts) } else { Value::Null },
@@ -35,7 +40,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             for fact in &facts {
                 live.tell(fact).await;
             }
-            for line in text(&view) {
+            for line in text(&view, &unreadable) {
                 out(&line)?;
             }
         }
@@ -43,7 +48,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-fn text(view: &View) -> Vec<String> {
+fn text(view: &View, unreadable: &[String]) -> Vec<String> {
     let row = &view.row;
     let mut lines = vec![
         format!("{}  {}", row.id, state(view)),
@@ -51,6 +56,7 @@ fn text(view: &View) -> Vec<String> {
         format!("project  {}", tame(&row.project, 400)),
     ];
     lines.extend(view.failure.as_ref().map(|why| format!("failure  {}", tame(why, 1000))));
+    lines.extend(unreadable.iter().map(|text| format!("can't be read: {}", tame(text, 1000))));
     if let Some(text) = &view.text {
         lines.extend([String::new(), tame_lines(text), String::new()]);
     }

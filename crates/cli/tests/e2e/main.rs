@@ -21,6 +21,7 @@ mod money;
 mod people;
 mod quote;
 mod refusals;
+mod shares;
 mod showing;
 mod tasks;
 mod teams;

@@ -36,7 +36,8 @@ fn any_key_skips_the_show_and_the_terminal_is_as_before() {
     assert_eq!(title, "at reading speed, any key skips");
     assert_ne!(terminal.settings(), before, "a key is heard without Enter");
     terminal.type_in("~");
-    let ended = running.end().expect(0).says("hired so far").says("skipped").says("every balance adds up").says("done after ");
+    let ended =
+        running.end().expect(0).says("hired so far").says("skipped").says("every balance adds up").says("done after ");
     let (work, rest) = ended.stderr.split_once(SHOWN).unwrap();
     assert!(told(work).is_empty() && told(rest).len() < 50, "the rest is skipped: {}", ended.stderr);
     assert!(!rest.contains('~') && ended.stdout.contains("rehearsal: no language model"), "{ended:?}");

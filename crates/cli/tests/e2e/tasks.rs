@@ -90,7 +90,10 @@ fn the_list_of_the_examples_is_worked_off_without_a_key() {
     let ended = house.guildhall(&list).expect(0);
     assert!(ended.stdout.starts_with("code ("), "{}", ended.stdout);
     assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence meets at "]);
-    assert_has(&ended.stderr, &["1 clerk begins with 500 sat: 3 tasks: logs, settings, code", "every balance adds up", "quote"]);
+    assert_has(
+        &ended.stderr,
+        &["1 clerk begins with 500 sat: 3 tasks: logs, settings, code", "every balance adds up", "quote"],
+    );
     assert_has(&ended.stderr, &["1 clerk waits for 1.1 ", ", 1.2 "]);
 }
 

@@ -321,7 +321,13 @@ fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
         let line = |line: &Value| {
             let (tokens, granted) = (&line["tokens"], msat(&line["granted"]));
             let tokens = (tokens["input"].as_u64(), tokens["output"].as_u64());
-            (line["agent"].as_str().unwrap().to_owned(), granted, msat(&line["own"]["charged"]), line["calls"].as_u64(), tokens)
+            (
+                line["agent"].as_str().unwrap().to_owned(),
+                granted,
+                msat(&line["own"]["charged"]),
+                line["calls"].as_u64(),
+                tokens,
+            )
         };
         let lines: Vec<_> = result["bill"]["contracts"].as_array().unwrap().iter().map(line).collect();
         assert_eq!(

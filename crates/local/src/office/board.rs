@@ -1,6 +1,6 @@
 //! The board of one hirer's hires: what they posted, as the journal tells it. Nothing else keeps it.
 
-use guildhall_agent::{BOARD, POSTS_MAX, Post};
+use guildhall_agent::{BOARD, POSTS_MAX, Post, TextError};
 use guildhall_kernel::{AgentName, Ask, AskId, AskKey, Fact, Path, Stored, TextRef};
 
 use super::{Office, OfficeError};
@@ -21,8 +21,10 @@ pub(super) async fn posts(office: &Office, call: &AskKey) -> Result<Vec<Post>, O
     let own = visits.iter().position(|visit| (&visit.contract, visit.ask) == (&call.contract, call.ask));
     let mut posts = Vec::new();
     for visit in visits[..own.map_or(0, |own| own + 1)].iter().rev() {
-        let hash = visit.arguments.hash;
-        let arguments = office.inner.journal.text(hash).await?.ok_or(OfficeError::TextGone(hash))?;
+        let arguments = office.inner.journal.text(visit.arguments.hash).await?.ok_or_else(|| OfficeError::Text {
+            contract: visit.contract.clone(),
+            why: TextError::Missing(visit.arguments),
+        })?;
         posts.extend(Post::of(&visit.contract, &visit.agent, &String::from_utf8_lossy(&arguments)));
         if posts.len() == POSTS_MAX {
             break;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use guildhall_agent::{Arrival, Engine, History, Message, Reply, RunError, Status, Text, Texts};
+use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, TextError, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Hash, Input,
     Matter, Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
 use super::leaf::Leaf;
-use super::mail::{Letter, Mail, Receipt, send, send_answer};
+use super::mail::{Letter, Mail, Receipt, fail, send, send_answer};
 use super::time::{SessionTime, Why};
 use super::{Office, OfficeError, Place, Replays};
 use crate::journal::{Appended, Batch, Queued, texts_named};
@@ -26,8 +26,8 @@ pub(super) struct Desk {
     mail: mpsc::UnboundedReceiver<Mail>,
     context: Context,
     past: Past,
-    /// What was said before the contract's brief.
-    pub(super) before: Arc<[Message]>,
+    /// What was said before the contract's brief, or why that can't be told. Only a request to the model needs it.
+    pub(super) before: Result<Arc<[Message]>, OfficeError>,
     pub(super) facts: Vec<Fact>,
     pub(super) texts: Shelf,
     /// How many of the facts have all their texts on the shelf.
@@ -103,21 +103,25 @@ impl Owed {
     }
 }
 
-/// Texts at hand: all that a contract's facts name.
+/// Texts at hand: all that a contract's facts name. One that can't be read is an error for whoever needs it, and for nobody
+/// else: a contract can be ended without it.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(BTreeMap<Hash, Arc<str>>);
+pub(super) struct Shelf(BTreeMap<Hash, Result<Arc<str>, TextError>>);
 
 impl Shelf {
     /// Takes down what these facts name and is not at hand.
-    async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
+    async fn take_down(&mut self, office: &Office, facts: &[Fact]) {
         for of in facts.iter().flat_map(texts_named) {
             if self.0.contains_key(&of.hash) {
                 continue;
             }
-            let says = office.inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
-            self.0.insert(of.hash, String::from_utf8_lossy(&says).into());
+            let text = match office.inner.journal.text(of.hash).await {
+                Ok(Some(says)) => Ok(String::from_utf8_lossy(&says).into()),
+                Ok(None) => Err(TextError::Missing(of)),
+                Err(why) => Err(TextError::Damaged { of, why: why.to_string() }),
+            };
+            self.0.insert(of.hash, text);
         }
-        Ok(())
     }
 }
 
@@ -132,22 +136,22 @@ async fn before(office: &Office, path: &Path, context: &Context) -> Result<Vec<M
     let stored = inner.journal.contract_facts(inner.lease.session(), &whose).await?;
     let facts: Vec<Fact> = stored.into_iter().take(upto).map(|stored| stored.fact).collect();
     let mut texts = Shelf::default();
-    texts.take_down(office, &facts).await?;
+    texts.take_down(office, &facts).await;
     let above = match facts.first() {
         Some(Fact::Opened(brief)) => Box::pin(before(office, &whose, &brief.context)).await?,
         _ => Vec::new(),
     };
-    Ok(History { before: &above, facts: &facts, texts: &texts }.messages())
+    let messages = History { before: &above, facts: &facts, texts: &texts }.messages();
+    messages.map_err(|why| OfficeError::Text { contract: whose, why })
 }
 
 impl Texts for Shelf {
-    fn text(&self, of: &TextRef) -> String {
-        self.0.get(&of.hash).expect("a shelf has every text that its facts name").as_ref().to_owned()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        let stored = self.0.get(&of.hash).and_then(|text| serde_json::from_str(text).ok());
-        Arc::new(stored.expect("a reply is stored before the fact that names it"))
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        match self.0.get(&of.hash) {
+            Some(Ok(says)) => Ok(says.as_ref().to_owned()),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err(TextError::Missing(*of)),
+        }
     }
 }
 
@@ -168,7 +172,7 @@ impl Desk {
             mail,
             context,
             past: earlier,
-            before: Arc::from([]),
+            before: Ok(Arc::from([])),
             facts: Vec::new(),
             texts: Shelf::default(),
             shelved: 0,
@@ -195,7 +199,7 @@ impl Desk {
 
     fn keep(&mut self, texts: Vec<Text>) {
         for text in texts {
-            self.texts.0.insert(text.of.hash, text.says.as_str().into());
+            self.texts.0.insert(text.of.hash, Ok(text.says.as_str().into()));
             self.fresh.push(text);
         }
     }
@@ -223,17 +227,35 @@ impl Desk {
         let said = |fact: &Fact| {
             if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.words } else { None }
         };
-        let words = self.facts.iter().rev().find_map(said).map(|words| self.texts.text(&words)).unwrap_or_default();
-        let (key, what) = (self.key(id), self.texts.text(&check.what));
-        send(&self.post, self.place.seat.check(&key, &what, &words, &self.facts, &*self.place.exists));
+        let words = self.facts.iter().rev().find_map(said).map(|words| self.texts.text(&words)).transpose();
+        match words.and_then(|words| Ok((words.unwrap_or_default(), self.texts.text(&check.what)?))) {
+            Ok((words, what)) => {
+                let (key, seat) = (self.key(id), &self.place.seat);
+                send(&self.post, seat.check(&key, &what, &words, &self.facts, &*self.place.exists));
+            }
+            Err(why) => fail(&self.post, OfficeError::Text { contract: self.path.clone(), why }),
+        }
     }
 
-    /// Starts the same loop on the hire's brief, as a task of its own.
-    fn hire(&mut self, id: AskId, brief: &Arc<Brief>) {
+    /// Starts the same loop on the hire's brief, as a task of its own. What its hirer has to tell it is in its mail by then.
+    fn hire(&mut self, contract: &Contract, id: AskId, brief: &Arc<Brief>) {
         let words = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter()).copied();
         let named = words.chain(brief.checks.iter().map(|check| check.what));
         let earlier = if self.may_have_left(id) { Past::MayBeStored } else { Past::None };
-        let desk = self.office.desk(brief, self.texts_of(named), earlier);
+        let desk = match self.office.desk(brief, self.texts_of(named), earlier) {
+            Ok(desk) => desk,
+            Err(why) => return fail(&self.post, why),
+        };
+        if let Past::MayBeStored = earlier {
+            for (id, ask) in contract.outstanding_after(id) {
+                if let Ask::Tell { to, what } = ask
+                    && *to == brief.path
+                    && self.begun.insert(id)
+                {
+                    self.tell(id, to, what);
+                }
+            }
+        }
         let (office, brief, post) = (self.office.clone(), Arc::clone(brief), self.post.clone());
         self.tasks.spawn(async move {
             match Box::pin(office.work(desk, Arc::clone(&brief))).await {
@@ -242,10 +264,7 @@ impl Desk {
                     let input = Input::Answer { id, answer: Answer::Report(Box::new(report)), cost };
                     send(&post, Arrival { input, texts });
                 }
-                Err(why) => {
-                    // A hirer that is gone has failed itself, and says so.
-                    post.send(Mail::Failed(failure(&brief.path, why))).ok();
-                }
+                Err(why) => fail(&post, failure(&brief.path, why)),
             }
         });
     }
@@ -295,9 +314,9 @@ impl Desk {
         Arc::clone(&self.office.inner.step).lock_owned().await
     }
 
-    /// Returns texts that are at hand.
+    /// Returns those of these texts that can be read. Whoever needs another finds out that it can't.
     pub(super) fn texts_of(&self, named: impl IntoIterator<Item = TextRef>) -> Vec<Text> {
-        named.into_iter().map(|of| Text { of, says: self.texts.text(&of) }).collect()
+        named.into_iter().filter_map(|of| self.texts.text(&of).ok().map(|says| Text { of, says })).collect()
     }
 
     /// Ends a step: whoever waits for it is told when it is durable.
@@ -406,12 +425,12 @@ impl Engine for Desk {
             facts.push(fact);
         }
         self.left = self.asked_at.keys().max().copied();
-        self.texts.take_down(&self.office, &facts).await?;
+        self.texts.take_down(&self.office, &facts).await;
         for fact in &facts {
             self.owed.note(fact);
         }
         self.facts.clone_from(&facts);
-        self.before = before(&self.office, &self.path, &self.context).await?.into();
+        self.before = before(&self.office, &self.path, &self.context).await.map(Arc::from);
         if facts.is_empty() {
             self.step = Some(self.turn().await);
         }
@@ -446,7 +465,7 @@ impl Engine for Desk {
         for queued in std::mem::take(&mut self.queued) {
             queued.durable().await?;
         }
-        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await?;
+        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await;
         self.shelved = self.facts.len();
         for receipt in std::mem::take(&mut self.receipts) {
             self.tell_receipt(receipt).await?;
@@ -495,7 +514,7 @@ impl Desk {
         match ask {
             Ask::Model(request) => self.ask_model(contract, id, request),
             Ask::Tool(call) => self.call_tool(contract, id, call),
-            Ask::Hire { brief, .. } => self.hire(id, brief),
+            Ask::Hire { brief, .. } => self.hire(contract, id, brief),
             Ask::Tell { to, what } => self.tell(id, to, what),
             Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => {
                 if let Some(hirer) = self.path.hirer() {

@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 
 use super::board::posts;
 use super::desk::Desk;
-use super::mail::{Mail, send};
+use super::mail::{fail, send};
 use super::time::Why;
 use super::{Inner, Office, OfficeError, Place, Replays};
 
@@ -39,7 +39,7 @@ impl Desk {
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let (status, time) = (self.status(contract, id), self.time());
-        let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
+        let (before, facts, texts) = (self.before.clone(), self.facts.clone(), self.texts.clone());
         let office = self.office.clone();
         let marked = if self.in_line.contains(&id) { Marked::AsInLine } else { Marked::No };
         let meter = self.meter(id, place.seat.meter(&request));
@@ -50,6 +50,10 @@ impl Desk {
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
         self.start(due, id, meter, async move {
+            let before = match before {
+                Ok(before) => before,
+                Err(why) => return Err(not_left(&office, &place, &key, why).await),
+            };
             let permit = permit(&office, &place, &key, marked).await?;
             let Some(permit) = permit else { return Ok(stopped(id, Answer::Lost, &leaving)) };
             leaving.leave();
@@ -61,13 +65,23 @@ impl Desk {
             let clock = || time.now();
             let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
             drop(permit);
-            Ok(arrival)
+            match arrival {
+                Ok(arrival) => Ok(arrival),
+                Err(why) => {
+                    let why = OfficeError::Text { contract: key.contract.clone(), why };
+                    Err(not_left(&office, &place, &key, why).await)
+                }
+            }
         });
     }
 
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
-        let (arguments, facts) = (self.texts.text(&call.arguments), self.facts.clone());
+        let arguments = match self.texts.text(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => return send(&self.post, place.seat.not_called(&key, &why)),
+        };
+        let facts = self.facts.clone();
         let office = self.office.clone();
         let meter = self.meter(id, Meter::default());
         let leaving = Arc::clone(&meter);
@@ -125,8 +139,7 @@ impl Desk {
             };
             match arrival {
                 Ok(arrival) => send(&post, arrival),
-                // A desk that is gone has failed itself, and says so.
-                Err(why) => drop(post.send(Mail::Failed(why))),
+                Err(why) => fail(&post, why),
             }
             drop(under_way);
         });
@@ -188,6 +201,14 @@ async fn permit<'a>(
         journal.note_leaving(lease, call).await?;
     }
     Ok(permit)
+}
+
+/// Notes that a request never left, because it could not be written: whoever takes the session up is not charged for it.
+async fn not_left(office: &Office, place: &Place, call: &AskKey, why: OfficeError) -> OfficeError {
+    if place.replays == Replays::No {
+        office.inner.journal.note_in_line(&office.inner.lease, call).await;
+    }
+    why
 }
 
 fn stopped(id: AskId, answer: Answer, meter: &Meter) -> Arrival {

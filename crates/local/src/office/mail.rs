@@ -38,6 +38,12 @@ pub(super) fn send(post: &mpsc::UnboundedSender<Mail>, arrival: Arrival) {
     post.send(Mail::Letter(Letter { arrival, receipt: Receipt::Nobody })).ok();
 }
 
+/// Says that what was asked can't be performed.
+pub(super) fn fail(post: &mpsc::UnboundedSender<Mail>, why: OfficeError) {
+    // A desk that is gone has failed itself, and says so.
+    post.send(Mail::Failed(why)).ok();
+}
+
 /// Sends an answer that cost nothing and has no text.
 pub(super) fn send_answer(post: &mpsc::UnboundedSender<Mail>, id: AskId, answer: Answer) {
     let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };

@@ -1,6 +1,6 @@
 //! When the journal can't go on, contracts stop with a word about why; what was acknowledged is there when they are taken up.
 
-use guildhall_agent::RunError;
+use guildhall_agent::{RunError, TextError};
 use guildhall_local::{JournalError, Limits, OfficeError};
 use rusqlite::Connection;
 
@@ -75,6 +75,9 @@ async fn a_text_that_is_gone_is_named_and_nobody_is_asked_without_it() {
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let (brief, texts) = brief();
     let gone = hall.office.run(brief, texts).await.unwrap_err();
-    assert!(matches!(gone, RunError::Engine(OfficeError::TextGone(_))), "{gone}");
+    let RunError::Engine(OfficeError::Text { contract, why: TextError::Missing(text) }) = &gone else {
+        panic!("{gone}")
+    };
+    assert_eq!((contract, text.kind), (&Path::root(1), TextKind::Result));
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
 }

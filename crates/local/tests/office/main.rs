@@ -107,17 +107,19 @@ fn brief() -> (Arc<Brief>, Vec<Text>) {
         path: Path::root(1),
         agent: AgentName::parse("counter").unwrap(),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: sat(1000), heads: Heads(0), depth: 0, deadline: None },
+        grant: Grant { money: sat(1000), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 10,
         context: Context::Fresh,
         opening_bytes: 100,
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: None,
@@ -161,7 +163,7 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
     let lane = Arc::new(Semaphore::new(LANE));
     let place =
         Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}), exists: Arc::new(|_| false) };
-    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
+    let office = Office::open(journal.clone(), lease, Arc::new(move |_| Some(place.clone()))).await.unwrap();
     Hall { model: Arc::clone(model), office, journal, lane }
 }
 

@@ -51,7 +51,9 @@ fn add(block: Value, messages: &mut Vec<Value>) {
 }
 
 fn mark(block: &mut Value) {
-    block["cache_control"] = json!({"type": "ephemeral"});
+    if let Value::Object(block) = block {
+        block.insert("cache_control".into(), json!({"type": "ephemeral"}));
+    }
 }
 
 fn message(message: &Message) -> Value {

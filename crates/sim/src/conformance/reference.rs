@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Arrival, BOARD, Engine, History, Message, Post, Reply, Seat, Status, Surroundings, Text, Texts, due, run,
+    Arrival, BOARD, Engine, History, Message, Post, Seat, Status, Surroundings, Text, TextError, Texts, due, run,
 };
 use guildhall_kernel::{
     self as kernel, Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input,
@@ -72,14 +72,13 @@ struct Leaf {
 struct Shelf(BTreeMap<Hash, String>);
 
 impl Texts for Shelf {
-    fn text(&self, of: &TextRef) -> String {
-        self.0[&of.hash].clone()
-    }
-
-    fn reply(&self, of: &TextRef) -> Arc<Reply> {
-        Arc::new(serde_json::from_str(&self.0[&of.hash]).expect("a stored reply"))
+    fn text(&self, of: &TextRef) -> Result<String, TextError> {
+        self.0.get(&of.hash).cloned().ok_or(TextError::Missing(*of))
     }
 }
+
+/// What every text of this engine is: kept in memory.
+const KEPT: &str = "every text that a fact names is kept";
 
 impl State {
     fn keep(&mut self, texts: &[Text]) {
@@ -158,7 +157,7 @@ impl Hall {
         let facts: Vec<Fact> = self.facts_of(&hirer).take(*upto as usize).collect();
         let Some(Fact::Opened(above)) = facts.first() else { panic!("{hirer} has opened") };
         let (before, texts) = (self.before(above), self.state().texts.clone());
-        History { before: &before, facts: &facts, texts: &texts }.messages()
+        History { before: &before, facts: &facts, texts: &texts }.messages().expect(KEPT)
     }
 
     fn facts_of(&self, contract: &Path) -> impl Iterator<Item = Fact> {
@@ -179,7 +178,7 @@ impl Hall {
             if let Fact::Asked { ask: Ask::Tool(call), .. } = &stored.fact
                 && call.tool.as_str() == BOARD
             {
-                let arguments = state.texts.text(&call.arguments);
+                let arguments = state.texts.text(&call.arguments).expect(KEPT);
                 posts.extend(Post::of(&stored.contract, agents[&stored.contract], &arguments));
             }
         }
@@ -254,11 +253,11 @@ impl Desk {
             match ask {
                 Ask::Model(request) => {
                     let history = History { before: &before, facts: &facts, texts: &texts };
-                    seat.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await
+                    seat.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
                 }
                 Ask::Tool(call) => {
                     let around = Surroundings { facts: &facts, board: &board };
-                    seat.call(&asked, &call, &texts.text(&call.arguments), around).await
+                    seat.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
                 }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
                     unreachable!("only leaf calls are made")
@@ -288,7 +287,7 @@ impl Desk {
         };
         let words = self.facts.iter().rev().find_map(said).expect("only words are checked");
         let mut state = self.hall.state();
-        let (what, words) = (state.texts.text(what), state.texts.text(&words));
+        let (what, words) = (state.texts.text(what).expect(KEPT), state.texts.text(&words).expect(KEPT));
         let arrival = self.seat.check(key, &what, &words, &self.facts, &|_| false);
         state.post(&self.path, Letter { arrival, teller: None });
     }

@@ -58,7 +58,6 @@ fn what_can_be_nothing_but_a_secret_is_taken_out() {
         (format!("sk_live_{}", random(24)), "Stripe key"),
         (format!("eyJ{}.eyJ{}.{}", random(20), random(40), random(43)), "token"),
         (format!("Bearer {}", random(40)), "bearer token"),
-        (format!("X-Api-Key: {}", "0123456789abcdef".repeat(2)), "wallet key"),
         (format!("?usr={}", "0123456789abcdef".repeat(2)), "wallet key"),
         (format!("nsec1{}", "q".repeat(58)), "Nostr key"),
     ];
@@ -66,6 +65,76 @@ fn what_can_be_nothing_but_a_secret_is_taken_out() {
         for (before, after) in [("", ""), ("\"", "\""), ("x = ", "\nnext"), ("é(", ")é")] {
             check(&format!("{before}{secret}{after}"), &format!("{before}[redacted: {kind}]{after}"));
         }
+    }
+}
+
+#[test]
+fn the_header_before_a_wallet_key_and_its_quotes_stay() {
+    let key = "0123456789abcdef".repeat(2);
+    for (before, after) in
+        [("X-Api-Key: ", "\n"), (r#"{"X-Api-Key":""#, r#""}"#), ("curl -H 'x-api-key: ", "'"), ("x-api-key='", "'")]
+    {
+        check(&format!("{before}{key}{after}"), &format!("{before}[redacted: wallet key]{after}"));
+    }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_secret_is_not_looked_into() {
+    let secrets = ["redacted", "secret] and more", "[redacted: API"].map(str::to_owned).to_vec();
+    let redactor = Redactor::new(secrets);
+    for (text, expected) in [
+        ("[redacted: secret] and more", "[redacted: secret] and more"),
+        ("redacted", "[redacted: secret]"),
+        ("[redacted: other]", "[[redacted: secret]: other]"),
+    ] {
+        let clean = redactor.redact(text);
+        assert_eq!(clean, expected);
+        assert_eq!(redactor.redact(&clean), expected);
+    }
+}
+
+#[test]
+fn a_secret_that_follows_another_without_a_gap_is_found_at_once() {
+    let key = format!("AIza{}", random(35));
+    check(&key.repeat(3), &"[redacted: Google key]".repeat(3));
+}
+
+/// Pieces of secrets, of marks and of what may stand between them.
+const PIECES: [&str; 24] = [
+    "sk-ant-",
+    "sk-proj-",
+    "a1B2c3D4e5F6g7H8i9J0",
+    "0123456789abcdef0123456789abcdef",
+    "Bearer ",
+    "AKIA",
+    "ABCDEFGH234567ZZ",
+    "AIza",
+    "x-api-key",
+    "\"",
+    ":",
+    "=",
+    " ",
+    "?usr=",
+    "[redacted: ",
+    "secret",
+    "]",
+    "API key",
+    "-----BEGIN PRIVATE KEY-----",
+    "\n",
+    "ghp_",
+    "correct horse",
+    "é",
+    "eyJaaaaaaaaaaa.",
+];
+
+#[test]
+fn redacting_twice_is_the_same_as_redacting_once() {
+    let redactor = Redactor::new(vec!["correct horse".to_owned(), "horse correct".to_owned(), "secret]se".to_owned()]);
+    let mut chance = fastrand::Rng::with_seed(8);
+    for _ in 0..20_000 {
+        let text: String = (0..chance.usize(1..16)).map(|_| PIECES[chance.usize(..PIECES.len())]).collect();
+        let clean = redactor.redact(&text).into_owned();
+        assert_eq!(redactor.redact(&clean), clean, "{text:?}");
     }
 }
 
