@@ -200,11 +200,12 @@ impl World {
 /// Says what no fact says: that a provider makes us wait, since without a word it would look as if nothing happened, and what a
 /// reply was lost to.
 fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
+    let contract = &call.contract;
     match delta {
         Delta::Waiting { seconds, said, .. } => {
-            note(&format!("waiting {seconds} s before asking again: {}", tame(said, 200)));
+            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
         }
-        Delta::Lost { why } => note(&format!("{} lost a reply: {}", call.contract, tame(why, 200))),
+        Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
         Delta::Words(_)
         | Delta::Thinking
         | Delta::Call { .. }
