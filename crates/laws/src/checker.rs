@@ -121,7 +121,12 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         }
         Fact::Woke { pause, why } => calls::woke(contract, *pause, *why, *at, step.found),
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
-        Fact::Compacted { upto, bytes } => compacted(contract, *upto, *bytes, step.found),
+        Fact::Compacted { upto, bytes } => {
+            compacted(contract, *upto, *bytes, step.found);
+            for shares in [&mut step.batch.by_calls, &mut step.batch.by_runtime].into_iter().flatten() {
+                shares.shorten(contract);
+            }
+        }
         Fact::Closing(outcome) => closing::closing(step, *outcome),
         Fact::Closed(report) => closing::closed(step, report),
     }
