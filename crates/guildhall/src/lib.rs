@@ -89,7 +89,7 @@ pub use output::OutputError;
 pub use quote::{Quote, TOKEN_BYTES};
 pub use running::Running;
 pub use session::{Ended, Unreadable, View};
-pub use setup::{Root, Setup, Staffing};
+pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
-use guildhall_kernel::{Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, Wording};
+use guildhall_kernel::{
+    Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextRef, Wording,
+};
 use guildhall_laws::Checker;
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, root_of};
+use crate::setup::{Request, Root, Setup};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 
@@ -56,7 +58,9 @@ pub struct View {
     pub row: SessionRow,
     /// Who runs it now.
     pub holder: Option<Holder>,
-    /// Its newest root, if work was asked for.
+    /// The newest request for work, if there was any.
+    pub request: Option<Request>,
+    /// The root of that request, if what it was set up with can be read.
     pub root: Option<Root>,
     /// How that root ended, if it has.
     pub report: Option<Report>,
@@ -86,16 +90,21 @@ impl View {
     /// Reads a session. One of which anything is not what was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
         let Contents { row, facts, account, head } = journal.contents(id).await?;
-        let root = root_of(journal, &account).await?;
+        let request = Request::newest(&account);
+        let root = match &request {
+            // Without what it was set up with, a root can still be shown and billed.
+            Some(request) => request.read(journal).await?.ok(),
+            None => None,
+        };
         let credits = credits(&account);
         let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
+        let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
-        let text = match (&report, &root) {
-            (Some(report), Some(root)) => answer(journal, &root.setup, report).await.ok(),
+        let text = match (&report, task(&facts, &path)) {
+            (Some(report), Some(task)) => answer(journal, task, report).await.ok(),
             (Some(_) | None, _) => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
@@ -108,6 +117,7 @@ impl View {
             head,
             free: account.free(),
             row,
+            request,
             root,
             report,
             out_of_tokens,
@@ -163,9 +173,15 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     limit.ended()
 }
 
+/// What a contract was hired for, if it was opened.
+fn task(facts: &[Stored], contract: &Path) -> Option<TextRef> {
+    let opened = |stored: &Stored| if let Fact::Opened(brief) = &stored.fact { Some(brief.task) } else { None };
+    facts.iter().filter(|stored| stored.contract == *contract).find_map(opened)
+}
+
 /// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, TextError> {
-    if report.text == Wording::Assembled(setup.brief.task) {
+async fn answer(journal: &Journal, task: TextRef, report: &Report) -> Result<String, TextError> {
+    if report.text == Wording::Assembled(task) {
         return Ok(String::new());
     }
     stored_text(journal, report.text.text()).await
@@ -236,7 +252,7 @@ impl Ended {
             structured,
             finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
-            text: unreadable.note(answer(journal, &setup, &report).await).unwrap_or_default(),
+            text: unreadable.note(answer(journal, setup.brief.task, &report).await).unwrap_or_default(),
             bill: Bill::of(&facts, Some(root), Some(&setup.staffing), &checker, &credits),
             credited: credits.values().copied().fold(Msat::ZERO, sum),
             setup,

@@ -25,6 +25,7 @@ mod quote;
 mod refusals;
 mod shares;
 mod showing;
+mod tampered;
 mod tasks;
 mod teams;
 mod terminal;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use guildhall::kernel::Hash;
 use guildhall::local::{Replays, UnixMs, texts_named};
 use guildhall::roster::Source;
-use guildhall::{Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn};
+use guildhall::{
+    Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn,
+};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -86,6 +88,13 @@ impl Home {
         (wrong, shown)
     }
 
+    /// What `show` says. A session of which texts can't be read is shown, and says which.
+    async fn view(&self, hall: &Hall, id: &SessionId) -> Result<String, String> {
+        let view = hall.session(id).await.map_err(|why| why.to_string())?;
+        let unreadable = hall.unreadable_texts(id).await.map_err(|why| why.to_string())?;
+        if unreadable.is_empty() { Ok(format!("{view:?}")) } else { Err(format!("{unreadable:?}")) }
+    }
+
     async fn shown_by(&self, hall: &Hall) -> Shown {
         let mut shown = Shown::new();
         let journal = hall.journal();
@@ -103,18 +112,26 @@ impl Home {
         }
         for id in &self.ids {
             let mut note = |what: &str, says: Result<String, String>| shown.insert(format!("{what} {id}"), says);
-            note("show", hall.session(id).await.map(|view| format!("{view:?}")).map_err(|why| why.to_string()));
+            note("show", self.view(hall, id).await);
             let facts = journal.facts(id, 1).await;
             note("facts", facts.map(|facts| json!(facts).to_string()).map_err(|why| why.to_string()));
-            note("account", journal.account(id).await.map(|account| json!(account).to_string()).map_err(|why| why.to_string()));
-            note("inbox", journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()));
+            note(
+                "account",
+                journal.account(id).await.map(|account| json!(account).to_string()).map_err(|why| why.to_string()),
+            );
+            note(
+                "inbox",
+                journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()),
+            );
         }
         // What whoever goes on with a session is given: nothing, if it can't be taken.
         for id in &self.ids {
             let lease = journal.lease(id, UnixMs(9)).await.map_err(|why| why.to_string());
             for contract in ["1", "1.1", "1.2", "2"] {
                 let facts = match &lease {
-                    Ok(_) => journal.contract_facts(id, &contract.parse().unwrap()).await.map_err(|why| why.to_string()),
+                    Ok(_) => {
+                        journal.contract_facts(id, &contract.parse().unwrap()).await.map_err(|why| why.to_string())
+                    }
                     Err(why) => Err(why.clone()),
                 };
                 shown.insert(format!("contract {contract} {id}"), facts.map(|facts| json!(facts).to_string()));
