@@ -48,7 +48,7 @@ impl Scribe {
     }
 
     /// Returns a value without its secrets: none in a string, in a key, or under a key that says that it is one. It keeps its
-    /// shape, but for a number that is a secret, which becomes a string.
+    /// shape, but for a number that has a secret in it, which becomes a string.
     pub fn clean_value(&self, value: &Value) -> Value {
         self.clean_under(None, value, 0)
     }
@@ -69,11 +69,8 @@ impl Scribe {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Number(number) => {
                 let digits = number.to_string();
-                if is_secret(name, &digits) || !self.redact(&digits).contains(|c: char| c.is_ascii_digit()) {
-                    Value::from(REDACTED)
-                } else {
-                    value.clone()
-                }
+                let has_secret = is_secret(name, &digits) || self.redact(&digits) != digits;
+                if has_secret { Value::from(REDACTED) } else { value.clone() }
             }
             Value::String(text) if is_secret(name, text) => Value::from(REDACTED),
             Value::String(text) => Value::from(self.clean_nested(text, level)),
@@ -93,7 +90,7 @@ impl Scribe {
                 number += 1;
                 unique = format!("{key} {number}");
             }
-            clean.insert(unique, self.clean_under(Some(name), value, level));
+            clean.insert(unique, self.clean_under(Some(&key), value, level));
         }
         clean
     }
@@ -182,7 +179,7 @@ fn json(text: &str) -> Option<Value> {
 /// Whether a value is a secret because of the name that it has. A variable or a placeholder in its place is none.
 fn is_secret(name: Option<&str>, value: &str) -> bool {
     let is_name = |name: &str| {
-        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain: String = without_marks(name).chars().filter(char::is_ascii_alphanumeric).collect();
         SECRET_NAMES.iter().any(|secret| plain.to_ascii_lowercase().ends_with(secret))
     };
     let is_token = |value: &str| {
@@ -193,6 +190,16 @@ fn is_secret(name: Option<&str>, value: &str) -> bool {
             && !(value.contains('_') && value.chars().all(of_variable))
     };
     name.is_some_and(is_name) && is_token(value)
+}
+
+/// What of a name was not put there in the place of a secret.
+fn without_marks(name: &str) -> String {
+    let (mut own, mut rest) = (String::new(), name);
+    while let Some((before, mark)) = rest.split_once("[redacted: ") {
+        own.push_str(before);
+        rest = mark.split_once(']').map_or("", |(_, after)| after);
+    }
+    own + rest
 }
 
 /// Whether a value has at most so many levels.

@@ -122,7 +122,7 @@ impl Engine for Memory {
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(KNOWN.map(str::to_owned).to_vec()));
 
-fn scribe() -> Scribe {
+pub(crate) fn scribe() -> Scribe {
     let redact: Redact = Arc::new(|text: &str| REDACTOR.redact(text));
     Scribe::new(redact)
 }

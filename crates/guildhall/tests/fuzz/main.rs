@@ -7,6 +7,7 @@
 mod engine;
 mod journal;
 mod replies;
+mod values;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

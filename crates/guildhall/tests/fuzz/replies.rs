@@ -170,7 +170,7 @@ impl Replies {
         format!(" {} ", self.secrets[secret])
     }
 
-    fn value(&mut self, depth: usize) -> Value {
+    pub(crate) fn value(&mut self, depth: usize) -> Value {
         match self.chance.u8(..if depth == 0 { 8 } else { 12 }) {
             0 => Value::Null,
             1 => self.coin().into(),
