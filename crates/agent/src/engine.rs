@@ -1,17 +1,15 @@
 //! What an engine is to the loop: it stores facts, performs what is asked, and brings what happens. Everything durable, timed
 //! or random is behind this trait.
 
-use guildhall_kernel::{Ask, AskId, Cause, Contract, Fact, Input, Millis, Request, Turn, WRAP_UP_MARGIN};
+use guildhall_kernel::{Ask, AskId, Cause, Contract, Fact, Input, Millis, Request, Turn};
 
-/// How long before a contract's deadline its calls are cut off, so that there is time for a last report: half of the time
-/// that wrapping up takes.
-const REPORTING: Millis = Millis(WRAP_UP_MARGIN.0 / 2);
-
-/// Returns when an engine must cut a leaf call off, if ever. The last request itself may take until the deadline.
+/// Returns when an engine must cut a leaf call off, if ever: half a wrap-up margin before the contract's deadline, so that
+/// there is time for a last report. The last request itself may take until the deadline.
 pub fn due(contract: &Contract, id: AskId) -> Option<Millis> {
     let last = matches!(contract.ask(id), Some(Ask::Model(Request { turn: Turn::Last, .. })));
-    let deadline = contract.brief().grant.deadline?;
-    Some(if last { deadline } else { deadline.before(REPORTING) })
+    let grant = contract.brief().grant;
+    let deadline = grant.deadline?;
+    Some(if last { deadline } else { deadline.before(Millis(grant.wrap_up_margin().0 / 2)) })
 }
 
 /// An engine, as one contract sees it.

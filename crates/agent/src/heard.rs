@@ -73,7 +73,7 @@ pub fn money_free(status: &str) -> Option<Msat> {
 
 /// Reads how much a hire that was refused for want of money takes at least.
 pub fn least_needed(refusal: &str) -> Option<Msat> {
-    let (_, after) = refusal.strip_prefix("refused: ")?.split_once(" free, at least ")?;
+    let (_, after) = refusal.strip_prefix("refused: ")?.split_once(" available, at least ")?;
     let (least, _) = after.split_once("sat needed")?;
     let (whole, part) = least.split_once('.').unwrap_or((least, ""));
     let msat = format!("{whole}{part:0<3}");

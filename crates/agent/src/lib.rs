@@ -7,6 +7,7 @@ mod function;
 mod heard;
 mod hiring;
 mod history;
+mod meter;
 mod model;
 pub mod promise;
 mod redact;
@@ -27,8 +28,10 @@ pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
 pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, money_free};
 pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
+pub use meter::Meter;
 pub use model::{
-    Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,
+    Attempt, Billing, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage,
+    WaitReason, Watch, Wire,
 };
 pub use run::{RunError, run};
 pub use seat::{Arrival, Clock, Price, Seat, Surroundings};

@@ -14,21 +14,39 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked.
 ///
-/// An implementation retries what can't have cost anything (a refused connection, a 429 with room left, a 529) by itself
-/// and before the first delta only; everything else it reports. It never guesses usage: none reported is `None`.
+/// An implementation asks again by itself for what can't have cost anything (a refused connection, HTTP 429, 500, 503 or
+/// 529), with pauses and not without end; everything else it reports. It never guesses usage: none reported is `None`.
 pub trait Model: Send + Sync {
     /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
+
+    /// Says whether somebody bills what it uses.
+    fn billing(&self) -> Billing {
+        Billing::Billed
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         M::ask(self, prompt, watch)
     }
+
+    fn billing(&self) -> Billing {
+        M::billing(self)
+    }
 }
 
-/// Is told what arrives of a reply before it is whole. It is for people who watch; nothing depends on it. A task that is
-/// dropped costs its hold: what was used is final only at the end, and a [`Delta::Used`] on the way counts hardly any output.
+/// Whether somebody bills what a model uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// A provider does, also for replies that never arrived: a call that was lost or stopped counts as its hold.
+    Billed,
+    /// Nobody does, and its price is nominal: a call that was lost or stopped counts as what was sent and what arrived.
+    Nominal,
+}
+
+/// Is told what arrives of a reply before it is whole: for people who watch, and for a meter that says what a call costs that
+/// is stopped. A [`Delta::Used`] on the way is no bill: providers count output at the end.
 pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of a reply, as it arrives.
@@ -45,15 +63,38 @@ pub enum Delta<'a> {
     },
     /// The request leaves, for the first time or once more. From here on it may cost something.
     Asking,
-    /// What was asked can't have cost anything. The attempt waits before it tries again.
+    /// What was asked can't have cost anything. The attempt waits before it tries again. It says so once per pause.
     Waiting {
         /// For how long.
         seconds: u64,
         /// Why.
+        why: WaitReason,
+        /// What the provider or the system said.
+        said: &'a str,
+    },
+    /// More of the reply has arrived: words, thoughts and arguments of calls alike.
+    Received {
+        /// How many bytes more.
+        bytes: u64,
+    },
+    /// There is no whole reply, and it may be billed all the same. The ask ends, and a new one may follow.
+    Lost {
+        /// What happened.
         why: &'a str,
     },
     /// What the provider has reported as used so far.
     Used(Usage),
+}
+
+/// Why an attempt waits before it asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The provider takes only so many requests at a time: HTTP 429.
+    RateLimited,
+    /// The provider answered that it can't work now: HTTP 408, 500, 503, 529.
+    Unavailable,
+    /// There is no connection to the provider.
+    Unreachable,
 }
 
 /// Everything a model is shown. The longer it stays the same from its beginning, the more of it a provider has in its cache.
@@ -273,8 +314,8 @@ pub enum ModelError {
         /// The last failure.
         why: String,
     },
-    /// The reply broke off, or was no reply: it may have cost something.
-    #[error("the reply of {provider} broke off: {why}")]
+    /// The reply broke off, or was no reply: it may have cost something, whatever was reported by then.
+    #[error("no whole reply from {provider}: {why}")]
     Broken {
         /// Who.
         provider: String,

@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::checks::{self, Check};
 use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
 use crate::history::History;
-use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, Stop, ToolSpec, Usage, Watch};
+use crate::meter::{Meter, estimate};
+use crate::model::{Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Stop, ToolSpec, Usage, Watch};
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
@@ -29,7 +30,7 @@ const WINDOW_PERCENT_MAX: u64 = 70;
 /// How often a prompt is halved that is too long: a window may be much smaller than what it is said to be.
 const SQUEEZES_MAX: usize = 4;
 
-/// How often in a row a reply may break off before the contract ends: each may have cost its hold.
+/// How often in a row a reply may be lost before the contract ends: each may have cost its hold.
 const LOSSES_MAX: usize = 3;
 
 /// What an agent works with.
@@ -92,6 +93,14 @@ impl Seat {
         (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX
     }
 
+    /// Returns a meter for a request to the model.
+    pub fn meter(&self, request: &Request) -> Meter {
+        match self.model.billing() {
+            Billing::Billed => Meter::default(),
+            Billing::Nominal => Meter::nominal(Arc::clone(&self.price), request),
+        }
+    }
+
     /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left; `clock` tells
     /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
     /// the same ask: without older results, and then with what is longest cut. A text that can't be read is an error, and the
@@ -106,6 +115,12 @@ impl Seat {
         clock: Clock<'_>,
     ) -> Result<Arrival, TextError> {
         let history = history.upto(request.upto);
+        let meter = self.meter(request);
+        meter.leave();
+        let watch: Watch<'_> = &|delta| {
+            meter.follow(delta);
+            watch(delta);
+        };
         let mut prompt = self.prompt(key.clone(), request, history, status)?;
         let mut attempt = self.model.ask(&prompt, watch).await;
         let mut left_out = None;
@@ -126,7 +141,7 @@ impl Seat {
             attempt = self.model.ask(&prompt, watch).await;
         }
         let Attempt { outcome, usage } = attempt;
-        let cost = usage.map_or(Cost::Unknown, |usage| Cost::Known((self.price)(&usage)));
+        let known = usage.map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
                 // From here on, nothing of what the model said has a secret in it.
@@ -139,9 +154,15 @@ impl Seat {
                 let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
+                let cost = known.unwrap_or_else(|| Cost::Estimated(estimate(&self.price, request, &prompt, &reply)));
                 Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
-            Err(why) => Ok(self.fail(&key, &why, usage, cost, losses(history.facts))),
+            Err(why @ ModelError::Broken { .. }) => {
+                Ok(self.lose(&key, &why, meter.cost_of_stopping(), losses(history.facts), watch))
+            }
+            Err(why @ (ModelError::Unavailable { .. } | ModelError::Refused { .. } | ModelError::TooLong { .. })) => {
+                Ok(self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO))))
+            }
         }
     }
 
@@ -176,22 +197,20 @@ impl Seat {
         Ok(Compaction { upto, bytes: size(&history.compacted(upto)?).saturating_add(self.opening_bytes()) })
     }
 
-    /// What comes of a request that failed. A reply that broke off is asked for anew, but not for ever: each may have cost
-    /// something.
-    fn fail(&self, key: &AskKey, why: &ModelError, usage: Option<Usage>, cost: Cost, losses: usize) -> Arrival {
-        let broke_off = matches!(why, ModelError::Broken { .. });
-        let times = if broke_off && losses > 0 { format!(", {} times in a row", losses + 1) } else { String::new() };
-        let text = self.scribe.text(TextKind::Error, &format!("{why}{times}"));
-        let answer = match why {
-            ModelError::Broken { .. } if losses + 1 < LOSSES_MAX => Answer::Lost,
-            ModelError::Broken { .. }
-            | ModelError::Unavailable { .. }
-            | ModelError::Refused { .. }
-            | ModelError::TooLong { .. } => Answer::Failed(text.of),
-        };
-        // Only what broke off can have cost something that nobody told us.
-        let cost = if usage.is_none() && !broke_off { Cost::Known(Msat::ZERO) } else { cost };
-        Arrival { input: Input::Answer { id: key.ask, answer, cost }, texts: vec![text] }
+    /// What comes of a reply that was lost. It is asked for anew, but not for ever: each may have cost something. Nothing that is
+    /// stored says what it was lost to, so those who watch are told.
+    fn lose(&self, key: &AskKey, why: &ModelError, cost: Cost, losses: usize, watch: Watch<'_>) -> Arrival {
+        if losses + 1 >= LOSSES_MAX {
+            let said = format!("{why}, {} times in a row; each may have been billed", losses + 1);
+            return self.fail(key, &said, cost);
+        }
+        watch(Delta::Lost { why: &why.to_string() });
+        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Lost, cost }, texts: Vec::new() }
+    }
+
+    fn fail(&self, key: &AskKey, why: &str, cost: Cost) -> Arrival {
+        let text = self.scribe.text(TextKind::Error, why);
+        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Failed(text.of), cost }, texts: vec![text] }
     }
 
     /// Reads a reply that has no secrets in it any more: what it says, and what its calls want.

@@ -44,6 +44,8 @@ fn kind(of: &TextRef) -> &'static str {
         TextKind::Message => "message",
         TextKind::Finding => "finding of a check",
         TextKind::Error => "error text",
+        TextKind::Label => "label",
+        TextKind::Opening => "opening",
         TextKind::Prices => "setup of a session",
     }
 }

@@ -146,10 +146,10 @@ impl<'a, T: Texts> Scribe<'a, T> {
             }
             Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin),
             Fact::Answered { id, answer, .. } => self.answered(*id, answer, view)?,
-            Fact::Refused { why, origin: Origin::Call(call) } => {
+            Fact::Refused { why, origin: Origin::Call(call), .. } => {
                 self.result(*call, wording::refusal(why), Outcome::Failed);
             }
-            Fact::Refused { why, origin: Origin::Cascade } => self.say(wording::not_handed_on(why)),
+            Fact::Refused { why, origin: Origin::Cascade, .. } => self.say(wording::not_handed_on(why)),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
                 self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);

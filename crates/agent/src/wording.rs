@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use guildhall_kernel::{Acceptance, Answer, Brief, Limit, Nudge, Outcome, Path, Refusal, Report, Waking};
+use guildhall_kernel::{Acceptance, Answer, Brief, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, Waking};
 
 use crate::status::{HiringLeft, Status};
 
@@ -46,11 +46,22 @@ pub(crate) fn report(reported: &Reported<'_>) -> String {
         Some(Nudge::Required) => " hired-nobody",
         Some(Nudge::Promise) => " promised-hire-not-made",
     };
-    let (label, spent, text) = (label(report.outcome), report.spent, quote(text));
+    let (label, money, text) = (label(report.outcome), money(report), quote(text));
     let task = task.map(|task| format!("task: {}\n\n", quote(task))).unwrap_or_default();
-    format!(
-        "<{label} id=\"{hire}\" agent=\"{agent}\" spent=\"{spent}\"{accepted}{undone}>{why}\n{task}{text}\n</{label}>"
-    )
+    format!("<{label} id=\"{hire}\" agent=\"{agent}\" {money}{accepted}{undone}>{why}\n{task}{text}\n</{label}>")
+}
+
+/// What a hire was granted and what became of it. What may not have been billed is told apart.
+fn money(report: &Report) -> String {
+    let msat = |amount: Option<Msat>| amount.map_or(0, |amount| u128::from(amount.get()));
+    let (reserved, estimated) = (msat(report.reserved), msat(report.estimated));
+    let spent = u128::from(report.spent.get());
+    let granted = Msat::capped(spent + u128::from(report.change.get()));
+    let used = Msat::capped(spent.saturating_sub(reserved + estimated));
+    let also = [("estimated", estimated), ("reserved", reserved)].into_iter().filter(|(_, amount)| *amount > 0);
+    also.fold(format!("granted=\"{granted}\" used=\"{used}\""), |said, (what, amount)| {
+        format!("{said} {what}=\"{}\"", Msat::capped(amount))
+    })
 }
 
 /// Keeps data from ending its own marks, and from beginning others: whoever reads them must know who wrote them.
@@ -92,7 +103,7 @@ pub(crate) fn message(from: &Path, text: &str) -> String {
 
 /// What a call is told whose hire works in the background.
 pub(crate) fn begins(brief: &Brief) -> String {
-    format!("{} was hired as {}; its report will come.", brief.agent, brief.path)
+    format!("{} was hired as {}; granted {}; its report will come.", brief.agent, brief.path, brief.grant.money)
 }
 
 /// What a call is told that waited for a hire, when somebody spoke to the hirer.
@@ -243,8 +254,10 @@ mod tests {
             unheeded: Some(Nudge::Promise),
             unheard: Vec::new(),
             spent,
-            change: Msat::ZERO,
+            change: Msat::new(3500).expect("an amount"),
             fee: Msat::ZERO,
+            reserved: Some(Msat::new(200).expect("an amount")),
+            estimated: Some(Msat::new(300).expect("an amount")),
             heads: Heads(0),
         };
         let hire = Path::root(1).hire(2);
@@ -252,8 +265,8 @@ mod tests {
         let reported = Reported { hire: &hire, agent: "cook", report: &ended, text, task: Some("Eat.") };
         assert_eq!(
             report(&reported),
-            "<sub-agent-exhausted id=\"1.2\" agent=\"cook\" spent=\"1.5sat\" not-accepted promised-hire-not-made> \
-             ran out of money\ntask: Eat.\n\nDone. <\\/sub-agent-exhausted> <\\question from=\"1.3\">x<\\/question>\n\
+            "<sub-agent-exhausted id=\"1.2\" agent=\"cook\" granted=\"5sat\" used=\"1sat\" estimated=\"0.3sat\" \
+             reserved=\"0.2sat\" not-accepted promised-hire-not-made> ran out of money\ntask: Eat.\n\nDone. <\\/sub-agent-exhausted> <\\question from=\"1.3\">x<\\/question>\n\
              </sub-agent-exhausted>"
         );
     }

@@ -11,8 +11,8 @@ use guildhall_agent::{
     ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Effect, Fact, Grant, Heads, Input, Limit,
-    Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
+    Limit, Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -170,17 +170,19 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None },
+        grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
         severance: Msat::from_sat(20).unwrap(),
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
         turns_max: 10,
         context: Context::Fresh,
         opening_bytes: seat.opening_bytes(),
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: None,
@@ -291,21 +293,49 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
     let twice = RawCall { id: "b".to_owned(), name: "echo".to_owned(), arguments: Ok(json!({})) };
     let (report, shown, _) = work(1000, vec![replies(None, vec![broken, unknown, twice]), says("sorry")]);
     assert_eq!(report.outcome, Outcome::Done);
-    assert_snapshot!(drawn(&shown[1]), @r"
+    assert_snapshot!(drawn(&shown[1]), @"
     user: Say hello.
     agent:  [a echo] [b rm] [b echo]
-    failure of a: refused: the call could not be read: follow the tool's schema
-    failure of b: refused: there is no such tool: use one of those you were given
-    failure of b: refused: another call of this reply has the same id: give each its own
+    failure of a: refused: the call does not match the tool's schema: correct the arguments and call again
+    failure of b: refused: there is no tool with that name: use one of your tools
+    failure of b: refused: another call in this reply has the same id: give each call its own id
     ");
 }
 
 #[test]
 fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
     let broken = ModelError::Broken { provider: "test".to_owned(), why: "the connection was reset".to_owned() };
-    let (report, _, engine) = work(1000, vec![fails(broken), says("there")]);
+    // What was reported by then is no bill: output is counted at the end.
+    let broken = Attempt { usage: Some(Usage { input: 100, output: 1, ..Usage::default() }), ..fails(broken) };
+    let (report, _, engine) = work(1000, vec![broken, says("there")]);
     assert_eq!(text_of(&report, &engine), "there");
     assert_eq!(report.spent, Msat::from_sat(10 + 10).unwrap());
+    assert_eq!((report.reserved, report.estimated), (Some(Msat::from_sat(10).unwrap()), Some(Msat::ZERO)));
+}
+
+#[test]
+fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
+    let uncounted = Attempt { usage: None, ..calls(&[("call-1", "echo", json!({"say": "hi"}))]) };
+    let (report, _, engine) = work(1000, vec![uncounted, says("there")]);
+    let cost = |fact: &Fact| {
+        if let Fact::Answered { answer: Answer::Said(_), cost, .. } = fact { Some(*cost) } else { None }
+    };
+    let costs = engine.facts.iter().filter_map(cost);
+    // A byte of the reply is a token at most, and each costs one sat here: {"words":null}.
+    let (bytes, counted) = (Msat::from_sat(14).unwrap(), Msat::from_sat(10).unwrap());
+    assert_eq!(costs.collect::<Vec<_>>(), [Cost::Estimated(bytes), Cost::Known(counted)]);
+    assert_eq!((report.estimated, report.reserved), (Some(counted), Some(Msat::ZERO)), "no more than was held");
+}
+
+#[test]
+fn replies_that_are_lost_three_times_in_a_row_end_the_contract_and_it_says_to_what() {
+    let lost = || fails(ModelError::Broken { provider: "test".to_owned(), why: "HTTP 502: Bad gateway".to_owned() });
+    let (report, _, engine) = work(1000, vec![lost(), lost(), lost()]);
+    assert_eq!((report.outcome, report.reserved), (Outcome::Failed, Some(Msat::from_sat(30).unwrap())));
+    assert_eq!(
+        text_of(&report, &engine),
+        "no whole reply from test: HTTP 502: Bad gateway, 3 times in a row; each may have been billed"
+    );
 }
 
 #[test]

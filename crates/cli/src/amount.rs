@@ -6,8 +6,8 @@ use guildhall::DatedRate;
 use guildhall::kernel::{AmountError, Msat};
 use guildhall::providers::Usd;
 
-/// What a run may cost if nobody says: a quarter of a dollar.
-pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(250_000_000));
+/// What a run may cost if nobody says: a dollar.
+pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(1_000_000_000));
 
 /// The most dollars that can be counted, by the billionth.
 const DOLLARS_MAX: u64 = u64::MAX / 1_000_000_000;
@@ -33,6 +33,27 @@ impl Budget {
             Budget::Msat(amount) => amount,
             Budget::Usd(amount) => rate.usd_per_btc.to_msat(amount),
         }
+    }
+}
+
+/// What a provider billed, which may be nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Billed(Option<Budget>);
+
+impl Billed {
+    /// Returns the amount in millisatoshis.
+    pub(crate) fn msat(self, rate: &DatedRate) -> Msat {
+        self.0.map_or(Msat::ZERO, |billed| billed.msat(rate))
+    }
+}
+
+impl FromStr for Billed {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Billed, String> {
+        let digits = text.trim().trim_start_matches('$').trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let zero = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit == b'0');
+        let (whole, fraction) = digits.trim().split_once('.').unwrap_or((digits.trim(), "0"));
+        if zero(whole) && zero(fraction) { Ok(Billed(None)) } else { text.parse().map(|billed| Billed(Some(billed))) }
     }
 }
 
@@ -88,7 +109,18 @@ mod tests {
     use guildhall::kernel::Msat;
     use guildhall::providers::Usd;
 
-    use super::Budget;
+    use super::{Billed, Budget};
+
+    #[test]
+    fn what_was_billed_may_be_nothing() {
+        for nothing in ["0", "0sat", "0 msat", "$0", "0.00usd"] {
+            assert_eq!(nothing.parse(), Ok(Billed(None)), "{nothing}");
+        }
+        assert_eq!("3sat".parse(), Ok(Billed(Some("3sat".parse().unwrap()))));
+        for wrong in ["", "sat", "-1", "0.5.0", "nothing", "."] {
+            assert!(wrong.parse::<Billed>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_budget_is_read_in_either_currency() {

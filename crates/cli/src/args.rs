@@ -5,11 +5,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use guildhall::kernel::Path;
+use guildhall::kernel::{AskKey, Path};
 use guildhall::local::{Head, SessionId, SessionIdError};
 use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
-use crate::amount::Budget;
+use crate::amount::{Billed, Budget};
 use crate::consent::Consent;
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,8 @@ Without --model, the model is the one that the config names; else sonnet or gpt-
 OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
 announced, and used once you have agreed; else the rehearsal, a program in the model's seat.
 
-Ctrl-C once asks for a last report, which is paid for; twice stops at once. Nothing is lost either way.";
+Ctrl-C once asks for a last report, which is paid for; twice stops at once, and `guildhall resume ID` goes on. What is stored is \
+kept either way; a call that is cut off may be billed, so what was held for it stays reserved.";
 
 const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -57,6 +58,15 @@ Hires in the background live on while you talk; at the end they are waited for. 
   guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
 
 Ctrl-C once ends it, with a last report if one is due; go on with `chat --continue ID`. Twice stops at once; go on with `resume ID`.";
+
+const CORRECT_EXAMPLES: &str = "\
+Examples:
+  guildhall show brave-otter-17                     names the calls for which money is reserved
+  guildhall correct brave-otter-17 1.2#7 0          the provider billed nothing for that call
+  guildhall correct brave-otter-17 1.2#7 0.002usd   it billed so much: the rest is free again
+
+A call is reserved if it was lost, stopped or failed, or if nobody reported its cost: it may have been billed, so what was \
+held for it counts against the budget until you know.";
 
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
@@ -88,6 +98,9 @@ pub(crate) enum Command {
     Hire(HireArgs),
     /// Give a session, or one contract of it, more money
     Topup(TopupArgs),
+    /// Say what the provider billed for a reserved call: the difference is free again
+    #[command(after_help = CORRECT_EXAMPLES)]
+    Correct(CorrectArgs),
     /// Draw who can hire whom
     Map(TeamArgs),
     /// List the agents, or copy the built-in ones
@@ -241,6 +254,23 @@ pub(crate) struct TopupArgs {
     /// How much: 500sat, 20000msat or 0.50usd
     #[arg(allow_hyphen_values = true)]
     pub(crate) amount: Budget,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CorrectArgs {
+    /// The session
+    #[arg(value_name = "ID")]
+    pub(crate) session: SessionId,
+    /// The call, as the bill names it: 1.2#7
+    #[arg(value_parser = ask)]
+    pub(crate) ask: AskKey,
+    /// What the provider billed: 3sat, 2500msat, 0.002usd, or 0 for nothing
+    #[arg(value_name = "AMOUNT", allow_hyphen_values = true)]
+    pub(crate) billed: Billed,
+}
+
+fn ask(text: &str) -> Result<AskKey, String> {
+    AskKey::try_from(text.to_owned()).map_err(|_| "write the call as the bill names it, such as 1.2#7".to_owned())
 }
 
 #[derive(Debug, Args)]

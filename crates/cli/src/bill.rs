@@ -1,25 +1,30 @@
-//! The bill: who cost what, in both currencies, at which rate, and the head of the chain by which a later look finds out whether
-//! anything was cut.
+//! The bill: who cost what and how much of that is known, in both currencies, at which rate, and the head of the chain by
+//! which a later look finds out whether anything was cut.
 
-use guildhall::kernel::{Msat, Tokens};
-use guildhall::local::Head;
+use guildhall::kernel::{AskKey, Msat, Tokens};
+use guildhall::local::{Head, SessionId};
 use guildhall::providers::Usd;
-use guildhall::{Bill, DatedRate};
+use guildhall::{Bill, Charges, DatedRate, Line, Overrun};
 use serde_json::{Value, json};
 
 use crate::amount::{at_rate, both, sats};
 use crate::live::ended_as;
 use crate::world::REHEARSAL;
 
+/// How many reserved calls of a contract are named.
+const NAMED_MAX: usize = 3;
+
 /// Everything that a bill is made of.
 pub(crate) struct Sheet<'a> {
+    pub(crate) session: &'a SessionId,
     pub(crate) bill: &'a Bill,
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
     /// The limit of tokens that ended the root, if one did.
     pub(crate) out_of_tokens: Option<u64>,
     pub(crate) granted: Msat,
-    pub(crate) spent: Msat,
+    /// What corrections have returned to the session.
+    pub(crate) credited: Msat,
     pub(crate) head: &'a Head,
     pub(crate) violations: &'a [String],
 }
@@ -27,51 +32,114 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// For people.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let play = if self.model == REHEARSAL { "in play money, " } else { "" };
-        let mut lines = vec![format!("bill, {play}{}:", at_rate(self.rate))];
-        let models = self.bill.models();
+        let kind = match self.model {
+            REHEARSAL => "in play money, ",
+            _ if self.is_nominal() => "nominal (nobody bills these models), ",
+            _ => "",
+        };
+        let mut lines = vec![format!("bill, {kind}{}:", at_rate(self.rate))];
         for line in &self.bill.lines {
-            let tokens = tokens(line.tokens, if line.model.as_deref() == Some(REHEARSAL) { "bytes" } else { "tokens" });
-            let model = line.model.as_ref().filter(|_| models.len() > 1);
-            let model = model.map_or_else(String::new, |model| format!(" of {model}"));
-            let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
-            let (contract, agent) = (&line.contract, &line.agent);
-            let out_of_tokens = self.out_of_tokens.filter(|_| contract.level() == 0);
-            let how = line
-                .outcome
-                .map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens));
-            lines.push(format!(
-                "  {contract} {agent}: {} for {calls}{model}, {tokens}; {how}",
-                both(line.own, self.rate)
-            ));
-            if line.lost > Msat::ZERO {
-                lines.push(format!("    of that {} for calls whose answer was lost", both(line.lost, self.rate)));
-            }
+            self.contract(line, &mut lines);
         }
-        let left = Msat::capped(u128::from(self.granted.get().saturating_sub(self.spent.get())));
-        lines.push(format!(
-            "  in all {} of {}; {} not used; {}",
-            both(self.spent, self.rate),
-            sats(self.granted),
-            sats(left),
-            if models.len() > 1 { format!("{} models", models.len()) } else { format!("model {}", self.model) }
-        ));
+        lines.push(self.total());
+        let overrun = self.bill.overrun();
+        if overrun > Msat::ZERO {
+            let overrun = both(overrun, self.rate);
+            lines.push(format!(
+                "  OVERRUN: {overrun} were reported above what was held: the budget does not cover them"
+            ));
+        }
+        if self.credited > Msat::ZERO {
+            lines.push(format!("  corrections have returned {} to the session", sats(self.credited)));
+        }
         lines.push(match self.violations {
-            [] => "  laws: kept, by an independent check of every stored fact".to_owned(),
-            broken => format!("  laws: BROKEN, please report this: {}", broken.join("; ")),
+            [] => "  checked: every balance adds up".to_owned(),
+            broken => format!("  NOT IN ORDER, please report this: {}", broken.join("; ")),
         });
         lines.push(format!("  journal head {}", self.head));
         lines
     }
 
+    fn contract(&self, line: &Line, lines: &mut Vec<String>) {
+        let Line { contract, agent, .. } = line;
+        let several = self.bill.models().len() > 1;
+        let model = line.model.as_ref().filter(|_| several);
+        let nominal = if line.nominal && several && !self.is_nominal() { ", nominal" } else { "" };
+        let model = model.map_or_else(String::new, |model| format!(" of {model}{nominal}"));
+        let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
+        let out_of_tokens = self.out_of_tokens.filter(|_| contract.level() == 0);
+        let how =
+            line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens));
+        let (used, tokens) = (both(line.own.used, self.rate), tokens(line.tokens, unit(line)));
+        lines.push(format!("  {contract} {agent}: used {used} for {calls}{model}, {tokens}; {how}"));
+        if line.own.estimated > Msat::ZERO {
+            let estimated = both(line.own.estimated, self.rate);
+            lines.push(format!("    estimated {estimated}: no usage was reported, this is an upper bound"));
+        }
+        if line.own.reserved > Msat::ZERO {
+            lines.push(self.reserved(line));
+        }
+        for Overrun { ask, held, excess } in &line.overruns {
+            let (held, excess) = (sats(*held), both(*excess, self.rate));
+            lines.push(format!(
+                "    OVERRUN: {contract}{ask} was reported to cost {excess} more than the {held} held for it"
+            ));
+        }
+        if line.all != line.own || line.all_tokens != line.tokens {
+            let (all, tokens) = (charges(line.all, sats), tokens_of_all(line));
+            lines.push(format!("    with its hires: {all}, {tokens}"));
+        }
+    }
+
+    /// What is reserved, for which calls, and what to type once their bill is known.
+    fn reserved(&self, line: &Line) -> String {
+        let key = |ask| AskKey { contract: line.contract.clone(), ask }.to_string();
+        let named: Vec<String> = line.reserved.iter().take(NAMED_MAX).map(|(ask, _)| key(*ask)).collect();
+        let more = match line.reserved.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let reserved = both(line.own.reserved, self.rate);
+        let first = named.first().map_or("CALL", String::as_str);
+        let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
+        let named = named.join(", ");
+        format!("    reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
+    }
+
+    fn total(&self) -> String {
+        let all = self.bill.charges();
+        let models = self.bill.models();
+        let left = Msat::capped(u128::from(self.granted.get().saturating_sub(all.total().get())));
+        format!(
+            "  in all {} of {}; {} left; {}",
+            charges(all, |amount| both(amount, self.rate)),
+            sats(self.granted),
+            sats(left),
+            if models.len() > 1 { format!("{} models", models.len()) } else { format!("model {}", self.model) }
+        )
+    }
+
+    /// Whether nobody bills any of the models.
+    fn is_nominal(&self) -> bool {
+        let mut asking = self.bill.lines.iter().filter(|line| line.model.is_some()).peekable();
+        asking.peek().is_some() && asking.all(|line| line.nominal)
+    }
+
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let contracts: Vec<Value> = self.bill.lines.iter().map(|line| self.line(line)).collect();
+        let all = self.bill.charges();
         json!({
             "model": self.model,
+            "nominal": self.is_nominal(),
             "granted": self.amount(self.granted),
-            "spent": self.amount(self.spent),
-            "lost": self.amount(self.bill.lost()),
+            "charged": self.amount(all.total()),
+            "used": self.amount(all.used),
+            "estimated": self.amount(all.estimated),
+            "reserved": self.amount(all.reserved),
+            "overrun": self.amount(self.bill.overrun()),
+            "credited": self.amount(self.credited),
+            "tokens": self.bill.lines.first().map(|line| line.all_tokens),
             "rate": {"usd_per_btc": Usd::from(self.rate.usd_per_btc), "date": self.rate.date},
             "contracts": contracts,
             "head": self.head.to_string(),
@@ -79,24 +147,59 @@ impl Sheet<'_> {
         })
     }
 
-    fn line(&self, line: &guildhall::Line) -> Value {
+    fn line(&self, line: &Line) -> Value {
+        let reserved = line.reserved.iter().map(|(ask, held)| {
+            json!({"ask": AskKey { contract: line.contract.clone(), ask: *ask }, "reserved": self.amount(*held)})
+        });
+        let overruns = line.overruns.iter().map(|Overrun { ask, held, excess }| {
+            let ask = AskKey { contract: line.contract.clone(), ask: *ask };
+            json!({"ask": ask, "held": self.amount(*held), "excess": self.amount(*excess)})
+        });
         json!({
             "contract": line.contract,
             "agent": line.agent,
             "model": line.model,
+            "nominal": line.nominal,
             "granted": self.amount(line.granted),
-            "own": self.amount(line.own),
-            "lost": self.amount(line.lost),
+            "own": self.charges(line.own),
+            "all": self.charges(line.all),
             "calls": line.calls,
             "tokens": line.tokens,
+            "all_tokens": line.all_tokens,
+            "reserved": reserved.collect::<Vec<_>>(),
+            "overruns": overruns.collect::<Vec<_>>(),
             "outcome": line.outcome,
             "lack": line.lack,
+        })
+    }
+
+    fn charges(&self, of: Charges) -> Value {
+        json!({
+            "charged": self.amount(of.total()),
+            "used": self.amount(of.used),
+            "estimated": self.amount(of.estimated),
+            "reserved": self.amount(of.reserved),
         })
     }
 
     fn amount(&self, amount: Msat) -> Value {
         json!({"msat": amount, "usd": self.rate.usd_per_btc.to_usd(amount)})
     }
+}
+
+/// An amount by what is known of it, in words: what is nothing is left out, but for what was used.
+pub(crate) fn charges(Charges { used, estimated, reserved }: Charges, amount: impl Fn(Msat) -> String) -> String {
+    let also = [("estimated", estimated), ("reserved", reserved)];
+    let also = also.into_iter().filter(|(_, part)| *part > Msat::ZERO);
+    also.fold(format!("used {}", amount(used)), |said, (what, part)| format!("{said}, {what} {}", amount(part)))
+}
+
+fn unit(line: &Line) -> &'static str {
+    if line.model.as_deref() == Some(REHEARSAL) { "bytes" } else { "tokens" }
+}
+
+fn tokens_of_all(line: &Line) -> String {
+    tokens(line.all_tokens, unit(line))
 }
 
 fn tokens(Tokens { input, cached, output }: Tokens, unit: &str) -> String {

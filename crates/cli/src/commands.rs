@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod chat;
+pub(crate) mod correct;
 pub(crate) mod demo;
 pub(crate) mod hire;
 pub(crate) mod list;
@@ -32,6 +33,7 @@ pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Message(args) => stop::message(&look()?, args).await,
         Command::Hire(args) => hire::hire(&look()?, args).await,
         Command::Topup(args) => stop::topup(&look()?, args).await,
+        Command::Correct(args) => correct::correct(&look()?, args).await,
         Command::Map(args) => agents::map(&look()?, &args),
         Command::Agents(args) => agents::agents(&look()?, &args),
         Command::Verify(args) => verify::verify(&look()?, args).await,

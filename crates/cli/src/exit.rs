@@ -92,6 +92,8 @@ impl From<HallError> for Failure {
             | HallError::NobodyThere { .. }
             | HallError::MayNotHire { .. }
             | HallError::TooMuchMoney { .. }
+            | HallError::NotReserved { .. }
+            | HallError::BilledBeyondReserve { .. }
             | HallError::NotEnded(_) => Exit::Refused,
             HallError::Models(_)
             | HallError::Project(_)
@@ -121,6 +123,9 @@ impl From<HallError> for Failure {
             HallError::NotEnded(id) => format!("{why}: go on with `guildhall resume {id}`"),
             HallError::WasList(id) => format!("{why}: `guildhall run --continue {id} --agent NAME \"…\"`"),
             HallError::TooFewHeads { .. } => format!("{why}. Allow more with --max-hires, or make the list shorter"),
+            HallError::NotReserved { session, .. } => {
+                format!("{why}. See what is with `guildhall show {session}`")
+            }
             HallError::NobodyThere { session, .. } => format!("{why}: see who is with `guildhall show {session}`"),
             HallError::Journal(_)
             | HallError::Office(_)
@@ -131,6 +136,7 @@ impl From<HallError> for Failure {
             | HallError::Project(_)
             | HallError::MayNotHire { .. }
             | HallError::TooMuchMoney { .. }
+            | HallError::BilledBeyondReserve { .. }
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)
@@ -182,6 +188,7 @@ fn of_journal(why: &JournalError) -> Exit {
     match why {
         JournalError::Held { .. }
         | JournalError::Busy
+        | JournalError::InUse { .. }
         | JournalError::DiskFull { .. }
         | JournalError::Unwritable { .. } => Exit::Temporary,
         JournalError::Stopped { why } => of_journal(why),
@@ -195,6 +202,9 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::Sqlite { .. }
         | JournalError::File { .. }
         | JournalError::Corrupt { .. }
+        | JournalError::ReadOnly { .. }
+        | JournalError::LogMissing { .. }
+        | JournalError::TextDamaged { .. }
         | JournalError::LeaseLost { .. }
         | JournalError::TextMismatch { .. }
         | JournalError::TextMissing { .. }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome, Path, Report,
-    Sender, Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome,
+    Path, Report, Sender, Stimulus, Stored, TextRef,
 };
-use guildhall::{Hall, Lack, Tasks, TokenLimit};
+use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
 use crate::amount::sats;
+use crate::bill::charges;
 use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
 
 /// The most of a text that a line shows, in characters.
@@ -22,7 +23,7 @@ pub(crate) struct Live {
     hall: Hall,
     known: BTreeMap<Path, Known>,
     /// What was asked and is not answered.
-    asks: BTreeMap<(Path, AskId), String>,
+    asks: BTreeMap<(Path, AskId), (String, Msat)>,
     /// How far the root's tokens are from their limit, if they have one.
     tokens: Option<TokenLimit>,
     /// What there is to say of the newest fact.
@@ -88,7 +89,7 @@ impl Live {
                 self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Asked { id, ask, hold, .. } => self.asked(contract, *id, ask, hold.money).await,
-            Fact::Answered { id, answer, .. } => self.answered(contract, *id, answer).await,
+            Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
             Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
             Fact::Nudged(nudge) => self.line(contract, nudged(*nudge)),
             Fact::Compacted { .. } => self.line(contract, "leaves older results out to save room"),
@@ -106,7 +107,7 @@ impl Live {
                 self.line(contract, &format!("is told: {words}"));
             }
             Fact::Waiting { on, .. } => {
-                let label = |id: &AskId| self.asks.get(&(contract.clone(), *id)).cloned();
+                let label = |id: &AskId| self.asks.get(&(contract.clone(), *id)).map(|(label, _)| label.clone());
                 let awaited: Vec<String> = on.iter().filter_map(label).collect();
                 self.waits(contract, &awaited);
             }
@@ -186,7 +187,7 @@ impl Live {
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
         self.line(contract, &line);
-        self.asks.insert((contract.clone(), id), label);
+        self.asks.insert((contract.clone(), id), (label, hold));
     }
 
     /// What a contract asks its model for.
@@ -200,8 +201,20 @@ impl Live {
         }
     }
 
-    async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer) {
-        let asked = self.asks.remove(&(contract.clone(), id)).unwrap_or_else(|| "what was asked".to_owned());
+    async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer, cost: Cost) {
+        let (asked, hold) = self.asks.remove(&(contract.clone(), id)).unwrap_or_default();
+        let charge = cost.within(hold);
+        let reserved = match cost.certainty(answer) {
+            Certainty::Reserved if charge > Msat::ZERO => format!("; {} stay reserved, it may be billed", sats(charge)),
+            Certainty::Reserved | Certainty::Used | Certainty::Estimated => String::new(),
+        };
+        if let Some(excess) = cost.overrun(hold) {
+            let (excess, hold) = (sats(excess), sats(hold));
+            self.warn(
+                contract,
+                &format!("OVERRUN: the call was reported to cost {excess} more than the {hold} held for it"),
+            );
+        }
         match answer {
             Answer::Said(said) => {
                 if let Some(words) = &said.words {
@@ -211,10 +224,10 @@ impl Live {
             }
             Answer::Failed(why) => {
                 let why = self.text(why).await;
-                self.warn(contract, &why);
+                self.warn(contract, &format!("{why}{reserved}"));
             }
-            Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost; it counts as used")),
-            Answer::Aborted => self.warn(contract, &format!("{asked}: stopped")),
+            Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost{reserved}")),
+            Answer::Aborted => self.warn(contract, &format!("{asked}: stopped{reserved}")),
             Answer::Report(report) => {
                 self.of(contract).reports += 1;
                 let line = format!("hears the report of {asked}; {} come back", sats(report.change));
@@ -233,10 +246,13 @@ impl Live {
     }
 
     fn closed(&mut self, contract: &Path, report: &Report) {
+        let (reserved, estimated) = (report.reserved.unwrap_or(Msat::ZERO), report.estimated.unwrap_or(Msat::ZERO));
+        let uncertain = u128::from(reserved.get()) + u128::from(estimated.get());
+        let used = Msat::capped(u128::from(report.spent.get()).saturating_sub(uncertain));
         let line = format!(
-            "{}; spent {}, {} come back",
+            "{}; {}, {} come back",
             ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
-            sats(report.spent),
+            charges(Charges { used, estimated, reserved }, sats),
             sats(report.change)
         );
         self.line(contract, &line);
@@ -252,10 +268,11 @@ impl Live {
     }
 
     async fn whole_text(&self, of: &TextRef) -> String {
-        // Why it can't be read is a matter for the end of the run, not for a line on the way.
-        match self.hall.journal().text(of.hash).await.ok().flatten() {
-            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            None => "(can't be read)".to_owned(),
+        // What can't be read now is a matter for the end of the run: a line on the way names it, and goes on.
+        match self.hall.journal().text(of.hash).await {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) => format!("(the text {} is missing)", of.hash),
+            Err(_) => format!("(the text {} can't be read)", of.hash),
         }
     }
 

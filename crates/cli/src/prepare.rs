@@ -5,7 +5,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use guildhall::agent::roster::{Level, Map, Problem, Weight};
-use guildhall::kernel::{AgentName, Msat, WRAP_UP_MARGIN};
+use guildhall::kernel::{AgentName, Millis, Msat};
 use guildhall::local::UnixMs;
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
@@ -96,9 +96,10 @@ impl Prepared {
             ));
         }
         if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
-            let margin = WRAP_UP_MARGIN.0 / 1000;
-            let left = time.as_secs().saturating_sub(margin);
-            say_in(WARN, &format!("{margin} s are kept for the last report: {left} s are left to work in"));
+            let margin =
+                Duration::from_millis(Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin().0);
+            let left = time.saturating_sub(margin);
+            say_in(WARN, &format!("the last {margin:.0?} are for the final report: {left:.0?} are left to work in"));
         }
         for map in &maps {
             note(map);

@@ -255,7 +255,7 @@ impl Watch {
             // It was asked for, and who was asked does not forget it.
             Interrupted::Yes => ", which makes the last report",
         };
-        say_in(WARN, &format!("stopped; nothing is lost. Go on with: guildhall resume {id}{then}"));
+        say_in(WARN, &format!("stopped; everything that was stored is kept. Go on with: guildhall resume {id}{then}"));
         Exit::Interrupted
     }
 
@@ -331,8 +331,9 @@ fn sheet(ended: &Ended) -> Sheet<'_> {
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
         out_of_tokens: ended.out_of_tokens,
+        session: &ended.session,
         granted: ended.granted,
-        spent: ended.report.spent,
+        credited: ended.credited,
         head: &ended.head,
         violations: &ended.violations,
     }

@@ -97,7 +97,7 @@ impl World {
 
     fn builder(&self, project: PathBuf) -> HallBuilder {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
-        builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_waiting))
+        builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_trouble))
     }
 
     /// Adds the providers that variables tell of, under the names people know.
@@ -197,10 +197,21 @@ impl World {
     }
 }
 
-/// Says that a provider makes us wait: without a word it would look as if nothing happened.
-fn tell_waiting(_: &AskKey, delta: Delta<'_>) {
-    if let Delta::Waiting { seconds, why } = delta {
-        note(&format!("waiting {seconds} s before asking again: {}", tame(why, 200)));
+/// Says what no fact says: that a provider makes us wait, since without a word it would look as if nothing happened, and what a
+/// reply was lost to.
+fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
+    let contract = &call.contract;
+    match delta {
+        Delta::Waiting { seconds, said, .. } => {
+            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
+        }
+        Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
+        Delta::Words(_)
+        | Delta::Thinking
+        | Delta::Call { .. }
+        | Delta::Asking
+        | Delta::Received { .. }
+        | Delta::Used(_) => {}
     }
 }
 

@@ -131,7 +131,7 @@ impl HallBuilder {
             None => (usual_data(&project)?, true),
         };
         let journal = Journal::open(&data)?;
-        if usual {
+        if usual && journal.unwritable().is_none() {
             ignore_all(&data)?;
         }
         Ok(Hall::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }))

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{RunError, Scribe, Tool};
-use guildhall_kernel::{AgentName, Msat, NameError, Path, Refusal, SessionError, Stimulus};
+use guildhall_kernel::{AgentName, AskKey, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
@@ -86,6 +86,28 @@ pub enum HallError {
         session: SessionId,
         /// Who was meant.
         contract: Path,
+    },
+    /// Only what is reserved can be corrected.
+    #[error(
+        "nothing is reserved for {ask} in {session}: only a call that was lost, stopped or failed, or whose cost nobody reported, can be corrected"
+    )]
+    NotReserved {
+        /// The session.
+        session: SessionId,
+        /// The call.
+        ask: AskKey,
+    },
+    /// A correction releases money and takes none.
+    #[error(
+        "{billed} is more than the {reserved} reserved for {ask}: a correction can only release money. Nothing was changed"
+    )]
+    BilledBeyondReserve {
+        /// The call.
+        ask: AskKey,
+        /// What was said to have been billed.
+        billed: Msat,
+        /// What is reserved.
+        reserved: Msat,
     },
     /// With that, a session would hold more than all money there is.
     #[error(
@@ -288,18 +310,15 @@ impl Hall {
     pub async fn sessions(&self) -> Result<Vec<Result<View, Unreadable>>, HallError> {
         let mut views = Vec::new();
         for row in self.journal().sessions().await? {
-            let view = View::read(self.journal(), row.clone()).await;
+            let view = View::read(self.journal(), &row.id).await;
             views.push(view.map_err(|why| Unreadable { row, why }));
         }
         Ok(views)
     }
 
-    /// Returns one session.
+    /// Returns one session. One of which anything is not what was stored is an error.
     pub async fn session(&self, id: &SessionId) -> Result<View, HallError> {
-        let rows = self.journal().sessions().await?;
-        let row = rows.into_iter().find(|row| row.id == *id);
-        let row = row.ok_or_else(|| JournalError::UnknownSession { session: id.clone() })?;
-        View::read(self.journal(), row).await
+        View::read(self.journal(), id).await
     }
 
     /// Opens the office of a session, with a place for everybody who can come to work in it.

@@ -48,9 +48,11 @@
 #![cfg_attr(not(feature = "http"), allow(rustdoc::broken_intra_doc_links, reason = "there is no source without it"))]
 
 mod agents;
+mod bill;
 mod builder;
 mod built_in;
 mod clerk;
+mod correct;
 mod crew;
 mod failure;
 mod guide;
@@ -68,9 +70,12 @@ mod setup;
 mod stored;
 mod tasks;
 mod undertaking;
+mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
+pub use bill::{Bill, Charges, Lack, Line, Overrun};
 pub use builder::HallBuilder;
+pub use correct::Corrected;
 pub use hall::{Ending, Hall, HallError, Telling};
 pub use meter::TokenLimit;
 pub use models::{
@@ -83,11 +88,12 @@ pub use output::OutputError;
 #[cfg(feature = "http")]
 pub use quote::{Quote, TOKEN_BYTES};
 pub use running::Running;
-pub use session::{Bill, Ended, Lack, Line, Unreadable, View};
+pub use session::{Ended, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
+pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{

@@ -173,6 +173,9 @@ pub struct Locked {
     pub at_s: u64,
     /// The price of its model, per million tokens, for prompts of usual length.
     pub price: Price,
+    /// Whether nobody bills it: then the price is nominal, and only the budget is bound by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nominal: bool,
 }
 
 impl Default for Models {
@@ -331,7 +334,8 @@ impl Models {
             (None, Some(seller)) => self.book(at_s).price(&seller, &name.model)?,
             (None, None) => return Err(no_source(name)),
         };
-        Ok(Locked { rate: self.rate.clone(), at_s, price })
+        let nominal = self.paid(name) == Paid::Nobody;
+        Ok(Locked { rate: self.rate.clone(), at_s, price, nominal })
     }
 
     /// Lists the models that can be asked for, with their prices.

@@ -7,8 +7,8 @@ use guildhall_agent::Usage;
 use guildhall_kernel::Msat;
 use guildhall_models::{Chosen, Seller, choose};
 
+use crate::bill::{Bill, Line};
 use crate::models::{ANTHROPIC, Models, OPENAI};
-use crate::session::{Bill, Line};
 
 /// How many bytes of text make a token, about.
 pub const TOKEN_BYTES: u64 = 4;
@@ -53,6 +53,7 @@ fn usage(bill: &Bill) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bill::Charges;
     use guildhall_kernel::{AgentName, Path, Tokens};
 
     #[test]
@@ -61,11 +62,15 @@ mod tests {
             contract: Path::root(1),
             agent: AgentName::parse("ada").unwrap(),
             model: model.map(str::to_owned),
+            nominal: true,
             granted: Msat::ZERO,
-            own: Msat::ZERO,
-            lost: Msat::ZERO,
+            own: Charges::default(),
+            all: Charges::default(),
             calls: 1,
             tokens: Tokens { input: 400, cached: 0, output: 40 },
+            all_tokens: Tokens::default(),
+            reserved: Vec::new(),
+            overruns: Vec::new(),
             outcome: None,
             lack: None,
         };

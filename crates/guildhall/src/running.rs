@@ -207,7 +207,13 @@ async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Ve
     };
     if !account(hall.journal(), &id).await?.has_ended(&root) {
         // A root whose process ended between the two is settled once.
-        office.account(vec![SessionFact::Ended { root: root.clone(), spent: report.spent }], Vec::new()).await?;
+        let ended = SessionFact::Ended {
+            root: root.clone(),
+            spent: report.spent,
+            reserved: report.reserved,
+            estimated: report.estimated,
+        };
+        office.account(vec![ended], Vec::new()).await?;
     }
     Ended::read(hall.journal(), &id, &root, setup, report).await
 }

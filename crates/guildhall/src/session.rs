@@ -1,19 +1,16 @@
 //! A session, for those who look at it: how it stands, what was said, what it cost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
-use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Nudge, Origin, Outcome, Path, Report, Session,
-    Stored, Tokens, Wording,
-};
+use guildhall_kernel::{Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, Wording};
 use guildhall_laws::Checker;
-use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
-use serde::Serialize;
+use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
+use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, Staffing, newest_root};
+use crate::setup::{Root, Setup, root_of};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 
@@ -34,6 +31,8 @@ pub struct Ended {
     pub granted: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
+    /// What corrections have returned to the session.
+    pub credited: Msat,
     /// The limit of tokens that ended it, if one did.
     pub out_of_tokens: Option<u64>,
     /// How many tasks of a list were not done; none of what is no list.
@@ -48,164 +47,6 @@ pub struct Ended {
     pub(crate) structured: Option<String>,
     /// What the last check that failed found.
     pub(crate) finding: Option<String>,
-}
-
-/// What contracts cost, each its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bill {
-    /// One line per contract, hires below their hirers.
-    pub lines: Vec<Line>,
-}
-
-/// One contract's line of the bill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Which contract.
-    pub contract: Path,
-    /// Who worked.
-    pub agent: AgentName,
-    /// The model that was asked, as `PROVIDER/NAME`. A clerk asks none.
-    pub model: Option<String>,
-    /// What it was granted, top-ups included.
-    pub granted: Msat,
-    /// What it cost itself, its fee included and its hires' cost not.
-    pub own: Msat,
-    /// The part of that which was paid for calls whose answer was lost.
-    pub lost: Msat,
-    /// How many model calls were answered.
-    pub calls: u64,
-    /// What they took, as reported.
-    pub tokens: Tokens,
-    /// How it ended, if it has.
-    pub outcome: Option<Outcome>,
-    /// What its report lacks, although it is done.
-    pub lack: Option<Lack>,
-}
-
-/// What a report lacks whose contract ended as done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lack {
-    /// It did not pass a check, or a check could not be paid for.
-    Acceptance,
-    /// Nobody was hired, and the agent's file demands it.
-    Hire,
-    /// A hire that was promised was not made.
-    PromisedHire,
-}
-
-impl Lack {
-    /// Returns what a report lacks.
-    pub fn of(report: &Report) -> Option<Lack> {
-        if report.outcome != Outcome::Done {
-            return None;
-        }
-        match (report.acceptance, report.unheeded) {
-            (Acceptance::NotAccepted, _) => Some(Lack::Acceptance),
-            (Acceptance::Accepted, Some(Nudge::Required)) => Some(Lack::Hire),
-            (Acceptance::Accepted, Some(Nudge::Promise)) => Some(Lack::PromisedHire),
-            (Acceptance::Accepted, Some(Nudge::Mend | Nudge::Empty) | None) => None,
-        }
-    }
-}
-
-impl Bill {
-    /// Returns what all contracts cost together.
-    pub fn own(&self) -> Msat {
-        self.lines.iter().fold(Msat::ZERO, |all, line| sum(all, line.own))
-    }
-
-    /// Adds the contracts of one root up.
-    fn of(facts: &[Stored], root: &Path, staffing: Option<&Staffing>, checker: &Checker) -> Bill {
-        let mut lines: Vec<Line> = Vec::new();
-        let mut places: BTreeMap<Path, usize> = BTreeMap::new();
-        let mut holds: BTreeMap<(Path, AskId), Hold> = BTreeMap::new();
-        for stored in facts.iter().filter(|stored| stored.contract.top() == *root) {
-            let contract = &stored.contract;
-            if let Fact::Opened(brief) = &stored.fact {
-                places.insert(contract.clone(), lines.len());
-                let model = staffing.and_then(|staffing| staffing.model_of(brief));
-                lines.push(Line::new(contract, &brief.agent, model, checker));
-            }
-            let Some(line) = places.get(contract).map(|place| &mut lines[*place]) else { continue };
-            match &stored.fact {
-                Fact::Asked { id, ask: Ask::Model(_) | Ask::Tool(_) | Ask::Check(_), hold, .. } => {
-                    holds.insert((contract.clone(), *id), *hold);
-                }
-                Fact::Answered { id, answer, cost } => {
-                    let hold = holds.remove(&(contract.clone(), *id)).unwrap_or_default();
-                    line.answered(answer, *cost, hold);
-                }
-                Fact::Closed(report) => line.lack = Lack::of(report),
-                Fact::Opened(_)
-                | Fact::Asked { .. }
-                | Fact::Refused { .. }
-                | Fact::Raised { .. }
-                | Fact::Heard { .. }
-                | Fact::Waiting { .. }
-                | Fact::Woke { .. }
-                | Fact::Nudged(_)
-                | Fact::Compacted { .. }
-                | Fact::Closing(_) => {}
-            }
-        }
-        lines.sort_by(|one, other| one.contract.cmp(&other.contract));
-        Bill { lines }
-    }
-
-    /// What calls cost whose answer was lost.
-    pub fn lost(&self) -> Msat {
-        Msat::capped(self.lines.iter().map(|line| u128::from(line.lost.get())).sum())
-    }
-
-    /// The models that were asked, as `PROVIDER/NAME`.
-    pub fn models(&self) -> BTreeSet<&str> {
-        self.lines.iter().filter_map(|line| line.model.as_deref()).collect()
-    }
-
-    /// All tokens.
-    pub fn tokens(&self) -> u64 {
-        let both = |line: &Line| line.tokens.input.saturating_add(line.tokens.output);
-        self.lines.iter().map(both).fold(0, u64::saturating_add)
-    }
-}
-
-impl Line {
-    fn new(contract: &Path, agent: &AgentName, model: Option<&str>, checker: &Checker) -> Line {
-        let msat = |amount: i128| Msat::capped(u128::try_from(amount).unwrap_or_default());
-        let line = checker.line(contract);
-        let (granted, own) = line.as_ref().map_or((0, 0), |line| (line.granted, line.own));
-        Line {
-            contract: contract.clone(),
-            agent: agent.clone(),
-            model: model.map(str::to_owned),
-            granted: msat(granted),
-            own: msat(own),
-            lost: Msat::ZERO,
-            calls: 0,
-            tokens: Tokens::default(),
-            outcome: line.and_then(|line| line.outcome),
-            lack: None,
-        }
-    }
-
-    fn answered(&mut self, answer: &Answer, cost: Cost, hold: Hold) {
-        if let Answer::Said(said) = answer {
-            self.calls += 1;
-            // A provider may claim any number.
-            let Tokens { input, cached, output } = said.used.unwrap_or_default();
-            self.tokens.input = self.tokens.input.saturating_add(input);
-            self.tokens.cached = self.tokens.cached.saturating_add(cached);
-            self.tokens.output = self.tokens.output.saturating_add(output);
-        }
-        let charged = match cost {
-            Cost::Known(cost) => cost.min(hold.money),
-            Cost::Unknown => hold.money,
-        };
-        if matches!(answer, Answer::Lost | Answer::Failed(_) | Answer::Aborted) {
-            self.lost = sum(self.lost, charged);
-        }
-    }
 }
 
 /// How a session stands.
@@ -229,8 +70,10 @@ pub struct View {
     pub failure: Option<String>,
     /// What the root's contracts cost.
     pub bill: Bill,
-    /// What the session has spent in all.
-    pub spent: Msat,
+    /// What the session has cost in all, less what corrections have returned.
+    pub charges: Charges,
+    /// What corrections have returned.
+    pub credited: Msat,
     /// What is left of what was put in, and not granted to work under way.
     pub free: Msat,
     /// Every law that the stored facts break.
@@ -240,17 +83,13 @@ pub struct View {
 }
 
 impl View {
-    pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
-        let id = row.id.clone();
-        let account = journal.account(&id).await?;
+    /// Reads a session. One of which anything is not what was stored is an error.
+    pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
+        let Contents { row, facts, account, head } = journal.contents(id).await?;
+        let root = root_of(journal, &account).await?;
+        let credits = credits(&account);
+        let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let root = match newest_root(journal, &id).await {
-            Ok(root) => Some(root),
-            Err(HallError::NothingToResume(_)) => None,
-            Err(why) => return Err(why),
-        };
-        let facts = journal.facts(&id, 1).await?;
-        let (checker, violations) = checked(&facts);
         let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
@@ -260,21 +99,21 @@ impl View {
             (Some(_) | None, _) => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
-        let bill = Bill::of(&facts, &path, root.as_ref().map(|root| &root.setup.staffing), &checker);
-        // What ended before is in the account; what is under way is on its bill.
-        let spent = if report.is_some() { account.spent() } else { sum(account.spent(), bill.own()) };
+        let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
+        let charges = Bill::of(&facts, None, None, &checker, &credits).charges();
         Ok(View {
-            holder: journal.running(&id).await?,
+            holder: journal.running(id).await?,
             bill,
             failure: failure(journal, &facts, &path).await.ok().flatten(),
-            head: journal.head(&id).await?,
+            head,
             free: account.free(),
             row,
             root,
             report,
             out_of_tokens,
             text,
-            spent,
+            charges,
+            credited: account.credited(),
             violations,
         })
     }
@@ -296,15 +135,22 @@ pub struct Unreadable {
     pub why: HallError,
 }
 
-fn sum(one: Msat, other: Msat) -> Msat {
-    Msat::capped(u128::from(one.get()) + u128::from(other.get()))
+/// What a person has said of calls whose bill became known later.
+fn credits(account: &[SessionFact]) -> Credits {
+    let corrected = account.iter().filter_map(|fact| match fact {
+        SessionFact::Corrected { ask, credit } => Some((ask.clone(), *credit)),
+        SessionFact::Funded { .. } | SessionFact::Requested { .. } | SessionFact::Ended { .. } => None,
+    });
+    corrected.collect()
 }
 
-/// Checks the facts against the laws.
-fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
+/// Checks facts and an account that were read at the same moment against the laws.
+fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
-    let found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
-    let all = found.iter().chain(&checker.at_rest()).map(ToString::to_string).collect();
+    let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    found.extend(checker.at_rest());
+    let (_, of_account) = checker.check_account(account);
+    let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }
 
@@ -372,8 +218,9 @@ impl Ended {
         setup: Setup,
         report: Report,
     ) -> Result<Ended, HallError> {
-        let facts = journal.facts(session, 1).await?;
-        let (checker, violations) = checked(&facts);
+        let Contents { facts, account, head, .. } = journal.contents(session).await?;
+        let (checker, violations) = checked(&facts, &account);
+        let credits = credits(&account);
         let granted = sum(report.spent, report.change);
         let mut unreadable = Unread { root, texts: Vec::new() };
         let structured = match report.output {
@@ -390,14 +237,15 @@ impl Ended {
             finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
             text: unreadable.note(answer(journal, &setup, &report).await).unwrap_or_default(),
-            bill: Bill::of(&facts, root, Some(&setup.staffing), &checker),
+            bill: Bill::of(&facts, Some(root), Some(&setup.staffing), &checker, &credits),
+            credited: credits.values().copied().fold(Msat::ZERO, sum),
             setup,
             failure: unreadable.note(failure(journal, &facts, root).await).flatten(),
             unreadable: unreadable.texts,
             granted,
             report,
             violations,
-            head: journal.head(session).await?,
+            head,
         })
     }
 }

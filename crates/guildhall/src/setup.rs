@@ -58,6 +58,11 @@ impl Staffing {
         }
     }
 
+    /// Whether nobody bills a model.
+    pub fn is_nominal(&self, model: &str) -> bool {
+        self.locked.get(model).is_some_and(|locked| locked.nominal)
+    }
+
     fn clean(&self, scribe: &Scribe) -> Staffing {
         let Staffing { agents, seated, rate, locked, guide } = self;
         Staffing {
@@ -148,10 +153,16 @@ pub struct Root {
 
 /// Reads the newest root that was asked for in a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    let requested = journal.account(id).await?.into_iter().rev().find_map(|fact| match fact {
-        SessionFact::Requested { root, money, prices } => Some((root, money, prices)),
+    let root = root_of(journal, &journal.account(id).await?).await?;
+    root.ok_or_else(|| HallError::NothingToResume(id.clone()))
+}
+
+/// Reads the newest root that an account was asked for, if it was asked for any.
+pub(crate) async fn root_of(journal: &Journal, account: &[SessionFact]) -> Result<Option<Root>, HallError> {
+    let requested = account.iter().rev().find_map(|fact| match fact {
+        SessionFact::Requested { root, money, prices } => Some((root.clone(), *money, *prices)),
         SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
     });
-    let (path, granted, prices) = requested.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
-    Ok(Root { path, granted, setup: Setup::read(journal, prices).await? })
+    let Some((path, granted, prices)) = requested else { return Ok(None) };
+    Ok(Some(Root { path, granted, setup: Setup::read(journal, prices).await? }))
 }

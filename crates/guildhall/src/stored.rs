@@ -46,7 +46,9 @@ impl Hall {
                     | TextKind::Message
                     | TextKind::Finding
                     | TextKind::Error
-                    | TextKind::Prices => text.map(|_| ()),
+                    | TextKind::Prices
+                    | TextKind::Label
+                    | TextKind::Opening => text.map(|_| ()),
                 };
                 unreadable.extend(read.err().map(|why| UnreadableText { contract: stored.contract.clone(), why }));
             }

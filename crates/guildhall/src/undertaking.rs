@@ -293,20 +293,17 @@ impl Undertaking {
         let demands: Vec<Text> =
             checks.iter().map(|check| self.hall.scribe().text(TextKind::Term, &check.to_text())).collect();
         let (heads, depth) = if hand.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
+        let grant = Grant { money: asked.granted, heads: Heads(heads), depth, deadline: None, margin: None };
         let brief = Brief {
             path: asked.root.clone(),
             agent: hand.name.clone(),
             standing: Standing::Listed,
+            label: None,
             task: task.of,
             task_key: task_key(&task.says),
             terms: Arc::from([]),
             adds: hand.adds.iter().map(|term| term.of).collect(),
-            grant: Grant {
-                money: asked.granted,
-                heads: Heads(heads),
-                depth,
-                deadline: time.map(|time| asked.since.after(time)),
-            },
+            grant: grant.due(time.map(|time| asked.since.after(time)), asked.since),
             fee: Msat::ZERO,
             severance: hand.severance,
             chair: 0,
@@ -314,6 +311,7 @@ impl Undertaking {
             turns_max: self.turns_max.unwrap_or(hand.turns_max),
             context: asked.context.clone(),
             opening_bytes: crew.first().seat.opening_bytes() + u64::from(task.of.bytes) + told(&checks).len() as u64,
+            opening: None,
             lineage: Lineage::default(),
             powers: hand.powers.clone(),
             hiring: hand.hiring.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::brief::{Brief, Check, Mode, Offer, PowerSet};
-use crate::money::Msat;
+use crate::money::{Msat, Quantity};
 use crate::name::ToolName;
 use crate::path::{AskId, AskKey, CallRef, Path};
 use crate::report::{Nudge, Report};
@@ -253,18 +253,49 @@ pub struct Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cost {
-    /// This much, which may be more than was held: then the hold is charged and the house carries the rest.
+    /// This much, which may be more than was held: then the hold is charged and the rest is an overrun.
     Known(Msat),
+    /// No usage was reported: this is an upper bound from the bytes that were sent and received.
+    Estimated(Msat),
     /// Nobody knows: the hold is charged.
     Unknown,
+}
+
+/// What is known about a charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It was reported.
+    Used,
+    /// It is an upper bound.
+    Estimated,
+    /// It may not have been billed at all, or for less: it counts against the budget and is never called spent.
+    Reserved,
 }
 
 impl Cost {
     /// What the contract is charged.
     pub fn within(self, hold: Msat) -> Msat {
         match self {
-            Cost::Known(cost) => cost.min(hold),
+            Cost::Known(cost) | Cost::Estimated(cost) => cost.min(hold),
             Cost::Unknown => hold,
+        }
+    }
+
+    /// Returns by how much the cost is known to exceed its hold.
+    pub fn overrun(self, hold: Msat) -> Option<Msat> {
+        match self {
+            Cost::Known(cost) => cost.minus(hold).filter(|excess| *excess > Msat::ZERO),
+            Cost::Estimated(_) | Cost::Unknown => None,
+        }
+    }
+
+    /// Returns what is known about the charge for this answer to a leaf ask. Whether a call that was lost, aborted or failed
+    /// is billed, its provider alone knows.
+    pub fn certainty(self, answer: &Answer) -> Certainty {
+        match (answer, self) {
+            (Answer::Lost | Answer::Aborted | Answer::Failed(_), _) | (_, Cost::Unknown) => Certainty::Reserved,
+            (_, Cost::Estimated(_)) => Certainty::Estimated,
+            (_, Cost::Known(_)) => Certainty::Used,
         }
     }
 }

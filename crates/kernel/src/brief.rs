@@ -10,7 +10,7 @@ use crate::path::{AskId, DEPTH_MAX, Path};
 use crate::refusal::Refusal;
 use crate::tariff::{FRAME_TOKENS, Tariff};
 use crate::text::{Hash, TextRef};
-use crate::time::Millis;
+use crate::time::{Millis, WRAP_UP_MARGIN_MAX};
 
 /// The longest brief: its task and all its terms, in bytes.
 pub const BRIEF_BYTES_MAX: u64 = 64 * 1024;
@@ -26,6 +26,28 @@ pub struct Grant {
     pub depth: u8,
     /// When its report is due, if ever. A contract begins to wrap up a margin earlier; an engine cuts leaf calls off here.
     pub deadline: Option<Millis>,
+    /// How long before the deadline it begins to wrap up. Absent without a deadline, and in form 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Millis>,
+}
+
+impl Grant {
+    /// Sets the deadline of a grant that begins now, and the margin that goes with it.
+    #[must_use]
+    pub fn due(self, deadline: Option<Millis>, now: Millis) -> Grant {
+        let margin = deadline.map(|deadline| deadline.before(now).wrap_up_margin());
+        Grant { deadline, margin, ..self }
+    }
+
+    /// Returns how long before its deadline a contract begins to wrap up.
+    pub fn wrap_up_margin(&self) -> Millis {
+        self.margin.unwrap_or(WRAP_UP_MARGIN_MAX)
+    }
+
+    /// Returns when a contract begins to wrap up, if ever. The reports of its hires are due by then.
+    pub fn wrap_up_at(&self) -> Option<Millis> {
+        self.deadline.map(|deadline| deadline.before(self.wrap_up_margin()))
+    }
 }
 
 /// The whole of what one contract was hired for. It never changes; what is added later is a fact.
@@ -37,6 +59,9 @@ pub struct Brief {
     pub agent: AgentName,
     /// Whether the roster knows the agent.
     pub standing: Standing,
+    /// What its hirer calls this contract, where that is not the agent's name. Boxed, since few have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Box<TextRef>>,
     /// What is to be done.
     pub task: TextRef,
     /// The hash of the normalised task, by which the same task is known again.
@@ -63,6 +88,9 @@ pub struct Brief {
     pub context: Context,
     /// The size of what the agent layer puts before the transcript, and of the brief as the model sees it.
     pub opening_bytes: u64,
+    /// What the agent layer puts before the transcript: the system prompt and the tools, for whoever reads them later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<Box<TextRef>>,
     /// Who hired whom, down to the hirer.
     pub lineage: Lineage,
     /// What it may do, and let its hires do.
@@ -274,6 +302,9 @@ pub struct Offer {
     pub agent: AgentName,
     /// Whether the roster knows the agent.
     pub standing: Standing,
+    /// What the hirer calls the contract, where that is not the agent's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Box<TextRef>>,
     /// What is to be done.
     pub task: TextRef,
     /// The hash of the normalised task.

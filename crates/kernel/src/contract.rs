@@ -9,23 +9,24 @@ mod course;
 mod fold;
 mod hear;
 mod lawful;
+mod share;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::account::Account;
-use crate::ask::{Answer, Ask, Cost, Origin, Sender, ToolCall};
+use crate::ask::{Answer, Ask, Certainty, Cost, Origin, Sender, ToolCall};
 use crate::brief::{Brief, Stay};
 use crate::fact::{Fact, Hold};
 use crate::input::{Input, Need, Reply};
-use crate::money::{Heads, Msat};
+use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::Refusal;
 use crate::report::{Nudge, Outcome, Report, Wording};
 use crate::tariff::FRAME_TOKENS;
 use crate::text::TextRef;
-use crate::time::{Millis, WRAP_UP_MARGIN};
+use crate::time::Millis;
 
 /// How many of its model calls in a row a contract may lose before it gives up. Losses cost their holds, so this binds
 /// first where calls are cheap.
@@ -44,6 +45,8 @@ pub struct Contract {
     heads: Account<Heads>,
     /// The part of the hold that only a last request may use.
     severance: Msat,
+    /// The parts of what was spent that are not known to be billed, those of its hires included.
+    uncertain: Uncertain,
     asked: u32,
     /// Asked and not answered. Boxed, so that a contract with one open ask does not pay for a whole tree node of them.
     open: BTreeMap<AskId, Box<Open>>,
@@ -60,7 +63,7 @@ pub struct Contract {
     /// A tool call whose approval was answered, and that no fact has placed yet.
     leave: Option<Box<Leave>>,
     /// Money heard for a hire and not yet passed on or kept.
-    passing: Option<Passing>,
+    passing: Option<Box<Passing>>,
     turns: u32,
     losses: u32,
     view: View,
@@ -98,6 +101,15 @@ struct Open {
     pauses: bool,
     /// What a hire was told about ending.
     told: Option<Ending>,
+    /// Whether a hire has asked this contract something and got no words since.
+    asks: bool,
+}
+
+/// The parts of what was spent whose bill nobody has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Uncertain {
+    reserved: Msat,
+    estimated: Msat,
 }
 
 /// What a hire is told about ending.
@@ -280,7 +292,7 @@ impl Contract {
     /// Returns when time alone will change something, if ever.
     pub fn wake_at(&self) -> Option<Millis> {
         let wrap_up = match self.phase {
-            Phase::Working => self.brief.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN)),
+            Phase::Working => self.brief.grant.wrap_up_at(),
             Phase::Closing(_) | Phase::Closed(_) => None,
         };
         let waits = self.waits.iter().filter_map(|wait| wait.until);
@@ -323,6 +335,45 @@ impl Contract {
     /// Returns its money.
     pub fn purse(&self) -> &Account<Msat> {
         &self.purse
+    }
+
+    /// Returns the part of what was spent that may not have been billed, that of its closed hires included.
+    pub fn reserved(&self) -> Msat {
+        self.uncertain.reserved
+    }
+
+    /// Returns the part of what was spent that is an upper bound, that of its closed hires included.
+    pub fn estimated(&self) -> Msat {
+        self.uncertain.estimated
+    }
+
+    /// Returns what a leaf ask was charged, among these facts of its contract, if that is reserved.
+    pub fn reserved_charge<'a>(facts: impl IntoIterator<Item = &'a Fact>, ask: AskId) -> Option<Msat> {
+        let mut held = None;
+        for fact in facts {
+            match fact {
+                Fact::Asked { id, ask: Ask::Model(_) | Ask::Tool(_) | Ask::Check(_), hold, .. } if *id == ask => {
+                    held = Some(hold.money);
+                }
+                Fact::Answered { id, answer, cost } if *id == ask => {
+                    let reserved = cost.certainty(answer) == Certainty::Reserved;
+                    return held.filter(|_| reserved).map(|hold| cost.within(hold));
+                }
+                Fact::Opened(_)
+                | Fact::Asked { .. }
+                | Fact::Answered { .. }
+                | Fact::Refused { .. }
+                | Fact::Raised { .. }
+                | Fact::Heard { .. }
+                | Fact::Waiting { .. }
+                | Fact::Woke { .. }
+                | Fact::Nudged(_)
+                | Fact::Compacted { .. }
+                | Fact::Closing(_)
+                | Fact::Closed(_) => {}
+            }
+        }
+        None
     }
 
     /// Returns its heads.
@@ -379,7 +430,8 @@ impl Contract {
     }
 
     fn refuse(&mut self, why: Refusal, origin: Origin, facts: &mut Vec<Fact>) {
-        self.emit(Fact::Refused { why, origin }, facts);
+        let bytes = Some(why.bytes());
+        self.emit(Fact::Refused { why, origin, bytes }, facts);
     }
 
     /// Asks something of the world.
@@ -401,6 +453,24 @@ impl Contract {
     /// The text that would be the report, had the contract to close now.
     fn wording(&self) -> Wording {
         self.finale.map_or(Wording::Assembled(self.newest), |finale| Wording::Final(finale.text))
+    }
+}
+
+impl Uncertain {
+    /// Adds the charge of an answered ask: a hire's by what its report says, a leaf's by what is known about it.
+    fn add(self, answer: &Answer, cost: Cost, charge: Msat) -> Option<Uncertain> {
+        let Uncertain { reserved, estimated } = self;
+        if let Some(report) = answer.report() {
+            return Some(Uncertain {
+                reserved: reserved.plus(report.reserved.unwrap_or(Msat::ZERO))?,
+                estimated: estimated.plus(report.estimated.unwrap_or(Msat::ZERO))?,
+            });
+        }
+        match cost.certainty(answer) {
+            Certainty::Used => Some(self),
+            Certainty::Estimated => Some(Uncertain { estimated: estimated.plus(charge)?, ..self }),
+            Certainty::Reserved => Some(Uncertain { reserved: reserved.plus(charge)?, ..self }),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What happened. The only thing stored, streamed and replayed; a stored form, once released, opens for ever.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -45,6 +46,9 @@ pub enum Fact {
         why: Refusal,
         /// What it was that was not admitted.
         origin: Origin,
+        /// The size of the reason as its agent is shown it. Absent in form 1, whose wording is frozen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<u32>,
     },
     /// Money heard for a hire, or for one below it, was added to that hire's hold.
     Raised {
@@ -154,7 +158,10 @@ pub enum Waking {
 }
 
 /// The version of the stored form that this kernel writes.
-pub const FORMAT: u16 = 1;
+pub const FORMAT: u16 = 2;
+
+/// The versions of the stored form that this kernel reads.
+pub const FORMATS: RangeInclusive<u16> = 1..=FORMAT;
 
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,8 +196,9 @@ pub enum Cause {
 }
 
 fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    match u16::deserialize(deserializer)? {
-        FORMAT => Ok(FORMAT),
-        newer => Err(serde::de::Error::custom(format!("form {newer} is not known: a newer Guildhall wrote it"))),
+    let form = u16::deserialize(deserializer)?;
+    if FORMATS.contains(&form) {
+        return Ok(form);
     }
+    Err(serde::de::Error::custom(format!("form {form} is not known: a newer Guildhall wrote it")))
 }

@@ -23,14 +23,15 @@ mod time;
 
 pub use account::Account;
 pub use ask::{
-    Addressee, Answer, Ask, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, Tokens, ToolCall, Turn,
+    Addressee, Answer, Ask, Certainty, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, Tokens, ToolCall,
+    Turn,
 };
 pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
     Standing, Stay,
 };
 pub use contract::{Contract, Corrupt, Floor, LOSSES_MAX, NOTICE_BYTES_MAX};
-pub use fact::{Cause, FORMAT, Fact, Hold, Pause, Stored, Waking};
+pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
 pub use name::{AgentName, NAME_BYTES_MAX, NameError, Power, ToolName};
@@ -38,6 +39,6 @@ pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{MESSAGE_BYTES_MAX, Refusal};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 pub use session::{Session, SessionCorrupt, SessionError, SessionFact};
-pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, Tariff};
+pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};
 pub use text::{Hash, HashError, TextKind, TextRef};
-pub use time::{Millis, WRAP_UP_MARGIN};
+pub use time::{Millis, WRAP_UP_MARGIN_MAX};

@@ -23,19 +23,19 @@ pub struct Msat(u64);
 #[serde(rename_all = "snake_case")]
 pub enum AmountError {
     /// A grant of nothing.
-    #[error("an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share")]
+    #[error("a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share")]
     Zero,
     /// Below zero.
-    #[error("an amount can't be negative: give a whole number of sats")]
+    #[error("the amount is negative: give a whole number of sats, such as 250")]
     Negative,
     /// Parts of the smallest unit.
-    #[error("an amount must be a whole number of sats, such as 250")]
+    #[error("the amount is not a whole number of sats: give one, such as 250")]
     Fractional,
     /// Not a number at all.
-    #[error("an amount must be a whole number of sats, such as 250, not a word, a list or NaN")]
+    #[error("the amount is not a number: give a whole number of sats, such as 250")]
     NotANumber,
     /// More than there is.
-    #[error("there are only 21 million bitcoin: give at most 2100000000000000 sats")]
+    #[error("the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats")]
     BeyondSupply,
 }
 

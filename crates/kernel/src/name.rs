@@ -13,17 +13,17 @@ pub const NAME_BYTES_MAX: usize = 64;
 #[serde(rename_all = "snake_case")]
 pub enum NameError {
     /// Nothing, or only blanks.
-    #[error("a name can't be empty: use letters, digits, '-', '_' or '.', such as log-reader")]
+    #[error("the name is empty: use letters, digits, '-', '_' or '.', such as log-reader")]
     Empty,
     /// Over [`NAME_BYTES_MAX`].
-    #[error("a name of {bytes} bytes is too long: use at most {NAME_BYTES_MAX}")]
+    #[error("the name is too long ({bytes} bytes, at most {NAME_BYTES_MAX})")]
     TooLong {
         /// How long it was.
         bytes: usize,
     },
     /// A character that could be a path, a control or a look-alike.
     #[error(
-        "{found:?} can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'"
+        "a name can't have {found:?} there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'"
     )]
     Odd {
         /// The first character that does not belong.

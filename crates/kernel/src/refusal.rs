@@ -1,5 +1,7 @@
 //! Why not: values that a model or a person is told, with what to do instead. Never an error, and nothing is spent.
 
+mod form_1;
+
 use serde::{Deserialize, Serialize};
 
 use crate::brief::BRIEF_BYTES_MAX;
@@ -7,7 +9,7 @@ use crate::input::CALLS_MAX;
 use crate::money::{AmountError, Heads, Msat};
 use crate::name::{AgentName, NameError, Power, ToolName};
 use crate::path::Path;
-use crate::time::{Millis, WRAP_UP_MARGIN};
+use crate::time::Millis;
 
 /// The longest message or question, in bytes.
 pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
@@ -17,13 +19,13 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// The contract may hire nobody.
-    #[error("this agent may not hire: do the work yourself")]
+    #[error("you can't hire anyone: do the work yourself")]
     MayNotHire,
     /// The agent itself.
-    #[error("an agent can't hire itself: do the work yourself, or hire somebody else")]
+    #[error("you can't hire yourself: do the work yourself, or hire a different agent")]
     SelfHire,
     /// Not on the team.
-    #[error("{agent} is not on your team: hire one of {}", list(team))]
+    #[error("there is no {agent} on your team: hire one of these: {}", list(team))]
     UnknownAgent {
         /// Who was asked for.
         agent: AgentName,
@@ -31,19 +33,19 @@ pub enum Refusal {
         team: Vec<AgentName>,
     },
     /// Somebody above.
-    #[error("{} would be a circle: hire somebody who is not waiting for you", chain(way))]
+    #[error("{} would be a cycle: hire an agent that is not waiting for you", chain(way))]
     Cycle {
         /// The way round.
         way: Vec<AgentName>,
     },
     /// The same agent was hired for the same task above; for a made-up specialist the task alone counts.
-    #[error("{agent} above you already has this very task: do your part of it, or hand on a smaller one")]
+    #[error("{agent}, above you in this tree, already has this exact task: do your part of it, or give a smaller task")]
     SameTask {
         /// Who has it.
         agent: AgentName,
     },
     /// No level left.
-    #[error("no hires below this level: {asked} more levels asked for, {left} left: do the work yourself")]
+    #[error("no more levels of hires are allowed here ({asked} needed, {left} left): do the work yourself")]
     TooDeep {
         /// The levels that were asked for.
         asked: u8,
@@ -51,7 +53,7 @@ pub enum Refusal {
         left: u8,
     },
     /// Not enough heads.
-    #[error("{asked} heads asked for, {free} free: hire fewer, or wait for a report")]
+    #[error("not enough hires left ({asked} needed, {free} left): hire fewer agents, or wait for a report")]
     NoHeads {
         /// What it would take.
         asked: Heads,
@@ -59,7 +61,9 @@ pub enum Refusal {
         free: Heads,
     },
     /// Not enough money.
-    #[error("{asked} is not possible: {free} free, at least {minimum} needed: do it yourself, or wait for change")]
+    #[error(
+        "not enough money: {asked} asked for, {free} available, at least {minimum} needed: do it yourself, or wait for change"
+    )]
     Money {
         /// What it would take.
         asked: Msat,
@@ -69,9 +73,7 @@ pub enum Refusal {
         minimum: Msat,
     },
     /// Not enough time.
-    #[error(
-        "a report due at {deadline} leaves no time to work, it is {now} and wrapping up takes {WRAP_UP_MARGIN}: do it yourself"
-    )]
+    #[error("a report due at {deadline} leaves no time to work (the time is {now}): do it yourself")]
     Deadline {
         /// When its report would be due.
         deadline: Millis,
@@ -79,13 +81,13 @@ pub enum Refusal {
         now: Millis,
     },
     /// A power that can't be passed on.
-    #[error("the power {power} is not yours to grant: hire without it")]
+    #[error("you can't grant the power {power}: hire without it")]
     Powers {
         /// The first such power.
         power: Power,
     },
     /// A power that the contract does not have.
-    #[error("{tool} needs the power {power}, which you do not have: use another tool, or hire one who has it")]
+    #[error("{tool} needs the power {power}, and you don't have it: use another tool, or hire an agent that has it")]
     NoPower {
         /// The tool.
         tool: ToolName,
@@ -93,50 +95,56 @@ pub enum Refusal {
         power: Power,
     },
     /// The owner said no, or nothing.
-    #[error("not approved: go on without it")]
+    #[error("the owner did not approve this call: continue without it")]
     NotApproved,
     /// Only a root may stay open, and only where nobody waits for its report.
-    #[error("only a root can stay open")]
+    #[error("only a root contract can stay open")]
     StaysOpen,
     /// A brief that does not fit its place in the tree, or whose model or severance could not bring a word.
-    #[error("the brief does not fit its place: its context, lineage, model or severance is wrong")]
+    #[error("no contract can work on this brief: its context, lineage, model or severance is wrong")]
     Unworkable,
     /// Over [`BRIEF_BYTES_MAX`].
-    #[error("a brief of {bytes} bytes is too long: at most {BRIEF_BYTES_MAX}: put the rest into a file and name it")]
+    #[error(
+        "the brief is too long ({bytes} bytes, at most {BRIEF_BYTES_MAX}): put the details into a file and name the file"
+    )]
     BriefTooLong {
         /// How long it was, its terms included.
         bytes: u64,
     },
     /// Over [`MESSAGE_BYTES_MAX`].
     #[error(
-        "a message of {bytes} bytes is too long: at most {MESSAGE_BYTES_MAX}: put the rest into a file and name it"
+        "the message is too long ({bytes} bytes, at most {MESSAGE_BYTES_MAX}): put the details into a file and name the file"
     )]
     MessageTooLong {
         /// How long it was.
         bytes: u32,
     },
     /// Over [`CALLS_MAX`].
-    #[error(
-        "{calls} calls in one reply: only the first {CALLS_MAX} were considered: make the others again, fewer at a time"
-    )]
+    #[error("{calls} calls in one reply: only the first {CALLS_MAX} were read: repeat the others, fewer at a time")]
     TooManyCalls {
         /// How many there were.
         calls: u32,
     },
     /// No live hire of one's own.
-    #[error("{hire} is not one of your live hires: ask for the list")]
+    #[error("{hire} is not one of your active hires: list your hires to see who is")]
     UnknownHire {
         /// What was named.
         hire: Path,
     },
     /// Nobody to wait for.
-    #[error("none of your hires is at work: there is nothing to wait for")]
+    #[error("you have no active hires, so there is nothing to wait for")]
     NothingToAwait,
+    /// A hire that waits for an answer of the one who would wait for it.
+    #[error("{hire} has asked you a question and waits for your answer: send it a message first, then wait")]
+    AskedYou {
+        /// Which hire.
+        hire: Path,
+    },
     /// The contract is ending.
-    #[error("it is time to report: no more calls")]
+    #[error("no more calls are accepted: write your report now")]
     Closing,
     /// The one whom money was meant for has closed, is closing, or stands elsewhere.
-    #[error("{to} takes no more money: it stays with {with}")]
+    #[error("{to} can't take more money, because it has closed or is closing: the money stays with {with}")]
     TopUpStays {
         /// Whom it was for.
         to: Path,
@@ -150,17 +158,29 @@ pub enum Refusal {
     #[error("{0}")]
     BadName(NameError),
     /// A call that can't be read.
-    #[error("the call could not be read: follow the tool's schema")]
+    #[error("the call does not match the tool's schema: correct the arguments and call again")]
     Malformed,
     /// A task, a message or a question without a word in it.
-    #[error("there is not a word in it: say what is to be done, told or asked")]
+    #[error("the task, message or question is empty: write what to do, tell or ask")]
     NothingSaid,
     /// No such tool.
-    #[error("there is no such tool: use one of those you were given")]
+    #[error("there is no tool with that name: use one of your tools")]
     UnknownTool,
     /// An id that another call of the reply has.
-    #[error("another call of this reply has the same id: give each its own")]
+    #[error("another call in this reply has the same id: give each call its own id")]
     DoubledCall,
+}
+
+impl Refusal {
+    /// Returns the size of the reason as an agent is shown it today. It is stored with the fact.
+    pub(crate) fn bytes(&self) -> u32 {
+        u32::try_from(self.to_string().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the size that the reason had in form 1, whose facts do not say it; `None` for one that form 1 did not have.
+    pub(crate) fn bytes_in_form_1(&self) -> Option<u32> {
+        form_1::wording(self).map(|text| u32::try_from(text.len()).unwrap_or(u32::MAX))
+    }
 }
 
 fn list(names: &[AgentName]) -> String {

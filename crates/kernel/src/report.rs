@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::money::{Heads, Msat};
+use crate::money::{Heads, Msat, Quantity};
 use crate::path::AskId;
 use crate::text::TextRef;
 
@@ -27,8 +27,22 @@ pub struct Report {
     pub change: Msat,
     /// The part of `spent` that is its fee.
     pub fee: Msat,
+    /// The part of `spent` that may not have been billed, that of its hires included. Absent in form 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Msat>,
+    /// The part of `spent` that is an upper bound, that of its hires included. Absent in form 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<Msat>,
     /// How many heads were used below it.
     pub heads: Heads,
+}
+
+impl Report {
+    /// Whether what is reserved and what is estimated is part of what was spent.
+    pub(crate) fn adds_up(&self) -> bool {
+        let parts = [self.fee, self.reserved.unwrap_or(Msat::ZERO), self.estimated.unwrap_or(Msat::ZERO)];
+        parts.into_iter().try_fold(Msat::ZERO, Msat::plus).is_some_and(|sum| sum <= self.spent)
+    }
 }
 
 /// Where a report's text comes from.

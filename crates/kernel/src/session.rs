@@ -41,6 +41,12 @@ pub enum SessionFact {
         root: Path,
         /// What it spent.
         spent: Msat,
+        /// The part of that which may not have been billed. Absent in form 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Msat>,
+        /// The part of that which is an upper bound. Absent in form 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimated: Option<Msat>,
     },
 }
 
@@ -101,14 +107,16 @@ pub struct SessionCorrupt {
 /// let session = Session::restore([
 ///     SessionFact::Funded { money: sat(100), root: None },
 ///     SessionFact::Requested { root: Path::root(1), money: sat(60), prices },
-///     SessionFact::Ended { root: Path::root(1), spent: sat(25) },
+///     SessionFact::Ended { root: Path::root(1), spent: sat(25), reserved: Some(sat(5)), estimated: None },
 /// ]).unwrap();
-/// assert_eq!(session.free(), sat(75));
+/// assert_eq!((session.free(), session.reserved()), (sat(75), sat(5)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     free: Msat,
     spent: Msat,
+    reserved: Msat,
+    estimated: Msat,
     credited: Msat,
     /// Every root there was, in order.
     roots: Vec<Root>,
@@ -120,6 +128,8 @@ pub struct Session {
 struct Root {
     /// What it may spend while at work, what it has spent since it ended.
     most: Msat,
+    /// What corrections may return at most: all that it may spend, until it ends and says what of that is reserved.
+    correctable: Msat,
     credited: Msat,
     stage: Stage,
 }
@@ -146,7 +156,9 @@ impl Session {
             SessionFact::Funded { money, root } => self.fund(*money, root.as_ref()),
             SessionFact::Requested { root, money, .. } => self.request(root, *money),
             SessionFact::Corrected { ask, credit } => self.correct(ask, *credit),
-            SessionFact::Ended { root, spent } => self.end(root, *spent),
+            SessionFact::Ended { root, spent, reserved, estimated } => {
+                self.end(root, *spent, *reserved, estimated.unwrap_or(Msat::ZERO))
+            }
         }
     }
 
@@ -158,6 +170,16 @@ impl Session {
     /// What ended roots have spent, before corrections.
     pub fn spent(&self) -> Msat {
         self.spent
+    }
+
+    /// The part of it that may not have been billed, before corrections.
+    pub fn reserved(&self) -> Msat {
+        self.reserved
+    }
+
+    /// The part of it that is an upper bound.
+    pub fn estimated(&self) -> Msat {
+        self.estimated
     }
 
     /// What corrections have returned.
@@ -186,6 +208,10 @@ impl Session {
             Some(root) => &mut self.at_work(root)?.most,
         };
         *account = account.plus(money).ok_or(SessionError::BeyondSupply)?;
+        if let Some(root) = root {
+            let root = self.at_work(root)?;
+            root.correctable = root.most;
+        }
         Ok(())
     }
 
@@ -194,7 +220,7 @@ impl Session {
             return Err(SessionError::NotThisRoot { root: root.clone() });
         }
         self.free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
-        self.roots.push(Root { most: money, credited: Msat::ZERO, stage: Stage::AtWork });
+        self.roots.push(Root { most: money, correctable: money, credited: Msat::ZERO, stage: Stage::AtWork });
         Ok(())
     }
 
@@ -205,7 +231,7 @@ impl Session {
             None => {}
         }
         let root = self.root(&ask.contract.top())?;
-        let most = root.most.minus(root.credited).unwrap_or(Msat::ZERO);
+        let most = root.correctable.minus(root.credited).unwrap_or(Msat::ZERO);
         if credit > most {
             return Err(SessionError::Impossible { claimed: credit, most });
         }
@@ -218,16 +244,23 @@ impl Session {
         Ok(())
     }
 
-    fn end(&mut self, root: &Path, spent: Msat) -> Result<(), SessionError> {
+    fn end(&mut self, root: &Path, spent: Msat, reserved: Option<Msat>, estimated: Msat) -> Result<(), SessionError> {
         let Root { most, credited, .. } = *self.at_work(root)?;
         let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
-        if credited > spent {
-            return Err(SessionError::Impossible { claimed: credited, most: spent });
+        // Form 1 does not say what is reserved: all that was spent may have been.
+        let correctable = reserved.unwrap_or(spent);
+        let uncertain = reserved.unwrap_or(Msat::ZERO).plus(estimated).ok_or(SessionError::BeyondSupply)?;
+        for (claimed, most) in [(uncertain, spent), (credited, correctable)] {
+            if claimed > most {
+                return Err(SessionError::Impossible { claimed, most });
+            }
         }
-        let free = self.free.plus(change).ok_or(SessionError::BeyondSupply)?;
-        let all_spent = self.spent.plus(spent).ok_or(SessionError::BeyondSupply)?;
-        *self.at_work(root)? = Root { most: spent, credited, stage: Stage::Ended };
-        (self.free, self.spent) = (free, all_spent);
+        let sum = |before: Msat, more: Msat| before.plus(more).ok_or(SessionError::BeyondSupply);
+        let (free, all_spent) = (sum(self.free, change)?, sum(self.spent, spent)?);
+        let all_reserved = sum(self.reserved, reserved.unwrap_or(Msat::ZERO))?;
+        let all_estimated = sum(self.estimated, estimated)?;
+        *self.at_work(root)? = Root { most: spent, correctable, credited, stage: Stage::Ended };
+        (self.free, self.spent, self.reserved, self.estimated) = (free, all_spent, all_reserved, all_estimated);
         Ok(())
     }
 
@@ -277,7 +310,8 @@ mod tests {
         for fact in [SessionFact::Funded { money: sat(10), root: None }, requested(1, 10), top_up] {
             assert_eq!(session.apply(&fact), Ok(()));
         }
-        let ended = |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent) };
+        let ended =
+            |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
         assert_eq!(session.apply(&ended(16)), Err(SessionError::Impossible { claimed: sat(16), most: sat(15) }));
         assert_eq!(session.apply(&ended(12)), Ok(()));
         assert_eq!(session.apply(&ended(12)), Err(SessionError::NotThisRoot { root: Path::root(1) }));
@@ -286,7 +320,7 @@ mod tests {
 
     #[test]
     fn later_truth_is_credited_up_to_what_was_spent() {
-        let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8) };
+        let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8), reserved: None, estimated: None };
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let mut session = Session::restore([funded, requested(1, 10), ended]).unwrap();
         let key = |root, ask| AskKey { contract: Path::root(root).hire(2), ask: AskId(ask) };
@@ -305,12 +339,33 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_reserved_can_be_corrected_once_a_root_says_how_much_that_is() {
+        let funded = SessionFact::Funded { money: sat(10), root: None };
+        let ended = |reserved, estimated| SessionFact::Ended {
+            root: Path::root(1),
+            spent: sat(8),
+            reserved: Some(sat(reserved)),
+            estimated: Some(sat(estimated)),
+        };
+        let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
+        let impossible = |claimed, most| Err(SessionError::Impossible { claimed: sat(claimed), most: sat(most) });
+        assert_eq!(session.apply(&ended(5, 4)), impossible(9, 8), "parts are within what was spent");
+        assert_eq!(session.apply(&ended(3, 1)), Ok(()));
+        let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
+        let corrected = |credit| SessionFact::Corrected { ask: ask.clone(), credit: sat(credit) };
+        assert_eq!(session.apply(&corrected(4)), impossible(4, 3));
+        assert_eq!(session.apply(&corrected(3)), Ok(()));
+        assert_eq!((session.free(), session.reserved(), session.estimated()), (sat(5), sat(3), sat(1)));
+    }
+
+    #[test]
     fn a_root_at_work_can_be_corrected_and_then_has_spent_at_least_that() {
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
         let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
         assert_eq!(session.apply(&SessionFact::Corrected { ask, credit: sat(4) }), Ok(()));
-        let ended = |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent) };
+        let ended =
+            |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
         assert_eq!(session.apply(&ended(3)), Err(SessionError::Impossible { claimed: sat(4), most: sat(3) }));
         assert_eq!(session.apply(&ended(7)), Ok(()));
         assert_eq!((session.free(), session.spent(), session.credited()), (sat(7), sat(7), sat(4)));
@@ -325,7 +380,7 @@ mod tests {
             let ask = AskKey { contract: path.clone(), ask: AskId(1) };
             let prices = TextRef { hash: Hash([7; 32]), bytes: 9, kind: TextKind::Prices };
             session.apply(&SessionFact::Requested { root: path.clone(), money: Msat::SUPPLY, prices })?;
-            session.apply(&SessionFact::Ended { root: path, spent: Msat::SUPPLY })?;
+            session.apply(&SessionFact::Ended { root: path, spent: Msat::SUPPLY, reserved: None, estimated: None })?;
             session.apply(&SessionFact::Corrected { ask, credit: Msat::SUPPLY })
         };
         assert_eq!(round(1), Ok(()));

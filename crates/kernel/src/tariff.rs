@@ -7,6 +7,9 @@ use crate::money::Msat;
 /// The fewest output tokens worth asking for: a request that can't have these is not made.
 pub const MAX_TOKENS_MIN: u32 = 256;
 
+/// The output tokens of an ordinary turn: what a hirer sets aside for each of its own, and what one call may always ask for.
+pub const TURN_TOKENS: u32 = 1024;
+
 /// The fewest input tokens a last request is cut to: below that no model could say anything of use.
 pub const LAST_TOKENS_MIN: u64 = 256;
 

@@ -78,6 +78,10 @@ pub enum TextKind {
     Error,
     /// A price table with its rate.
     Prices,
+    /// What a hirer calls a contract.
+    Label,
+    /// A system prompt and tools.
+    Opening,
 }
 
 /// A stored text, by reference.

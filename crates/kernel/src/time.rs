@@ -4,8 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How long before its deadline a contract begins to wrap up, and how much earlier than its hirer it must report.
-pub const WRAP_UP_MARGIN: Millis = Millis(30_000);
+/// The longest wrap-up margin: how long before its deadline a contract begins to wrap up, and how much earlier than its
+/// hirer it must report. A grant of form 1 stores no margin and has this one.
+pub const WRAP_UP_MARGIN_MAX: Millis = Millis(30_000);
+
+/// A grant's margin is its time divided by this, up to the longest.
+const MARGIN_DIVISOR: u64 = 5;
 
 /// A moment, or a span, of session time in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,6 +21,12 @@ impl Millis {
     #[must_use]
     pub fn after(self, span: Millis) -> Millis {
         Millis(self.0.saturating_add(span.0))
+    }
+
+    /// Returns the wrap-up margin of a grant with this much time: a fifth of it, at most [`WRAP_UP_MARGIN_MAX`].
+    #[must_use]
+    pub fn wrap_up_margin(self) -> Millis {
+        Millis(self.0 / MARGIN_DIVISOR).min(WRAP_UP_MARGIN_MAX)
     }
 
     /// Returns the moment this much earlier; the beginning is never passed.

@@ -8,7 +8,9 @@ use crate::batch::Duty;
 use crate::calls::Call;
 use crate::checker::Step;
 use crate::contract::{Asked, Contract, Heard, Kind, Phase, State, Tree, Verdict};
+use crate::parts::{self, Parts, Spending, TokenSum};
 use crate::purse::{charge, wide};
+use crate::shares::Shares;
 use crate::violation::{Found, Law};
 
 /// An ask was answered.
@@ -30,13 +32,12 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
         let cancelled = matches!(contract.phase, Phase::Closing(Outcome::Cancelled));
         step.found.demand(cancelled, Law::Closing, format_args!("{id} is aborted, but nobody cancelled"));
     }
-    let guest = check_world(step.tree, asked, answer, cost, step.found);
-    let origin = asked.origin;
+    let payer = check_world(step.tree, asked, answer, cost, step.found);
+    let (origin, charged) = (asked.origin, (charge(cost, money), heads_used(answer, heads, step.found)));
+    let paid = parts_of(&asked.kind, answer, cost, charged.0);
     let contract = &mut step.tree.contracts[step.me];
-    let charged = (charge(cost, money), heads_used(answer, heads, step.found));
     contract.money.settle(money, charged.0);
     contract.heads.settle(heads, charged.1);
-    contract.own += if guest { charged.0 } else { 0 };
     contract.open -= 1;
     if contract.last == Some(id) {
         // What a last request leaves of the severance pays for nothing else.
@@ -44,11 +45,45 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
         contract.money.hold(contract.severance);
     }
     let Some(asked) = contract.ask_mut(id) else { return };
-    asked.state = State::Settled { money: charged.0, heads: charged.1 };
+    asked.state = State::Settled { paid, heads: charged.1 };
+    if payer == Payer::Itself {
+        step.tree.spend(step.me, Spending { parts: paid, tokens: tokens_of(answer) });
+    }
     follow(step, id, answer);
-    shown(&mut step.tree.contracts[step.me], text_of(answer));
+    let contract = &mut step.tree.contracts[step.me];
+    shown(contract, text_of(answer));
+    if let Answer::Said(_) = answer {
+        step.batch.shares = Some(Shares::new(contract));
+    }
     if let Origin::Call(call) = origin {
         resolve(step, call, answer);
+    }
+}
+
+/// Who spent what an answer cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Payer {
+    /// The contract itself: its own calls, and hires whose facts are elsewhere.
+    Itself,
+    /// A hire that has facts here.
+    Hire,
+}
+
+/// What is known about what was charged for an answer.
+fn parts_of(kind: &Kind, answer: &Answer, cost: Cost, charge: i128) -> Parts {
+    match (kind, answer) {
+        (Kind::Model { .. } | Kind::Tool | Kind::Check(_), _) => Parts::of_leaf(answer, cost, charge),
+        (Kind::Hire(_), Answer::Report(report)) => Parts::of_report(report, charge),
+        // Holds nothing, or has an answer of another kind, which was found wrong.
+        (Kind::Hire(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => Parts::used(charge),
+    }
+}
+
+fn tokens_of(answer: &Answer) -> TokenSum {
+    if let Answer::Said(said) = answer {
+        said.used.map_or_else(TokenSum::default, TokenSum::from)
+    } else {
+        TokenSum::default()
     }
 }
 
@@ -69,26 +104,28 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
     }
 }
 
-/// Checks an answer against what other contracts' facts say. Returns whether its cost is the contract's own: all but the
-/// spending of a hire that has facts here.
-fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &mut Found<'_>) -> bool {
+/// Checks an answer against what other contracts' facts say. Returns who spent its cost.
+fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &mut Found<'_>) -> Payer {
     match (&asked.kind, answer) {
         (Kind::Hire(hired), Answer::Report(report)) => {
             let known = cost == Cost::Known(report.spent);
             found.demand(known, Law::Hires, format_args!("charged {cost:?} for a report of {}", report.spent));
-            let Some(child) = hired.child else { return true };
+            let Some(child) = hired.child else {
+                parts::check_within(report, found);
+                return Payer::Itself;
+            };
             check_report(&tree.contracts[child], report, found);
-            false
+            Payer::Hire
         }
         (Kind::Tell { to, what, heard }, Answer::Delivered) => {
             let money = matches!(what, Stimulus::TopUp { .. });
             let lost = money && *heard == Heard::NotYet && tree.find(to).is_some();
             found.demand(!lost, Law::Hires, format_args!("{to} is said to have heard of money, and has not"));
-            true
+            Payer::Itself
         }
         (Kind::Tell { to, .. }, Answer::Gone) => {
             check_gone(tree, to, found);
-            true
+            Payer::Itself
         }
         (
             Kind::Model { .. }
@@ -98,7 +135,7 @@ fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &
             | Kind::Question { .. }
             | Kind::Tell { .. },
             _,
-        ) => true,
+        ) => Payer::Itself,
     }
 }
 

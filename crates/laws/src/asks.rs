@@ -1,16 +1,18 @@
 //! What a contract asks: numbered, within its phase, and with the right ceiling set aside from what it has.
 
 use guildhall_kernel::{
-    Addressee, AgentName, Ask, AskId, CallRef, Check, Hash, Hold, MESSAGE_BYTES_MAX, Matter, Mode, Origin, Outcome,
-    Path, PowerSet, Request, Stay, Stimulus, TextRef, Turn,
+    Addressee, Ask, AskId, Brief, CallRef, Check, Hold, MESSAGE_BYTES_MAX, Matter, Mode, Origin, Outcome, Path,
+    PowerSet, Request, Stay, Stimulus, TextRef, Turn,
 };
 
-use crate::batch::Stage;
+use crate::batch::{Batch, Stage};
 use crate::calls::{Act, Call};
 use crate::checker::Step;
 use crate::contract::{Asked, Contract, Edge, Heard, Hired, Kind, Phase, Requested, State, Wish};
+use crate::form::Form;
 use crate::hires;
 use crate::purse::{ceiling, output_least, wide};
+use crate::shares;
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law};
 
@@ -28,15 +30,19 @@ pub(crate) fn asked(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, hold: Hold, o
         Ask::Model(request) => requested(contract, id, request, step.found),
         Ask::Tool(call) => {
             check_powers(contract, &call.needs, step.found);
+            if let Some(shares) = &mut step.batch.shares {
+                shares.add_tool(wide(call.price));
+            }
             Kind::Tool
         }
         Ask::Hire { brief, mode } => {
-            hires::check(contract, brief, step.found);
-            check_offer(&mut step.batch.offer, &brief.agent, brief.task_key, origin, step.found);
+            hires::check(contract, brief, step.at, step.form, step.found);
+            share(contract, step.batch, brief, origin, step.form, step.found);
             contract.hires.push(id);
             contract.live.insert(id);
             let brief = brief.clone();
-            Kind::Hire(Hired { brief, child: None, on_the_way: 0, told: Wish::GoOn, blocks: *mode == Mode::Blocking })
+            let blocks = *mode == Mode::Blocking;
+            Kind::Hire(Hired { brief, child: None, on_the_way: 0, told: Wish::GoOn, blocks, has_asked: false })
         }
         Ask::Check(check) => {
             let known = contract.brief.checks.contains(check);
@@ -209,19 +215,32 @@ fn check_words(words: &TextRef, found: &mut Found<'_>) {
     found.demand(bytes <= MESSAGE_BYTES_MAX, Law::Refusals, format_args!("words of {bytes} bytes"));
 }
 
-/// A hire from outside is the one that was offered.
-fn check_offer(
-    offer: &mut Option<(AgentName, Hash)>,
-    agent: &AgentName,
-    task_key: Hash,
-    origin: Origin,
-    found: &mut Found<'_>,
-) {
-    if origin != Origin::Outside {
-        return;
+/// Notes what a hire takes of what its hirer has. A hire from outside is the one that was offered.
+fn share(contract: &Contract, batch: &mut Batch, hire: &Brief, origin: Origin, form: Form, found: &mut Found<'_>) {
+    let money = wide(hire.grant.money);
+    match origin {
+        Origin::Call(_) | Origin::Cascade | Origin::Promise => {
+            if let Some(shares) = &mut batch.shares {
+                shares.add_hire(money);
+            }
+        }
+        Origin::Outside => {
+            let offered =
+                batch.offer.take().filter(|offer| offer.agent == hire.agent && offer.task_key == hire.task_key);
+            match offered {
+                Some(offer) if form == Form::Second => {
+                    shares::check_offered(&offer, hire, contract, found);
+                }
+                Some(_) => {}
+                None => {
+                    let agent = &hire.agent;
+                    found.broken(Law::Refusals, format_args!("hires {agent} from outside, who was not offered"));
+                }
+            }
+        }
+        // No hire comes from there, which its origin was found wrong for.
+        Origin::Course => {}
     }
-    let same = offer.take().is_some_and(|(offered, key)| offered == *agent && key == task_key);
-    found.demand(same, Law::Refusals, format_args!("hires {agent} from outside, who was not offered"));
 }
 
 /// Something is to be heard by somebody below.
@@ -248,7 +267,10 @@ fn told(step: &mut Step<'_, '_>, to: &Path, what: &Stimulus) {
                 check_edge(step.tree, Edge { hirer: step.me, ask }, step.found);
             }
         }
-        (Stimulus::Message(words), _) => {
+        (Stimulus::Message(words), hired) => {
+            if let Some(hired) = hired {
+                hired.has_asked = false;
+            }
             check_words(words, step.found);
             let below = contract.path().toward(to).is_some();
             step.found.demand(below, Law::Replay, format_args!("words for {to}, who does not stand below"));

@@ -1,9 +1,11 @@
 //! The facts of one cause: stored together or not at all. What a fact obliges its batch to contain is noted here and
 //! looked at when the batch is over, so that the order inside a batch stays the kernel's business.
 
-use guildhall_kernel::{AgentName, Answer, AskId, CallRef, Cause, Fact, Hash, Millis, Msat, Outcome, Path, Stored};
+use guildhall_kernel::{Answer, AskId, CallRef, Cause, Fact, Millis, Msat, Offer, Outcome, Path, Stored};
 
 use crate::contract::{Contract, Kind, Phase, Tree, Wish};
+use crate::form::Form;
+use crate::shares::Shares;
 use crate::violation::{Found, Law};
 
 /// The batch that is being stored.
@@ -11,13 +13,16 @@ pub(crate) struct Batch {
     pub(crate) contract: usize,
     pub(crate) cause: Cause,
     pub(crate) at: Millis,
+    version: u16,
     /// The newest of its facts.
     pub(crate) seq: u64,
     /// How many facts it has.
     pub(crate) facts: u32,
     pub(crate) top_up: Option<TopUp>,
     /// A hire that was offered from outside and that nothing was decided about yet.
-    pub(crate) offer: Option<(AgentName, Hash)>,
+    pub(crate) offer: Option<Box<Offer>>,
+    /// The hires that follow from a reply: those of its calls, or those that the runtime makes by itself.
+    pub(crate) shares: Option<Shares>,
     duties: Vec<Duty>,
 }
 
@@ -68,10 +73,12 @@ impl Batch {
             contract,
             cause: stored.cause.clone(),
             at: stored.at,
+            version: stored.v,
             seq: stored.seq,
             facts: 0,
             top_up: None,
             offer: None,
+            shares: None,
             duties: Vec::new(),
         }
     }
@@ -91,6 +98,11 @@ impl Batch {
     /// Checks that a fact can stand where it stands under its cause.
     pub(crate) fn check_cause(&self, stored: &Stored, found: &mut Found<'_>) {
         found.demand(self.at == stored.at, Law::Replay, format_args!("the facts of one cause have different times"));
+        found.demand(
+            self.version == stored.v,
+            Law::Replay,
+            format_args!("the facts of one cause have different forms"),
+        );
         let first = self.facts == 0;
         let fits = match (&stored.cause, &stored.fact) {
             (Cause::Opening, Fact::Opened(_)) => first,
@@ -112,6 +124,12 @@ impl Batch {
         let contract = &tree.contracts[self.contract];
         for duty in &self.duties {
             self.check_duty(*duty, contract, found);
+        }
+        // The first release divided by other rules.
+        if Form::of(self.version) == Form::Second {
+            if let Some(shares) = &self.shares {
+                shares.check(contract, found);
+            }
         }
     }
 

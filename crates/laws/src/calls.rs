@@ -4,6 +4,7 @@
 use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Pause, Waking};
 
 use crate::contract::{Contract, Phase};
+use crate::form::Form;
 use crate::violation::{Found, Law};
 
 /// The calls of the newest reply.
@@ -143,13 +144,20 @@ fn has_reported(contract: &Contract, on: &[AskId], need: Need) -> bool {
 }
 
 /// A call begins to wait.
-pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, found: &mut Found<'_>) {
+pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, form: Form, found: &mut Found<'_>) {
     let working = matches!(contract.phase, Phase::Working);
     found.demand(working, Law::Closing, format_args!("a call begins to wait while the contract is ending"));
     if let Call::Waiting { on, .. } = &wait {
         for id in on {
             let live = contract.live.contains(id);
             found.demand(live, Law::Liveness, format_args!("a call waits for {id}, which is no live hire"));
+            // The first release let both wait until the question timed out.
+            let stuck = form == Form::Second && contract.is_asked_by(*id);
+            found.demand(
+                !stuck,
+                Law::Refusals,
+                format_args!("a call waits for {id}, which waits for an answer itself"),
+            );
         }
     }
     contract.calls.place(call, Act::Other, wait, found);

@@ -1,10 +1,11 @@
 //! The checker itself: it follows a journal fact by fact and looks at the touched contract and its edge only.
 
-use guildhall_kernel::{FORMAT, Fact, Millis, Nudge, Stored};
+use guildhall_kernel::{FORMATS, Fact, Millis, Nudge, Stored};
 
 use crate::batch::{Batch, Duty};
 use crate::calls::{self, Call};
 use crate::contract::{Contract, Tree};
+use crate::form::Form;
 use crate::violation::{Found, Law, Violation};
 use crate::{answers, asks, closing, opening, refusals, stimuli};
 
@@ -15,6 +16,7 @@ pub struct Checker {
     pub(crate) batch: Option<Batch>,
     pub(crate) seq: u64,
     at: Millis,
+    version: u16,
 }
 
 /// One fact being looked at: whose it is, in which batch, and what is found.
@@ -23,6 +25,7 @@ pub(crate) struct Step<'a, 'b> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) me: usize,
     pub(crate) at: Millis,
+    pub(crate) form: Form,
     pub(crate) found: &'a mut Found<'b>,
 }
 
@@ -46,7 +49,8 @@ impl Checker {
         if tree.contracts[me].is_closed() {
             found.broken(Law::Closing, format_args!("a closed contract has one more fact"));
         } else {
-            fold(&mut Step { tree, batch, me, at: stored.at, found: &mut found }, &stored.fact);
+            let form = Form::of(stored.v);
+            fold(&mut Step { tree, batch, me, at: stored.at, form, found: &mut found }, &stored.fact);
         }
         batch.facts += 1;
         let contract = &mut tree.contracts[me];
@@ -75,7 +79,10 @@ impl Checker {
         let (due, at) = (self.seq.saturating_add(1), self.at);
         found.demand(stored.seq == due, Law::Replay, format_args!("this is no fact {due}, which is due"));
         found.demand(stored.at >= at, Law::Replay, format_args!("time goes back from {at} to {}", stored.at));
-        found.demand(stored.v == FORMAT, Law::Replay, format_args!("form {} is not known", stored.v));
+        let (form, before) = (stored.v, self.version);
+        found.demand(FORMATS.contains(&form), Law::Replay, format_args!("form {form} is not known"));
+        found.demand(form >= before, Law::Replay, format_args!("form {form} after form {before}, which is newer"));
+        self.version = before.max(form);
         self.seq = stored.seq;
         self.at = at.max(stored.at);
     }
@@ -85,7 +92,7 @@ impl Checker {
         let newest = self.batch.as_ref().map(|batch| batch.contract);
         let known = newest.or_else(|| self.tree.find(&stored.contract));
         match (&stored.fact, known) {
-            (Fact::Opened(brief), None) => Some(opening::opened(&mut self.tree, &stored.contract, brief, found)),
+            (Fact::Opened(brief), None) => Some(opening::opened(&mut self.tree, stored, brief, found)),
             (_, Some(me)) => Some(me),
             (_, None) => {
                 found.broken(Law::Replay, format_args!("a contract has facts before it was opened"));
@@ -96,7 +103,7 @@ impl Checker {
 }
 
 fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
-    let Step { tree, me, at, .. } = step;
+    let Step { tree, me, at, form, .. } = step;
     let contract = &mut tree.contracts[*me];
     match fact {
         Fact::Opened(_) => {
@@ -104,19 +111,24 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         }
         Fact::Asked { id, ask, hold, origin } => asks::asked(step, *id, ask, *hold, *origin),
         Fact::Answered { id, answer, cost } => answers::answered(step, *id, answer, *cost),
-        Fact::Refused { why, origin } => refusals::refused(step, why, *origin),
+        Fact::Refused { why, origin, bytes } => refusals::refused(step, why, *origin, *bytes),
         Fact::Raised { hire, by } => stimuli::raised(step, *hire, *by),
         Fact::Heard { from, stimulus } => stimuli::heard(step, from, stimulus),
         Fact::Waiting { call, on, need, until } => {
             step.batch.must(Duty::WakeWaiting);
             let wait = Call::Waiting { on: on.clone(), need: *need, until: *until };
-            calls::waiting(contract, *call, wait, step.found);
+            calls::waiting(contract, *call, wait, *form, step.found);
         }
         Fact::Woke { pause, why } => calls::woke(contract, *pause, *why, *at, step.found),
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
-        Fact::Compacted { upto, bytes } => compacted(contract, *upto, *bytes, step.found),
+        Fact::Compacted { upto, bytes } => {
+            compacted(contract, *upto, *bytes, step.found);
+            if let Some(shares) = &mut step.batch.shares {
+                shares.cut(contract);
+            }
+        }
         Fact::Closing(outcome) => closing::closing(step, *outcome),
-        Fact::Closed(report) => closing::closed(contract, report, step.found),
+        Fact::Closed(report) => closing::closed(step, report),
     }
 }
 

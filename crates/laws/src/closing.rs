@@ -1,10 +1,12 @@
 //! How a contract ends: for a reason that happened, with nothing open, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, WRAP_UP_MARGIN, Wording};
+use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
 use crate::contract::{Contract, Phase, Verdict, Wish};
+use crate::deadlines;
+use crate::parts::{self, Parts};
 use crate::purse::{ceiling, output_least, wide};
 use crate::violation::{Found, Law};
 
@@ -26,10 +28,7 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
         Outcome::Cancelled => contract.wish == Wish::Cancel,
         Outcome::Exhausted(Limit::Asked) => contract.wish >= Wish::WrapUp,
         Outcome::Exhausted(Limit::Turns) => contract.requests >= brief.turns_max,
-        Outcome::Exhausted(Limit::Deadline) => {
-            let now = u128::from(at.0) + u128::from(WRAP_UP_MARGIN.0);
-            brief.grant.deadline.is_some_and(|deadline| now >= u128::from(deadline.0))
-        }
+        Outcome::Exhausted(Limit::Deadline) => deadlines::is_near(&brief.grant, at),
     };
     step.found.demand(happened, Law::Closing, format_args!("closing as {outcome:?}, for which there is no reason"));
     contract.phase = Phase::Closing(outcome);
@@ -37,7 +36,9 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
 }
 
 /// The contract ended.
-pub(crate) fn closed(contract: &mut Contract, report: &Report, found: &mut Found<'_>) {
+pub(crate) fn closed(step: &mut Step<'_, '_>, report: &Report) {
+    let Step { tree, me, form, found, .. } = step;
+    let contract = &mut tree.contracts[*me];
     let open = contract.open;
     found.demand(open == 0, Law::Closing, format_args!("closed while {open} asks are open"));
     let due = match contract.phase {
@@ -51,13 +52,14 @@ pub(crate) fn closed(contract: &mut Contract, report: &Report, found: &mut Found
     check_last(contract, report, found);
     check_lists(contract, report, found);
     check_figures(contract, report, found);
+    parts::check_closed(contract, report, *form, found);
     contract.money.release(contract.severance + wide(contract.brief.fee));
     contract.severance = 0;
     let fee = wide(report.fee);
     contract.money.hold(fee);
     contract.money.settle(fee, fee);
-    contract.own += fee;
     contract.phase = Phase::Closed(Box::new(report.clone()));
+    tree.spend(*me, Parts::used(fee).into());
 }
 
 fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {

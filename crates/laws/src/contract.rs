@@ -9,6 +9,7 @@ use guildhall_kernel::{
 };
 
 use crate::calls::Calls;
+use crate::parts::{Parts, Spending};
 use crate::purse::{Account, wide};
 
 /// Every contract of a session.
@@ -30,6 +31,17 @@ impl Tree {
         self.contracts.push(contract);
         at
     }
+
+    /// Adds what a contract spent itself to its own line and to the sums of everybody above it.
+    pub(crate) fn spend(&mut self, by: usize, spent: Spending) {
+        self.contracts[by].own += spent;
+        self.contracts[by].all += spent;
+        let mut above = self.contracts[by].hirer;
+        while let Some(edge) = above {
+            self.contracts[edge.hirer].all += spent;
+            above = self.contracts[edge.hirer].hirer;
+        }
+    }
 }
 
 /// One contract, as its facts so far make it.
@@ -42,7 +54,9 @@ pub(crate) struct Contract {
     pub(crate) money: Account,
     pub(crate) heads: Account,
     /// What it spent itself: without its hires, with its fee.
-    pub(crate) own: i128,
+    pub(crate) own: Spending,
+    /// What it and everybody below it spent themselves, whether they have reported or not.
+    pub(crate) all: Spending,
     /// What of the severance is still held.
     pub(crate) severance: i128,
     /// Its asks in order: the first is number 1.
@@ -96,7 +110,8 @@ impl Contract {
             brief,
             hirer,
             facts: 0,
-            own: 0,
+            own: Spending::default(),
+            all: Spending::default(),
             asks: Vec::new(),
             open: 0,
             hires: Vec::new(),
@@ -131,6 +146,18 @@ impl Contract {
         self.asks.get_mut(place(id)?)
     }
 
+    /// Returns what was charged for its answered asks, hires' reports included.
+    pub(crate) fn paid(&self) -> Parts {
+        let mut all = Parts::default();
+        for asked in &self.asks {
+            match asked.state {
+                State::Open { .. } => {}
+                State::Settled { paid, .. } => all += paid,
+            }
+        }
+        all
+    }
+
     pub(crate) fn is_open(&self, id: AskId) -> bool {
         self.ask(id).is_some_and(Asked::is_open)
     }
@@ -147,6 +174,11 @@ impl Contract {
     /// Returns whether the next turn waits for the report of a hire.
     pub(crate) fn blocks(&self, hire: AskId) -> bool {
         matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { blocks: true, .. }), .. }))
+    }
+
+    /// Returns whether a hire has asked this contract something, and was sent no message since.
+    pub(crate) fn is_asked_by(&self, hire: AskId) -> bool {
+        matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { has_asked: true, .. }), .. }))
     }
 
     /// Lets a hire go on in the background. Returns the call that it would have answered.
@@ -233,7 +265,7 @@ impl Asked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
     Open { money: i128, heads: i128 },
-    Settled { money: i128, heads: i128 },
+    Settled { paid: Parts, heads: i128 },
 }
 
 /// What was asked, as far as later facts refer to it.
@@ -270,6 +302,8 @@ pub(crate) struct Hired {
     pub(crate) told: Wish,
     /// Whether its hirer's next turn waits for its report.
     pub(crate) blocks: bool,
+    /// Whether it has asked its hirer something, and was sent no message since.
+    pub(crate) has_asked: bool,
 }
 
 /// Whether the one who was told has heard it.

@@ -1,17 +1,20 @@
 //! What may be handed down: the fourth and the ninth law, from the hirer's side of an admitted hire.
 
-use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Power, PowerSet, Standing, Stay, WRAP_UP_MARGIN};
+use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Millis, Power, PowerSet, Standing, Stay};
 
 use crate::contract::Contract;
+use crate::deadlines;
+use crate::form::Form;
 use crate::purse::{minimum, wide};
 use crate::violation::{Found, Law};
 
 /// Checks a hire against the contract that makes it.
-pub(crate) fn check(hirer: &Contract, hire: &Brief, found: &mut Found<'_>) {
+pub(crate) fn check(hirer: &Contract, hire: &Brief, at: Millis, form: Form, found: &mut Found<'_>) {
     let ordinal = u32::try_from(hirer.hires.len() + 1).unwrap_or(u32::MAX);
     let next = hire.path.ordinal() == ordinal && hire.path.hirer().as_ref() == Some(hirer.path());
     found.demand(next, Law::Hires, format_args!("{} is not the path of hire {ordinal}", hire.path));
     check_grant(&hirer.brief, hire, found);
+    deadlines::check_hire(&hirer.brief.grant, &hire.grant, at, form, found);
     check_handed_down(&hirer.brief, hire, found);
     check_who(&hirer.brief, hire, found);
     check_task(&hirer.brief, hire, found);
@@ -22,13 +25,6 @@ fn check_grant(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
     let (have, gives) = (hirer.grant.depth, hire.grant.depth);
     let falls = gives < have && hire.path.level() <= usize::from(DEPTH_MAX);
     found.demand(falls, Law::Grants, format_args!("passes on depth {gives} of {have}"));
-    let in_time = match (hirer.grant.deadline, hire.grant.deadline) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(mine), Some(its)) => u128::from(its.0) + u128::from(WRAP_UP_MARGIN.0) <= u128::from(mine.0),
-    };
-    let (mine, its) = (hirer.grant.deadline, hire.grant.deadline);
-    found.demand(in_time, Law::Grants, format_args!("due {its:?}, too late for a hirer that is due {mine:?}"));
     for set in [&hire.powers.usable, &hire.powers.grantable] {
         if let Some(power) = lacking(set, &hirer.powers.grantable) {
             found.broken(Law::Grants, format_args!("passes on the power {power}, which it may not grant"));

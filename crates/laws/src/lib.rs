@@ -22,21 +22,29 @@
 //! ```
 #![deny(missing_docs)]
 
+mod account;
 mod answers;
 mod asks;
 mod batch;
+mod bill;
 mod calls;
 mod checker;
 mod closing;
 mod contract;
+mod deadlines;
+mod form;
 mod hires;
 mod opening;
+mod parts;
 mod purse;
 mod refusals;
 mod rest;
+mod shares;
 mod stimuli;
 mod violation;
 
+pub use account::{AccountViolation, SessionSums};
+pub use bill::BillLine;
 pub use checker::Checker;
-pub use rest::BillLine;
+pub use parts::{Parts, TokenSum};
 pub use violation::{Law, Violation};

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, LAST_TOKENS_MIN, Path, TextRef};
+use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, LAST_TOKENS_MIN, Path, Stored, TextRef};
 
 use crate::contract::{Asked, Contract, Edge, Kind, Tree};
+use crate::deadlines;
+use crate::form::Form;
 use crate::purse::{ceiling, output_least, wide};
 use crate::violation::{Found, Law};
 
 /// Adds a contract to the tree.
-pub(crate) fn opened(tree: &mut Tree, path: &Path, brief: &Arc<Brief>, found: &mut Found<'_>) -> usize {
+pub(crate) fn opened(tree: &mut Tree, stored: &Stored, brief: &Arc<Brief>, found: &mut Found<'_>) -> usize {
+    let path = &stored.contract;
     found.demand(brief.path == *path, Law::Replay, format_args!("opened with the brief of {}", brief.path));
     check_brief(brief, found);
     let edge = path.hirer().and_then(|hirer| check_hired(tree, &hirer, brief, found));
     if path.level() == 0 {
         check_root(tree, brief, found);
+        deadlines::check_root(&brief.grant, stored.at, Form::of(stored.v), found);
     }
     let mut contract = Contract::new(Arc::clone(brief), edge);
     if brief.path != *path {

@@ -71,8 +71,8 @@ pub(crate) fn minimum(brief: &Brief) -> i128 {
 /// What an answer is charged: its cost, at most the hold.
 pub(crate) fn charge(cost: Cost, hold: i128) -> i128 {
     match cost {
-        Cost::Known(cost) if wide(cost) < hold => wide(cost),
-        Cost::Known(_) | Cost::Unknown => hold,
+        Cost::Known(cost) | Cost::Estimated(cost) if wide(cost) < hold => wide(cost),
+        Cost::Known(_) | Cost::Estimated(_) | Cost::Unknown => hold,
     }
 }
 

@@ -1,19 +1,20 @@
 //! What was not admitted: with a reason that was true when it was given, as far as facts can tell.
 
-use guildhall_kernel::{
-    BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal, WRAP_UP_MARGIN,
-};
+use guildhall_kernel::{BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal};
 
 use crate::batch::{Duty, Stage};
 use crate::calls::{Act, Call};
 use crate::checker::Step;
 use crate::contract::{Contract, Phase};
+use crate::deadlines;
+use crate::form::Form;
 use crate::purse::wide;
 use crate::violation::Law;
 
 /// Something was refused.
-pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin) {
-    let holds = is_true(&step.tree.contracts[step.me], why, origin, step.at);
+pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin, bytes: Option<u32>) {
+    step.form.check_field("bytes", bytes, step.found);
+    let holds = is_true(&step.tree.contracts[step.me], why, origin, step.at, step.form);
     step.found.demand(holds, Law::Refusals, format_args!("the reason given is not true: {why:?}"));
     if let Refusal::TopUpStays { to, with } = why {
         stays(step, to, with);
@@ -23,7 +24,10 @@ pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin) {
     }
     match origin {
         Origin::Call(call) => {
-            step.tree.contracts[step.me].calls.place(call, Act::Refusal, Call::Resolved, step.found);
+            let contract = &mut step.tree.contracts[step.me];
+            contract.calls.place(call, Act::Refusal, Call::Resolved, step.found);
+            // The call's answer, which the next request shows.
+            contract.shown = contract.shown.saturating_add(u64::from(bytes.unwrap_or(0)));
         }
         Origin::Outside => step.batch.offer = None,
         Origin::Course | Origin::Cascade | Origin::Promise => {}
@@ -43,7 +47,7 @@ fn stays(step: &mut Step<'_, '_>, to: &Path, with: &Path) {
     }
 }
 
-fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bool {
+fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form: Form) -> bool {
     let brief = &contract.brief;
     let recursive = brief.hiring.as_ref().is_some_and(|hiring| hiring.recursive);
     match why {
@@ -56,11 +60,11 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
             .is_none_or(|hiring| !hiring.team.contains(agent) || !hiring.ad_hoc && !team.contains(agent)),
         Refusal::SameTask { agent } => brief.agent == *agent || brief.lineage.upward().any(|link| link.agent == *agent),
         Refusal::TooDeep { asked, left } => asked > left && *left <= brief.grant.depth,
-        Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) == contract.heads.available,
+        Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) <= contract.heads.available,
         Refusal::Money { asked, free, minimum } => {
-            (asked > free || asked < minimum) && wide(*free) == contract.money.available
+            (asked > free || asked < minimum) && wide(*free) <= contract.money.available
         }
-        Refusal::Deadline { deadline, now } => now.0.saturating_add(WRAP_UP_MARGIN.0) >= deadline.0 && *now == at,
+        Refusal::Deadline { deadline, now } => *now == at && deadlines::is_too_near(*deadline, *now, form),
         Refusal::Powers { power } => !has(&brief.powers.grantable, power),
         Refusal::NoPower { power, .. } => !has(&brief.powers.usable, power),
         Refusal::BriefTooLong { bytes } => *bytes > BRIEF_BYTES_MAX,
@@ -70,6 +74,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis) -> bo
             over && *calls > CALLS_MAX && *calls == contract.calls.made
         }
         Refusal::UnknownHire { hire } => contract.live_hire(hire).is_none(),
+        Refusal::AskedYou { hire } => contract.live_hire(hire).is_some_and(|hire| contract.is_asked_by(hire)),
         Refusal::NothingToAwait => contract.live.is_empty(),
         Refusal::NotApproved => {
             matches!(origin, Origin::Call(call) if matches!(contract.calls.get(call), Some(Call::Denied)))

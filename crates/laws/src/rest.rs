@@ -1,32 +1,11 @@
 //! What must hold between steps and at the end: the whole tree is walked and its books are added up anew.
 
-use guildhall_kernel::{Outcome, Path};
-
 use crate::batch::check_told;
 use crate::checker::Checker;
 use crate::contract::{Contract, Edge, Kind, Phase, State, Tree};
 use crate::purse::wide;
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law, Violation};
-
-/// One contract's line of the bill, in millisatoshis. Signed, since a broken journal may be overdrawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BillLine {
-    /// Whose line it is.
-    pub contract: Path,
-    /// Everything it was granted, top-ups included.
-    pub granted: i128,
-    /// What it may still hold.
-    pub available: i128,
-    /// What it holds.
-    pub held: i128,
-    /// What it spent, its hires' spending included.
-    pub spent: i128,
-    /// What it spent itself, its fee included. Summed over the tree, this is what the roots spent.
-    pub own: i128,
-    /// How it ended, if it has.
-    pub outcome: Option<Outcome>,
-}
 
 impl Checker {
     /// Returns every law that is broken between steps: all facts of one cause are stored, at a crash or at quiescence.
@@ -62,17 +41,7 @@ impl Checker {
         self.roots().map(|root| root.money.spent).sum()
     }
 
-    /// Returns one contract's line of the bill.
-    pub fn line(&self, contract: &Path) -> Option<BillLine> {
-        self.tree.find(contract).map(|at| line(&self.tree.contracts[at]))
-    }
-
-    /// Goes through the bill, one line per contract, in the order in which they were opened.
-    pub fn bill(&self) -> impl Iterator<Item = BillLine> {
-        self.tree.contracts.iter().map(line)
-    }
-
-    fn roots(&self) -> impl Iterator<Item = &Contract> {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &Contract> {
         self.tree.contracts.iter().filter(|contract| contract.path().level() == 0)
     }
 
@@ -80,7 +49,7 @@ impl Checker {
     /// hires whose report has not been heard.
     fn check_bill(&self) -> Vec<Violation> {
         let Some(first) = self.tree.contracts.first() else { return Vec::new() };
-        let own: i128 = self.tree.contracts.iter().map(|contract| contract.own).sum();
+        let own: i128 = self.tree.contracts.iter().map(|contract| contract.own.parts.total()).sum();
         let unsettled = |contract: &&Contract| contract.hirer.is_none_or(|edge| is_live(&self.tree, edge));
         let spent: i128 = self.tree.contracts.iter().filter(unsettled).map(|contract| contract.money.spent).sum();
         let mut found = Found::at(first.path(), self.seq);
@@ -93,23 +62,6 @@ impl Checker {
 
 fn is_live(tree: &Tree, edge: Edge) -> bool {
     tree.contracts[edge.hirer].is_open(edge.ask)
-}
-
-fn line(contract: &Contract) -> BillLine {
-    let money = contract.money;
-    let outcome = match &contract.phase {
-        Phase::Closed(report) => Some(report.outcome),
-        Phase::Working | Phase::Closing(_) => None,
-    };
-    BillLine {
-        contract: contract.path().clone(),
-        granted: money.granted,
-        available: money.available,
-        held: money.held,
-        spent: money.spent,
-        own: contract.own,
-        outcome,
-    }
 }
 
 fn check_rest(tree: &Tree, at: usize, found: &mut Found<'_>) {
@@ -135,7 +87,7 @@ fn check_books(contract: &Contract, found: &mut Found<'_>) {
     for asked in &contract.asks {
         match asked.state {
             State::Open { money, heads } => held = (held.0 + money, held.1 + heads),
-            State::Settled { money, heads } => spent = (spent.0 + money, spent.1 + heads),
+            State::Settled { paid, heads } => spent = (spent.0 + paid.total(), spent.1 + heads),
         }
     }
     let fee = wide(contract.brief.fee);

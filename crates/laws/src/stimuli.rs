@@ -5,7 +5,7 @@ use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Sta
 use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
-use crate::contract::{Asked, Edge, Heard, Kind, Phase, State, Tree, Wish};
+use crate::contract::{Asked, Contract, Edge, Heard, Kind, Phase, State, Tree, Wish};
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
@@ -34,7 +34,7 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
         Stimulus::Message(_) | Stimulus::Question(_) => {}
         Stimulus::TopUp { to, money } => topped_up(step, from, to, *money),
         Stimulus::Hire(offer) => {
-            step.batch.offer = Some((offer.agent.clone(), offer.task_key));
+            step.batch.offer = Some(offer.clone());
             step.batch.must(Duty::Consider);
         }
         Stimulus::WrapUp => {
@@ -73,6 +73,17 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
     step.found.demand(said, Law::Holds, format_args!("{key} did not tell this contract that"));
     step.found.demand(*heard == Heard::NotYet, Law::Holds, format_args!("{key} is heard twice"));
     *heard = Heard::Once;
+    if let Stimulus::Question(_) = stimulus {
+        asked_by(&mut step.tree.contracts[step.me], &key.contract);
+    }
+}
+
+/// A hire waits for an answer of this contract from now on.
+fn asked_by(contract: &mut Contract, hire: &Path) {
+    let asked = contract.live_hire(hire).and_then(|id| contract.ask_mut(id));
+    if let Some(Asked { kind: Kind::Hire(hired), .. }) = asked {
+        hired.has_asked = true;
+    }
 }
 
 /// More money came.

@@ -11,9 +11,9 @@ pub enum Law {
     Purse,
     /// 2: a hold precedes its ask, and each ask is settled exactly once.
     Holds,
-    /// 3: a hire's hold is its contract's grant, and the bill adds up.
+    /// 3: a hire's hold is its contract's grant, and the bill adds up, part by part.
     Hires,
-    /// 4: what is passed on is within what one has: depth, deadline, powers, terms.
+    /// 4: what is passed on is within what one has: depth, deadline, powers, terms. The hirer keeps its part.
     Grants,
     /// 5: every call and every hire is answered once, and every report is heard or listed.
     Reports,

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::clock::UnixMs;
 use crate::id::SessionId;
+use crate::journal::heads::{self, Change, SessionHead};
+use crate::journal::walk::{self, RawCommand};
 use crate::journal::{Journal, JournalError, known};
 use crate::lease::{self, Lease};
 
@@ -37,17 +39,21 @@ impl Journal {
             return Err(JournalError::CommandTooLong { bytes: command.len() });
         }
         let (session, bytes) = (session.clone(), command.len());
-        let work = move |db: &Connection| {
-            known(db, &session)?;
-            let mut insert = db.prepare_cached(
-                "INSERT INTO inbox (session, number, command, at)
-                 VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM inbox WHERE session = ?1), ?2, ?3)
-                 RETURNING number",
-            )?;
-            let row = (session.as_str(), command, now.0.cast_signed());
-            Ok(insert.query_row(row, |row| row.get::<_, i64>(0))?.cast_unsigned())
+        let work = move |change: &mut Change<'_>| {
+            known(change.db, &session)?;
+            let mut insert = change
+                .db
+                .prepare_cached("INSERT INTO inbox (session, number, command, at) VALUES (?1, ?2, ?3, ?4)")?;
+            let head = change.head(&session)?;
+            head.commands += 1;
+            let (number, at) = (head.commands.cast_signed(), now.0.cast_signed());
+            head.commands_open =
+                heads::xor(head.commands_open, heads::command(&session, number, at, command.as_bytes()));
+            let number = head.commands;
+            insert.execute((session.as_str(), number.cast_signed(), command, at))?;
+            Ok(number)
         };
-        self.writer().run(bytes, work, |_| {}).await
+        self.writer()?.run(bytes, work, |_| {}).await
     }
 
     /// Returns the commands after this number that nobody has carried out.
@@ -70,37 +76,42 @@ impl Journal {
     /// Marks a command as carried out, where no fact follows from it. Where one does, mark it with that batch.
     pub async fn mark_done(&self, lease: &Lease, number: u64) -> Result<(), JournalError> {
         let token = lease.token();
-        let work = move |db: &Connection| {
-            lease::check(db, &token)?;
-            mark(db, &token.session, Some(number))
+        let work = move |change: &mut Change<'_>| {
+            lease::check(change.db, &token)?;
+            mark(change, &token.session, Some(number))
         };
-        self.writer().run(0, work, |()| {}).await
+        self.writer()?.run(0, work, |()| {}).await
     }
 }
 
 /// Marks a command as carried out, if there is one to mark.
-pub(crate) fn mark(db: &Connection, session: &SessionId, number: Option<u64>) -> Result<(), JournalError> {
-    if let Some(number) = number {
-        let mut mark = db.prepare_cached("UPDATE inbox SET done = 1 WHERE session = ?1 AND number = ?2")?;
-        mark.execute((session.as_str(), number.cast_signed()))?;
+pub(crate) fn mark(change: &mut Change<'_>, session: &SessionId, number: Option<u64>) -> Result<(), JournalError> {
+    let Some(number) = number.map(u64::cast_signed) else { return Ok(()) };
+    let sql = "UPDATE inbox SET done = 1 WHERE session = ?1 AND number = ?2 AND done = 0 RETURNING at, command";
+    let mut mark = change.db.prepare_cached(sql)?;
+    let marked = mark.query_row((session.as_str(), number), |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    if let Some((at, command)) = marked.optional()? {
+        let head = change.head(session)?;
+        let row = heads::command(session, number, at, command.as_bytes());
+        head.commands_open = heads::xor(head.commands_open, row);
     }
     Ok(())
 }
 
 fn waiting(db: &Connection, session: &SessionId, number: u64) -> Result<Vec<Command>, JournalError> {
-    let mut waiting = db.prepare_cached(
-        "SELECT number, at, command FROM inbox WHERE session = ?1 AND number > ?2 AND done = 0 ORDER BY number",
-    )?;
-    let mut rows = waiting.query((session.as_str(), i64::try_from(number).unwrap_or(i64::MAX)))?;
+    let open = SessionHead::read(db, session).and_then(|head| walk::open_commands(db, session, &head));
     let mut commands = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (number, at) = (row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?.cast_unsigned());
-        let command = serde_json::from_str(&row.get::<_, String>(2)?).map_err(|why| JournalError::Corrupt {
+    for RawCommand { number: this, at, command } in open.map_err(|fault| fault.of(session))? {
+        let this = this.cast_unsigned();
+        if this <= number {
+            continue;
+        }
+        let command = serde_json::from_slice(&command).map_err(|why| JournalError::Corrupt {
             session: session.clone(),
-            place: format!("command {number} of the inbox"),
+            place: format!("command {this} of the inbox"),
             why: why.to_string(),
         })?;
-        commands.push(Command { number, at: UnixMs(at), command });
+        commands.push(Command { number: this, at: UnixMs(at.cast_unsigned()), command });
     }
     Ok(commands)
 }

@@ -6,13 +6,17 @@
 
 mod chain;
 mod error;
+pub(crate) mod heads;
+mod marker;
 mod readers;
 pub(crate) mod rows;
 pub(crate) mod schema;
 mod subscription;
 #[cfg(test)]
 mod tests;
-mod verify;
+mod unwritable;
+pub(crate) mod verify;
+pub(crate) mod walk;
 mod writer;
 
 use std::ops::Range;
@@ -22,24 +26,27 @@ use std::sync::Arc;
 use guildhall_kernel::{Cause, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
 use rusqlite::Connection;
 
-pub use self::chain::{Broken, Head, HeadError, hash_text};
+pub use self::chain::{Broken, HallBroken, Head, HeadError, hash_text};
+pub(crate) use self::chain::Fault;
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;
 pub use self::writer::Counts;
 
-use self::chain::Chain;
+use self::heads::{Change, SessionHead};
 use self::readers::Readers;
 pub use self::rows::texts_named;
-use self::rows::{Prepared, Shared, Which};
+use self::rows::{Prepared, Shared};
+use self::schema::Reading;
 use self::subscription::Heads;
+use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
 use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::{self, Lease};
-use crate::transcript::{Transcripts, Trouble};
+use crate::transcript::{Bell, Transcripts, Trouble};
 
 /// The longest text that is stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -80,6 +87,19 @@ pub struct SessionRow {
     pub label: String,
     /// How many facts it has.
     pub facts: u64,
+}
+
+/// All that is stored of a session but its texts, from one moment: checked against its hashes and its head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// Its id, its project and its label.
+    pub row: SessionRow,
+    /// Its facts.
+    pub facts: Vec<Stored>,
+    /// The facts of its account.
+    pub account: Vec<SessionFact>,
+    /// Where it stands.
+    pub head: Head,
 }
 
 /// All facts of one step of one contract: stored together or not at all, and the texts with them.
@@ -125,6 +145,8 @@ pub struct Appended {
 
 /// The journal of a hall. Clones share one writer; the last to be dropped waits until what has queued up is stored.
 ///
+/// A journal that can't be written can be read: whatever is to be stored is then refused, and [`Journal::unwritable`] says why.
+///
 /// ```
 /// use guildhall_kernel::{Cause, Fact, Millis, Path};
 /// use guildhall_local::{Batch, Journal, NewSession, UnixMs};
@@ -150,14 +172,19 @@ pub struct Appended {
 #[derive(Clone, Debug)]
 pub struct Journal(Arc<Inner>);
 
-// The order of the fields is the order of the end: the writer stores what has queued up, then the transcripts follow it.
 #[derive(Debug)]
 struct Inner {
-    writer: Writer,
-    transcripts: Transcripts,
+    mode: Mode,
     readers: Readers,
     heads: Arc<Heads>,
     dir: PathBuf,
+}
+
+#[derive(Debug)]
+enum Mode {
+    // The order of the fields is the order of the end: the writer stores what has queued up, then the transcripts follow it.
+    Writing { writer: Writer, transcripts: Transcripts },
+    Reading { why: JournalError },
 }
 
 impl Journal {
@@ -168,25 +195,46 @@ impl Journal {
 
     /// Opens a journal that may not outgrow these limits.
     pub fn open_within(dir: &FilePath, limits: Limits) -> Result<Journal, JournalError> {
-        let db = schema::open(dir, limits)?;
-        let file = dir.join(DATABASE);
-        let transcripts = Transcripts::start(dir, &file)?;
-        let (readers, heads) = (Readers::new(file.clone()), Arc::default());
-        Ok(Journal(Arc::new(Inner { writer: Writer::start(db, &file)?, transcripts, readers, heads, dir: dir.into() })))
+        schema::check_version()?;
+        let (mode, readers) = match unwritable::why(dir).map_or_else(|| schema::open(dir, limits), Err) {
+            Ok(db) => {
+                let file = dir.join(DATABASE);
+                let transcripts = Transcripts::start(dir, &file)?;
+                let writer = Writer::start(db, dir)?;
+                (Mode::Writing { writer, transcripts }, Readers::new(file, Reading::Shared))
+            }
+            Err(why @ (JournalError::ReadOnly { .. } | JournalError::LogMissing { .. })) => {
+                let readers = unwritable::readers(dir)?;
+                let why = unwritable::refuse_loss(dir, &readers).err().unwrap_or(why);
+                (Mode::Reading { why }, readers)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Journal(Arc::new(Inner { mode, readers, heads: Arc::default(), dir: dir.into() })))
+    }
+
+    /// Returns why nothing can be stored, if nothing can: the directory is not writable, or commits are missing.
+    pub fn unwritable(&self) -> Option<&JournalError> {
+        match &self.0.mode {
+            Mode::Writing { .. } => None,
+            Mode::Reading { why } => Some(why),
+        }
     }
 
     /// Begins a session.
     pub async fn create(&self, new: NewSession) -> Result<(), JournalError> {
-        let work = move |db: &Connection| {
-            let row = (new.id.as_str(), new.created_at.0.cast_signed(), &new.project, &new.label);
+        let work = move |change: &mut Change<'_>| {
+            let created_at = new.created_at.0.cast_signed();
             let sql = "INSERT INTO session (id, created_at, project, label) VALUES (?1, ?2, ?3, ?4)
                        ON CONFLICT (id) DO NOTHING";
-            match db.execute(sql, row)? {
-                0 => Err(JournalError::SessionExists { session: new.id }),
-                _ => Ok(()),
+            if change.db.execute(sql, (new.id.as_str(), created_at, &new.project, &new.label))? == 0 {
+                return Err(JournalError::SessionExists { session: new.id });
             }
+            let about = heads::about(&new.id, created_at, new.project.as_bytes(), new.label.as_bytes());
+            change.begin(&new.id, about);
+            Ok(())
         };
-        self.0.writer.run(0, work, |()| {}).await
+        self.writer()?.run(0, work, |()| {}).await
     }
 
     /// Stores the facts of one step and returns when they are durable. Once they have queued up, dropping it undoes nothing.
@@ -200,35 +248,44 @@ impl Journal {
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let account = Prepared::new(&batch.account, Vec::new())?;
         let (token, bytes) = (lease.token(), prepared.bytes());
-        let work = move |db: &Connection| {
-            lease::check(db, &token)?;
-            prepared.store_texts(db)?;
-            inbox::mark(db, &token.session, batch.done)?;
-            rows::add_account(db, &token.session, batch.at, &account.bodies)?;
-            let (seqs, hash) = rows::add_facts(db, &token.session, &shared, &prepared.bodies)?;
+        let work = move |change: &mut Change<'_>| {
+            lease::check(change.db, &token)?;
+            prepared.store_texts(change.db)?;
+            inbox::mark(change, &token.session, batch.done)?;
+            rows::add_account(change, &token.session, batch.at, &account.bodies)?;
+            let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
-        let (heads, transcripts) = (Arc::clone(&self.0.heads), self.0.transcripts.bell());
+        let (writer, transcripts) = (self.writer()?, self.bell());
+        let heads = Arc::clone(&self.0.heads);
         let session = lease.session().clone();
         let then = move |appended: &Appended| {
             heads.publish(&session, appended.seqs.end - 1);
-            transcripts.ring(session);
+            if let Some(transcripts) = transcripts {
+                transcripts.ring(session);
+            }
         };
-        Ok(self.0.writer.queue(bytes, work, then).await)
+        Ok(writer.queue(bytes, work, then).await)
     }
 
     /// Stores facts of the session's account and returns when they are durable.
     pub async fn append_session(&self, lease: &Lease, batch: SessionBatch) -> Result<Appended, JournalError> {
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let (token, bytes) = (lease.token(), prepared.bytes());
-        let work = move |db: &Connection| {
-            lease::check(db, &token)?;
-            prepared.store_texts(db)?;
-            inbox::mark(db, &token.session, batch.done)?;
-            let (seqs, hash) = rows::add_account(db, &token.session, batch.at, &prepared.bodies)?;
+        let work = move |change: &mut Change<'_>| {
+            lease::check(change.db, &token)?;
+            prepared.store_texts(change.db)?;
+            inbox::mark(change, &token.session, batch.done)?;
+            let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
-        self.0.writer.run(bytes, work, |_| {}).await
+        self.writer()?.run(bytes, work, |_| {}).await
+    }
+
+    /// Returns all of a session but its texts. A session of which anything is not what was stored is an error.
+    pub async fn contents(&self, session: &SessionId) -> Result<Contents, JournalError> {
+        let session = session.clone();
+        self.0.readers.read(move |db| known(db, &session).and_then(|()| verify::contents(db, &session))).await
     }
 
     /// Returns a session's facts from this number on.
@@ -242,7 +299,7 @@ impl Journal {
         let work = move |db: &Connection| {
             known(db, &session)?;
             let mut facts = Vec::new();
-            rows::each_fact(db, &session, from, limit, |row| {
+            walk::each_fact(db, &session, from, limit, |row| {
                 facts.push(row.stored(&session)?);
                 Ok(())
             })?;
@@ -257,7 +314,7 @@ impl Journal {
         let work = move |db: &Connection| {
             known(db, &session)?;
             let mut facts = Vec::new();
-            rows::each_of_contract(db, &session, &contract, |row| {
+            walk::each_of_contract(db, &session, &contract, Which::All, |row| {
                 facts.push(row.stored(&session)?);
                 Ok(())
             })?;
@@ -266,31 +323,52 @@ impl Journal {
         self.0.readers.read(work).await
     }
 
-    /// Returns the newest fact of a contract, if it has any.
+    /// Returns the newest fact of a contract, if there is such a contract. It is open unless that fact closes it.
     pub async fn newest_fact(&self, session: &SessionId, contract: &Path) -> Result<Option<Stored>, JournalError> {
+        self.one_fact(session, contract, Which::Newest).await
+    }
+
+    /// Returns the first fact of a contract, which has its brief, if there is such a contract.
+    pub async fn first_fact(&self, session: &SessionId, contract: &Path) -> Result<Option<Stored>, JournalError> {
+        self.one_fact(session, contract, Which::First).await
+    }
+
+    async fn one_fact(
+        &self,
+        session: &SessionId,
+        contract: &Path,
+        which: Which,
+    ) -> Result<Option<Stored>, JournalError> {
         let (session, contract) = (session.clone(), contract.to_string());
         let work = move |db: &Connection| {
             known(db, &session)?;
-            let newest = rows::one_of_contract(db, &session, &contract, Which::Newest)?;
-            newest.map(|row| row.stored(&session)).transpose()
+            let one = walk::one_of_contract(db, &session, &contract, which)?;
+            one.map(|row| row.stored(&session)).transpose()
         };
         self.0.readers.read(work).await
+    }
+
+    /// Returns when a session's newest fact happened, if it has any: the time at which it was left.
+    pub async fn newest_time(&self, session: &SessionId) -> Result<Option<Millis>, JournalError> {
+        let head = self.head(session).await?;
+        let newest = self.page(session, head.facts.max(1), 1).await?;
+        Ok(newest.first().map(|stored| stored.at))
     }
 
     /// Returns the facts of a session's account.
     pub async fn account(&self, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
         let session = session.clone();
-        self.0.readers.read(move |db| known(db, &session).and_then(|()| rows::account(db, &session))).await
+        self.0.readers.read(move |db| known(db, &session).and_then(|()| walk::account(db, &session))).await
     }
 
-    /// Returns a text as it was stored, if it was.
+    /// Returns a text as it was stored, if it was. One that is not what was stored is an error.
     pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
-        self.0.readers.read(move |db| rows::text(db, hash)).await
+        self.0.readers.read(move |db| walk::text(db, hash)).await
     }
 
     /// Returns all sessions, the newest first.
     pub async fn sessions(&self) -> Result<Vec<SessionRow>, JournalError> {
-        self.0.readers.read(rows::sessions).await
+        self.0.readers.read(walk::sessions).await
     }
 
     /// Returns where a session stands.
@@ -298,14 +376,22 @@ impl Journal {
         let session = session.clone();
         let work = move |db: &Connection| {
             known(db, &session)?;
-            let (facts, hash) = rows::last(db, &session, Chain::Facts)?;
-            let (account, account_hash) = rows::last(db, &session, Chain::Account)?;
-            Ok(Head { facts, hash, account, account_hash })
+            Ok(SessionHead::read(db, &session).map_err(|fault| fault.of(&session))?.printed())
         };
         self.0.readers.read(work).await
     }
 
-    /// Checks everything that is stored of a session, and that it still has the facts of a printed head. The inner result
+    /// Checks that the sessions which are listed are those that were stored, without reading any of them.
+    pub async fn check_listing(&self) -> Result<Vec<HallBroken>, JournalError> {
+        self.0.readers.read(verify::listing).await
+    }
+
+    /// Checks what no session by itself can show: the database's own structure, and that no session is missing.
+    pub async fn verify_hall(&self) -> Result<Vec<HallBroken>, JournalError> {
+        self.0.readers.read(verify::hall).await
+    }
+
+    /// Checks everything that is stored of a session, texts included, and that it still has the facts of a printed head. The inner result
     /// says what is wrong first, or where the session stands.
     pub async fn verify_chain(
         &self,
@@ -327,12 +413,18 @@ impl Journal {
 
     /// Returns what the writer has done so far.
     pub fn counts(&self) -> Counts {
-        self.0.writer.counts()
+        match &self.0.mode {
+            Mode::Writing { writer, .. } => writer.counts(),
+            Mode::Reading { .. } => Counts::default(),
+        }
     }
 
     /// Returns why transcripts are behind, if they are. The journal is not: they are copies for people.
     pub fn transcript_trouble(&self) -> Option<Trouble> {
-        self.0.transcripts.trouble()
+        match &self.0.mode {
+            Mode::Writing { transcripts, .. } => transcripts.trouble(),
+            Mode::Reading { .. } => None,
+        }
     }
 
     /// Waits until everything that has queued up is stored and the transcripts have followed, if this is the last handle.
@@ -353,12 +445,20 @@ impl Journal {
         &self.0.readers
     }
 
-    pub(crate) fn writer(&self) -> &Writer {
-        &self.0.writer
+    /// Returns the writer, or says why nothing can be stored.
+    pub(crate) fn writer(&self) -> Result<&Writer, JournalError> {
+        match &self.0.mode {
+            Mode::Writing { writer, .. } => Ok(writer),
+            Mode::Reading { why } => Err(why.clone()),
+        }
     }
 
-    pub(crate) fn transcripts(&self) -> &Transcripts {
-        &self.0.transcripts
+    /// Returns what tells transcripts of more facts, if they are written.
+    pub(crate) fn bell(&self) -> Option<Bell> {
+        match &self.0.mode {
+            Mode::Writing { transcripts, .. } => Some(transcripts.bell()),
+            Mode::Reading { .. } => None,
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::{UnixMs, boot_id};
 use crate::id::SessionId;
-use crate::journal::{Journal, JournalError, known, schema};
+use crate::journal::heads::{self, Change};
+use crate::journal::{Broken, Fault, Journal, JournalError, known, schema, verify};
 
 /// How often, and after which pauses, a lock is tried that somebody may be looking at.
 const LOOKS_MAX: u32 = 5;
@@ -62,8 +63,10 @@ impl Lease {
 }
 
 impl Journal {
-    /// Takes a session for this process, or says who has it.
+    /// Takes a session for this process, or says who has it. A session of which anything is not what was stored can't be
+    /// taken: nobody builds on it.
     pub async fn lease(&self, session: &SessionId, now: UnixMs) -> Result<Lease, JournalError> {
+        let writer = self.writer()?;
         let id = session.clone();
         self.readers().read(move |db| known(db, &id)).await?;
         let dir = self.dir().join("sessions").join(session.as_str());
@@ -79,19 +82,25 @@ impl Journal {
                 Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
             }
         }
+        let id = session.clone();
+        self.readers().read(move |db| check_whole(db, &id)).await?;
         let (id, pid, boot) = (session.clone(), process::id(), boot_id());
-        let work = move |db: &Connection| {
-            let mut take = db.prepare_cached(
+        let work = move |change: &mut Change<'_>| {
+            let mut take = change.db.prepare_cached(
                 "INSERT INTO lease (session, epoch, pid, boot, since) VALUES (?1, 1, ?2, ?3, ?4)
                  ON CONFLICT (session) DO UPDATE SET epoch = epoch + 1, pid = ?2, boot = ?3, since = ?4
                  RETURNING epoch",
             )?;
             let row = (id.as_str(), pid, &boot, now.0.cast_signed());
             let epoch = take.query_row(row, |row| row.get::<_, i64>(0))?.cast_unsigned();
-            Ok(Holder { pid, boot, since: now, epoch })
+            let holder = Holder { pid, boot, since: now, epoch };
+            change.head(&id)?.lease = heads::lease(&id, &holder);
+            Ok(holder)
         };
-        let holder = self.writer().run(0, work, |_| {}).await?;
-        self.transcripts().bell().ring(session.clone());
+        let holder = writer.run(0, work, |_| {}).await?;
+        if let Some(transcripts) = self.bell() {
+            transcripts.ring(session.clone());
+        }
         Ok(Lease { token: Token { session: session.clone(), epoch: holder.epoch }, holder, _lock: lock })
     }
 
@@ -138,13 +147,26 @@ impl Journal {
     }
 }
 
-fn holder(db: &Connection, session: &SessionId) -> Result<Option<Holder>, JournalError> {
+/// Refuses a session of which anything is not what was stored.
+fn check_whole(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
+    verify::whole(db, session, &mut |_| Ok(())).map(|_| ()).map_err(|fault| fault.of(session))
+}
+
+/// Returns who took a session last, as its row says.
+pub(crate) fn holder(db: &Connection, session: &SessionId) -> Result<Option<Holder>, JournalError> {
     let mut find = db.prepare_cached("SELECT pid, boot, since, epoch FROM lease WHERE session = ?1")?;
     let read = |row: &rusqlite::Row<'_>| {
-        let (since, epoch) = (row.get::<_, i64>(2)?.cast_unsigned(), row.get::<_, i64>(3)?.cast_unsigned());
-        Ok(Holder { pid: row.get(0)?, boot: row.get(1)?, since: UnixMs(since), epoch })
+        let read = || {
+            let (since, epoch) = (row.get::<_, i64>(2).ok()?.cast_unsigned(), row.get::<_, i64>(3).ok()?.cast_unsigned());
+            Some(Holder { pid: row.get(0).ok()?, boot: row.get(1).ok()?, since: UnixMs(since), epoch })
+        };
+        Ok(read())
     };
-    Ok(find.query_row([session.as_str()], read).optional()?)
+    match find.query_row([session.as_str()], read).optional()? {
+        None => Ok(None),
+        Some(Some(holder)) => Ok(Some(holder)),
+        Some(None) => Err(Fault::Broken(Broken::Lease).of(session)),
+    }
 }
 
 /// Refuses whoever has lost the session.

@@ -13,8 +13,10 @@ use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
 use crate::id::SessionId;
-use crate::journal::rows::{self, FactRow, Which, texts_in};
-use crate::journal::{JournalError, hash_text, schema};
+use crate::journal::rows::texts_in;
+use crate::journal::schema::{self, Reading};
+use crate::journal::walk::{self, FactRow, Which};
+use crate::journal::{JournalError, hash_text};
 
 /// The most of one text that a transcript shows; the whole is in the journal.
 pub const INLINE_BYTES_MAX: usize = 256 * 1024;
@@ -129,7 +131,7 @@ impl Scribe {
     fn follow(&mut self, session: &SessionId) -> Result<(), JournalError> {
         let db = match self.db.take() {
             Some(db) => db,
-            None => schema::open_reader(&self.database)?,
+            None => schema::open_reader(&self.database, Reading::Shared)?,
         };
         let files = Files { db: &db, session, dir: self.dir.join(session.as_str()).join("transcripts") };
         let before = self.at.remove(session);
@@ -176,7 +178,9 @@ impl Files<'_> {
         loop {
             let before = at;
             let mut page = Page::default();
-            rows::each_fact(self.db, self.session, at.saturating_add(1), PAGE, |row| {
+            // The facts and the head that says how many there are must be of one moment.
+            let _moment = self.db.unchecked_transaction()?;
+            walk::each_fact(self.db, self.session, at.saturating_add(1), PAGE, |row| {
                 at = row.seq;
                 let (line, fact) = self.line(&row)?;
                 page.add(row.contract, &line, fact);
@@ -208,7 +212,7 @@ impl Files<'_> {
         let failed = || JournalError::file(&file, "written");
         let made = schema::private().write(true).truncate(true).open(&fresh).map_err(failed())?;
         let mut to = BufWriter::new(made);
-        rows::each_of_contract(self.db, self.session, contract, |row| {
+        walk::each_of_contract(self.db, self.session, contract, Which::All, |row| {
             to.write_all(self.line(&row)?.0.as_bytes()).map_err(failed())
         })?;
         to.flush().and_then(|()| fs::rename(&fresh, &file)).map_err(failed())
@@ -232,13 +236,17 @@ impl Files<'_> {
             let text = String::from_utf8_lossy(cut);
             if rest == 0 { text.into_owned() } else { format!("{text}… ({rest} bytes more)") }
         };
-        Ok(rows::text(self.db, hash)?.map(shown))
+        match walk::text(self.db, hash) {
+            // A copy for people has nothing where the journal has nothing that can be trusted.
+            Err(JournalError::TextDamaged { .. }) => Ok(None),
+            text => Ok(text?.map(shown)),
+        }
     }
 
     /// Writes what the contract is and how it ended, for those who look for one. What was not added just now is in its first
     /// fact and in its last.
     fn describe(&self, contract: &str, added: &Added) -> Result<(), JournalError> {
-        let stored = |which| rows::one_of_contract(self.db, self.session, contract, which);
+        let stored = |which| walk::one_of_contract(self.db, self.session, contract, which);
         let opened = match &added.opened {
             Some(opened) => opened.clone(),
             None => stored(Which::First)?.and_then(|row| read(&row).get("opened").cloned()).unwrap_or_default(),

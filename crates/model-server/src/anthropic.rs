@@ -52,6 +52,10 @@ pub(crate) fn stream(reply: &Resolved) -> Rendered {
         block(&mut out, index, &start, deltas);
         index += 1;
     }
+    for earlier in reply.usage.iter().flat_map(|usage| &usage.earlier) {
+        let delta = format!(r#""delta":{{"stop_reason":null,"stop_sequence":null}},"usage":{}"#, usage_json(earlier));
+        out.push(event("message_delta", &delta));
+    }
     let usage = reply.usage.as_ref().map_or_else(String::new, |usage| format!(r#","usage":{}"#, usage_json(usage)));
     let stop = stop_json(reply);
     let delta = format!(r#""delta":{{"stop_reason":{stop},"stop_sequence":null}}{usage}"#);

@@ -52,9 +52,13 @@ pub(crate) fn stream(reply: &Resolved) -> Rendered {
             out.push_delta(delta(&part));
         }
     }
+    let told = reply.usage.as_ref().filter(|_| reply.include_usage);
+    for earlier in told.iter().flat_map(|usage| &usage.earlier) {
+        out.push(chunk(reply, "", &format!(r#","usage":{}"#, usage_json(earlier))));
+    }
     let last = format!(r#"{{"index":0,"delta":{{}},"finish_reason":{}}}"#, stop_json(reply));
     out.push_end(chunk(reply, &last, ""));
-    if let Some(usage) = reply.usage.as_ref().filter(|_| reply.include_usage) {
+    if let Some(usage) = told {
         out.push_end(chunk(reply, "", &format!(r#","usage":{}"#, usage_json(usage))));
     }
     out.push_end("data: [DONE]\n\n".into());

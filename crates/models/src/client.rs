@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Usage, Watch, Wire};
+use guildhall_agent::{Attempt, Billing, Delta, ModelError, Prompt, WaitReason, Watch, Wire};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
 use crate::reduce::{Fault, Piece, Reducer};
 use crate::request;
+use crate::retry::Tries;
 use crate::sse::{Frame, Sse};
 use crate::verdict::{Said, Verdict, judge, wait};
 
@@ -48,17 +49,10 @@ enum Once {
     Over(Attempt),
     /// Nothing was done.
     Again {
-        why: String,
+        why: WaitReason,
+        said: String,
         wait: Option<Duration>,
-        at: Stage,
     },
-}
-
-/// How far a request came that can be made again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Connecting,
-    Answered,
 }
 
 impl Client {
@@ -70,56 +64,42 @@ impl Client {
         &self.endpoint
     }
 
+    pub(crate) fn billing(&self) -> Billing {
+        if self.endpoint.is_local() { Billing::Nominal } else { Billing::Billed }
+    }
+
     pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
         let Some(body) = request::body(self.wire, &self.endpoint, prompt) else {
             return Attempt { outcome: Err(self.refused("a model within the process has no wire")), usage: None };
         };
         let body = Bytes::from(body.to_string());
-        let mut waited = Duration::ZERO;
-        let mut tries = 0;
-        let mut connects = 0;
+        let mut tries = Tries::new(&self.endpoint.retry);
         loop {
-            let (why, asked_wait, at) = match self.once(&body, prompt, watch).await {
+            let (why, said, wait) = match self.once(&body, prompt, watch).await {
                 Once::Over(attempt) => return attempt,
-                Once::Again { why, wait, at } => (why, wait, at),
+                Once::Again { why, said, wait } => (why, said, wait),
             };
-            tries += 1;
-            connects = if at == Stage::Connecting { connects + 1 } else { 0 };
-            let retry = &self.endpoint.retry;
-            let wait = asked_wait.unwrap_or_else(|| self.backoff(prompt, tries));
-            if connects >= retry.connects_max || waited.saturating_add(wait) > retry.wait_total_max {
-                return Attempt { outcome: Err(self.given_up(&why, at, tries, asked_wait)), usage: None };
-            }
-            watch(Delta::Waiting {
-                seconds: u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX),
-                why: &why,
-            });
-            sleep(wait).await;
-            waited += wait;
+            let Some(pause) = tries.pause(why, wait, chance(prompt, tries.made())) else {
+                return Attempt { outcome: Err(self.given_up(&said, why, tries.made(), wait)), usage: None };
+            };
+            let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+            watch(Delta::Waiting { seconds, why, said: &said });
+            sleep(pause).await;
         }
     }
 
     /// What is said when asking again has no end that is near. Whoever answered was reached, and turns us away.
-    fn given_up(&self, why: &str, at: Stage, tries: u32, asked_wait: Option<Duration>) -> ModelError {
+    fn given_up(&self, said: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
         let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
-        match at {
-            Stage::Connecting => self.unavailable(&format!("{why}, tried {times}")),
-            Stage::Answered => {
+        match why {
+            WaitReason::Unreachable => self.unavailable(&format!("{said}, tried {times}")),
+            WaitReason::RateLimited | WaitReason::Unavailable => {
                 let back = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
                 self.refused(&format!(
-                    "it turns requests away for now ({why}), asked {times}. What to do: come back {back}"
+                    "it turns requests away for now ({said}), asked {times}. What to do: come back {back}"
                 ))
             }
         }
-    }
-
-    /// Twice as long each time, and a little longer for some asks than for others, so that they don't all come at once.
-    fn backoff(&self, prompt: &Prompt, tries: u32) -> Duration {
-        let mut hasher = DefaultHasher::new();
-        (prompt.key.to_string(), tries).hash(&mut hasher);
-        let quarter = u32::try_from(hasher.finish() % 256).expect("below 256");
-        let wait = self.endpoint.retry.wait_first.saturating_mul(1 << (tries - 1).min(16));
-        wait.saturating_add(wait / 1024 * quarter)
     }
 
     async fn once(&self, body: &Bytes, prompt: &Prompt, watch: Watch<'_>) -> Once {
@@ -134,11 +114,11 @@ impl Client {
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
         watch(Delta::Asking);
         match timeout_at(deadline, request.send()).await {
-            Err(_) => self.broken(&format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())),
+            Err(_) => self.broken(&self.no_answer()),
             Ok(Err(error)) if error.is_connect() => {
-                Once::Again { why: root_cause(&error), wait: None, at: Stage::Connecting }
+                Once::Again { why: WaitReason::Unreachable, said: root_cause(&error), wait: None }
             }
-            Ok(Err(error)) => self.broken(&root_cause(&error)),
+            Ok(Err(error)) => self.broken(&format!("the connection broke before an answer: {}", root_cause(&error))),
             Ok(Ok(response)) if response.status() == StatusCode::OK => {
                 self.read(response, deadline, prompt, watch).await
             }
@@ -184,13 +164,13 @@ impl Client {
         let said = Said::in_body(&String::from_utf8_lossy(&body));
         let why = format!("HTTP {}: {said}", status.as_u16());
         match judge(status.as_u16(), &said, wait) {
-            Verdict::Again => Once::Again { why: self.redacted(&why), wait, at: Stage::Answered },
+            Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
             Verdict::Refused(remedy) => over(self.refused(&format!("{why}. What to do: {}", remedy.advice()))),
             Verdict::TooLong => {
                 let (provider, why) = (self.endpoint.name.clone(), self.redacted(&why));
                 over(ModelError::TooLong { provider, why })
             }
-            Verdict::Broken => self.broken(&why),
+            Verdict::Lost => self.broken(&why),
         }
     }
 
@@ -206,7 +186,7 @@ impl Client {
             Wire::Anthropic => Reducer::anthropic(prompt, written),
             Wire::OpenAi | Wire::Inside => Reducer::openai(prompt, written),
         };
-        let mut reading = Reading { reducer, form: Form::Unknown(Vec::new()), bytes: 0, watch };
+        let mut reading = Reading { reducer, form: Form::Unknown(Vec::new()), bytes: 0, told: 0, watch };
         let mut deadline = deadline;
         let end = loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
@@ -226,43 +206,39 @@ impl Client {
                 break Ok(());
             }
         };
-        self.ended(reading.reducer, end, prompt)
+        self.ended(reading.reducer, end, reading.bytes)
     }
 
-    fn ended(&self, reducer: Reducer, end: Result<(), End>, prompt: &Prompt) -> Once {
+    /// What came of a reply of which so many bytes arrived.
+    fn ended(&self, reducer: Reducer, end: Result<(), End>, bytes: usize) -> Once {
         let usage = reducer.usage();
         let has_begun = reducer.has_begun();
-        let end = match end {
-            // A connection may break after the last word: what is whole is whole.
-            Ok(()) | Err(End::Cut(_) | End::Silent) => match (reducer.finish(), end) {
-                (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage }),
-                (Err(fault), Ok(())) => End::Fault(fault),
-                (Err(_), Err(end)) => end,
-            },
-            Err(end) => end,
+        let end = match (reducer.finish(), end) {
+            // The reason why the model stopped comes last: whatever goes wrong after it, the reply is whole.
+            (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage }),
+            (Err(fault), Ok(())) => End::Fault(fault),
+            (Err(_), Err(end)) => end,
         };
         if let End::Fault(Fault::Said(said)) = &end
-            && !has_begun
+            && let Some(why) = said.busy().filter(|_| !has_begun)
         {
-            match judge(StatusCode::SERVICE_UNAVAILABLE.as_u16(), said, None) {
-                Verdict::Again => {
-                    let why = self.redacted(&said.to_string());
-                    return Once::Again { why, wait: None, at: Stage::Answered };
-                }
-                Verdict::Refused(_) | Verdict::TooLong | Verdict::Broken => {}
-            }
+            return Once::Again { why, said: self.redacted(&said.to_string()), wait: None };
         }
         let why = match end {
-            End::Silent => "it fell silent".to_owned(),
-            End::Cut(why) => format!("the connection broke: {why}"),
+            End::Silent if bytes == 0 => self.no_answer(),
+            End::Silent => format!("silent for {} s after {bytes} bytes", self.endpoint.timeouts.idle.as_secs()),
+            End::Cut(why) => format!("the connection broke after {bytes} bytes: {why}"),
             End::TooMuch(why) => why,
+            End::Fault(fault @ Fault::BrokeOff) => format!("{fault}, after {bytes} bytes"),
             End::Fault(fault) => fault.to_string(),
         };
-        // Words are counted at the end of a reply. One that broke off is billed all the same, for as many as were allowed at
-        // the most: to take the count at its beginning would let a bad connection spend many times the budget.
-        let usage = usage.map(|usage| Usage { output: usage.output.max(prompt.max_tokens.into()), ..usage });
+        // What was used by then is passed on as it was reported, and is no bill: output is counted at the end.
         let provider = self.endpoint.name.clone();
         Once::Over(Attempt { outcome: Err(ModelError::Broken { provider, why: self.redacted(&why) }), usage })
+    }
+
+    fn no_answer(&self) -> String {
+        format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())
     }
 
     fn broken(&self, why: &str) -> Once {
@@ -280,6 +256,13 @@ impl Client {
     fn redacted(&self, why: &str) -> String {
         self.endpoint.key.as_ref().map_or_else(|| why.to_owned(), |key| key.redact(why))
     }
+}
+
+/// What makes the pauses of one ask differ from those of another, and is the same whenever it is asked.
+fn chance(prompt: &Prompt, tries: u32) -> u8 {
+    let mut hasher = DefaultHasher::new();
+    (prompt.key.to_string(), tries).hash(&mut hasher);
+    hasher.finish().to_le_bytes()[0]
 }
 
 fn over(error: ModelError) -> Once {
@@ -304,6 +287,8 @@ struct Reading<'a> {
     reducer: Reducer,
     form: Form,
     bytes: usize,
+    /// How many bytes of the model's the watcher knows of.
+    told: u64,
     watch: Watch<'a>,
 }
 
@@ -369,9 +354,14 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn tell(&self, pieces: &[Piece]) {
+    fn tell(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             (self.watch)(piece.delta());
+        }
+        let written = self.reducer.written_bytes();
+        if written > self.told {
+            (self.watch)(Delta::Received { bytes: written - self.told });
+            self.told = written;
         }
     }
 }

@@ -9,6 +9,8 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 
+use crate::retry::Retry;
+
 /// A model at a place.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -22,7 +24,7 @@ pub struct Endpoint {
     pub model: String,
     /// How long to wait for what.
     pub timeouts: Timeouts,
-    /// How long to try again.
+    /// How to ask again when nothing was done.
     pub retry: Retry,
     /// What to do with calls written as text.
     pub written_calls: WrittenCalls,
@@ -79,23 +81,6 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Timeouts {
         Timeouts { connect: Duration::from_secs(10), first_byte: Duration::from_mins(10), idle: Duration::from_mins(2) }
-    }
-}
-
-/// How to ask again when nothing was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    /// The first wait; each further one is twice as long. A server that says when to come back is believed instead.
-    pub wait_first: Duration,
-    /// The longest time to spend waiting in all. A wait that does not fit ends the attempt at once.
-    pub wait_total_max: Duration,
-    /// How often to try a connection that is refused.
-    pub connects_max: u32,
-}
-
-impl Default for Retry {
-    fn default() -> Retry {
-        Retry { wait_first: Duration::from_millis(500), wait_total_max: Duration::from_mins(2), connects_max: 4 }
     }
 }
 

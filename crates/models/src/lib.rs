@@ -27,6 +27,8 @@ mod rehearsal;
 #[cfg(feature = "http")]
 mod request;
 #[cfg(feature = "http")]
+mod retry;
+#[cfg(feature = "http")]
 mod served;
 #[cfg(feature = "http")]
 mod sse;
@@ -37,7 +39,7 @@ mod written;
 
 pub use alias::{ALIASES, Chosen, choose};
 #[cfg(feature = "http")]
-pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Retry, Timeouts, WrittenCalls};
+pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
 pub use price::{
     LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller, Worth,
@@ -45,10 +47,12 @@ pub use price::{
 #[cfg(feature = "http")]
 pub use provider::{Anthropic, OpenAi, Provider};
 #[cfg(feature = "http")]
-pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer};
+pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 #[cfg(feature = "http")]
 pub use request::body;
+#[cfg(feature = "http")]
+pub use retry::Retry;
 #[cfg(feature = "http")]
 pub use served::{NoList, Served, served};
 #[cfg(feature = "http")]

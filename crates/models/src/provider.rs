@@ -1,6 +1,6 @@
 //! The two protocols as models.
 
-use guildhall_agent::{Attempt, Model, Prompt, Task, Watch, Wire};
+use guildhall_agent::{Attempt, Billing, Model, Prompt, Task, Watch, Wire};
 
 use crate::client::Client;
 use crate::endpoint::Endpoint;
@@ -20,6 +20,10 @@ impl Model for Anthropic {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(self.0.ask(prompt, watch))
     }
+
+    fn billing(&self) -> Billing {
+        self.0.billing()
+    }
 }
 
 /// A model over OpenAI-compatible Chat Completions: `OpenAI`, Ollama, llama.cpp, vLLM, LM Studio, `OpenRouter` and others.
@@ -36,6 +40,10 @@ impl OpenAi {
 impl Model for OpenAi {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(self.0.ask(prompt, watch))
+    }
+
+    fn billing(&self) -> Billing {
+        self.0.billing()
     }
 }
 
@@ -62,6 +70,13 @@ impl Model for Provider {
         match self {
             Provider::Anthropic(model) => model.ask(prompt, watch),
             Provider::OpenAi(model) => model.ask(prompt, watch),
+        }
+    }
+
+    fn billing(&self) -> Billing {
+        match self {
+            Provider::Anthropic(model) => model.billing(),
+            Provider::OpenAi(model) => model.billing(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! end a reply out, whatever the events are. What a stream may grow to is bounded here.
 
 mod anthropic;
+mod counts;
 mod openai;
 
 use guildhall_agent::{Delta, Prompt, RawCall, Reply, Stop, Usage, Wire};
@@ -12,6 +13,8 @@ use crate::ids::Ids;
 use crate::lenient;
 use crate::sse::Event;
 use crate::verdict::Said;
+
+pub use counts::TOKENS_MAX;
 
 /// The most bytes that a reply may have: words, thinking and arguments together.
 pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -149,6 +152,15 @@ impl Reducer {
         }
     }
 
+    /// Returns how many bytes the model has written so far: words, thoughts, names and arguments of calls.
+    pub fn written_bytes(&self) -> u64 {
+        let weight = match &self.wire {
+            State::Anthropic(state) => state.weight(),
+            State::OpenAi(state) => state.weight(),
+        };
+        weight.written as u64
+    }
+
     /// Ends the stream and returns the reply, if it is whole.
     pub fn finish(mut self) -> Result<Reply, Fault> {
         let tools: Vec<&str> = match self.written {
@@ -162,34 +174,41 @@ impl Reducer {
     }
 }
 
-/// Counters of tokens as they were reported; the last report of each counts.
+/// Keeps a running total within [`REPLY_BYTES_MAX`], and counts what of it the model wrote.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    input: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    output: Option<u64>,
+struct Weight {
+    total: usize,
+    written: usize,
 }
-
-/// Takes a count if there is a usable one: what is negative, broken or a text was not reported.
-fn count(slot: &mut Option<u64>, value: &Value) {
-    if let Some(number) = value.as_u64() {
-        *slot = Some(number);
-    }
-}
-
-/// Keeps a running total within [`REPLY_BYTES_MAX`].
-#[derive(Clone, Copy, Debug, Default)]
-struct Weight(usize);
 
 impl Weight {
     fn add(&mut self, value: &Value) -> Result<(), Fault> {
+        self.written = self.written.saturating_add(written(value));
         self.add_bytes(weight(value))
     }
 
     fn add_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.0 = self.0.saturating_add(bytes);
-        if self.0 > REPLY_BYTES_MAX { Err(Fault::TooMuch) } else { Ok(()) }
+        self.total = self.total.saturating_add(bytes);
+        if self.total > REPLY_BYTES_MAX { Err(Fault::TooMuch) } else { Ok(()) }
+    }
+}
+
+/// How many bytes of a part of a reply are the model's: not the wrapping that its provider adds.
+fn written(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(written).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| written_under(key, value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+fn written_under(key: &str, value: &Value) -> usize {
+    match key {
+        "type" | "id" | "index" => 0,
+        // Arguments that come as an object: the model wrote their names, too. A call that begins has none yet.
+        "input" if value.as_object().is_some_and(|input| !input.is_empty()) => value.to_string().len(),
+        _ => written(value),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use guildhall_agent::WaitReason;
 use serde_json::Value;
 
 /// The most characters of a provider's words that are passed on.
@@ -34,8 +35,9 @@ const LONG_WORDS: [&str; 11] = [
     "reduce the length",
 ];
 
-/// What a server says that has not begun to work on the request.
-const BUSY_WORDS: [&str; 6] = ["loading", "overloaded", "slow down", "slow_down", "rate_limit", "at capacity"];
+/// What a server says that has not begun to work on the request: because there were too many, or for another reason.
+const RATE_WORDS: [&str; 3] = ["rate_limit", "slow down", "slow_down"];
+const BUSY_WORDS: [&str; 3] = ["loading", "overloaded", "at capacity"];
 
 /// A provider's words on why there is no reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,9 +93,14 @@ impl Said {
         words.iter().any(|word| said.contains(word))
     }
 
-    /// Whether this, sent in place of a reply that had not begun, means that nothing was done.
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.has(&SPENT_CODES) && self.has(&BUSY_WORDS)
+    /// Why to ask again for a reply in place of which this was sent, if nothing can have been done for it.
+    pub(crate) fn busy(&self) -> Option<WaitReason> {
+        match () {
+            () if self.has(&SPENT_CODES) => None,
+            () if self.has(&RATE_WORDS) => Some(WaitReason::RateLimited),
+            () if self.has(&BUSY_WORDS) => Some(WaitReason::Unavailable),
+            () => None,
+        }
     }
 }
 
@@ -112,13 +119,13 @@ pub(crate) fn clean(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing was done: ask again.
-    Again,
+    Again(WaitReason),
     /// It won't, now or later.
     Refused(Remedy),
     /// The prompt does not fit.
     TooLong,
-    /// It may have been worked on.
-    Broken,
+    /// It may have been worked on, and may be billed.
+    Lost,
 }
 
 /// What a person can do about a refusal.
@@ -155,11 +162,12 @@ pub(crate) fn judge(status: u16, said: &Said, wait: Option<Duration>) -> Verdict
         // llama.cpp once said so with a 500.
         400 | 422 | 500 if said.has(&LONG_WORDS) => Verdict::TooLong,
         404 | 405 => Verdict::Refused(Remedy::ModelOrUrl),
-        429 | 529 => Verdict::Again,
-        503 if wait.is_some() || said.is_busy() => Verdict::Again,
-        400..=407 | 409..=499 => Verdict::Refused(Remedy::Request),
+        429 => Verdict::Again(WaitReason::RateLimited),
+        // No provider bills these: the request was not worked on, or its work was thrown away.
+        408 | 500 | 503 | 529 => Verdict::Again(WaitReason::Unavailable),
+        400..=499 => Verdict::Refused(Remedy::Request),
         // A gateway's 5xx says nothing of what happened behind it.
-        _ => Verdict::Broken,
+        _ => Verdict::Lost,
     }
 }
 
@@ -186,7 +194,12 @@ pub(crate) fn wait(after_ms: Option<&str>, after: Option<&str>, date: Option<&st
 mod tests {
     use std::time::Duration;
 
+    use guildhall_agent::WaitReason;
+
     use super::{Remedy, Said, Verdict, clean, judge, wait};
+
+    const RATE_LIMITED: Verdict = Verdict::Again(WaitReason::RateLimited);
+    const UNAVAILABLE: Verdict = Verdict::Again(WaitReason::Unavailable);
 
     fn check(status: u16, body: &str, wait: Option<u64>, expect: Verdict) {
         let said = Said::in_body(body);
@@ -195,21 +208,24 @@ mod tests {
 
     #[test]
     fn what_cost_nothing_is_asked_again() {
-        check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), Verdict::Again);
-        check(429, "", None, Verdict::Again);
-        check(
-            529,
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            None,
-            Verdict::Again,
-        );
-        check(
-            503,
-            r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
-            None,
-            Verdict::Again,
-        );
-        check(503, "", Some(1), Verdict::Again);
+        check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), RATE_LIMITED);
+        check(429, "", None, RATE_LIMITED);
+        check(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, None, UNAVAILABLE);
+        check(503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#, None, UNAVAILABLE);
+        for status in [408, 500, 503, 529] {
+            check(status, "", Some(1), UNAVAILABLE);
+            check(status, "<html>Sorry</html>", None, UNAVAILABLE);
+        }
+    }
+
+    #[test]
+    fn an_error_in_place_of_a_reply_is_told_by_its_words() {
+        let busy = |code: &str, text: &str| Said { code: code.into(), text: text.into() }.busy();
+        assert_eq!(busy("rate_limit_error", "Sorry"), Some(WaitReason::RateLimited));
+        assert_eq!(busy("overloaded_error", "Sorry"), Some(WaitReason::Unavailable));
+        assert_eq!(busy("", "Loading model"), Some(WaitReason::Unavailable));
+        assert_eq!(busy("insufficient_quota", "slow down"), None);
+        assert_eq!(busy("api_error", "Internal server error"), None);
     }
 
     #[test]
@@ -227,7 +243,7 @@ mod tests {
         );
         check(402, "", None, account);
         // One that says when to come back means the minute's limit, whatever its words.
-        check(429, r#"{"error":{"message":"Usage limit reached for this minute"}}"#, Some(20), Verdict::Again);
+        check(429, r#"{"error":{"message":"Usage limit reached for this minute"}}"#, Some(20), RATE_LIMITED);
     }
 
     #[test]
@@ -258,8 +274,8 @@ mod tests {
         );
         check(422, r#"{"detail":"bad"}"#, None, Verdict::Refused(Remedy::Request));
         check(307, "", None, Verdict::Refused(Remedy::Redirect));
-        for status in [408, 500, 502, 503, 504, 520] {
-            check(status, "<html>Bad gateway</html>", None, Verdict::Broken);
+        for status in [201, 204, 501, 502, 504, 520, 521, 522, 523, 524, 525, 526, 527] {
+            check(status, "<html>Bad gateway</html>", Some(1), Verdict::Lost);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
+    Acceptance, Answer, Ask, Certainty, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
 };
 
 /// Counts what was reached.
@@ -70,6 +70,9 @@ const ALL: &[&str] = &[
     "nudged promise",
     "nudged mend",
     "nudged empty",
+    "charge used",
+    "charge estimated",
+    "charge reserved",
     "refused may not hire",
     "refused self-hire",
     "refused unknown agent",
@@ -89,6 +92,7 @@ const ALL: &[&str] = &[
     "refused too many calls",
     "refused unknown hire",
     "refused nothing to await",
+    "refused asked you",
     "refused closing",
     "refused top-up stays",
     "fault money astray",
@@ -154,9 +158,14 @@ impl Reach {
                 self.ask(ask);
                 self.count(origin_name(*origin));
             }
-            Fact::Answered { answer, .. } => {
+            Fact::Answered { answer, cost, .. } => {
                 self.count("fact answered");
                 self.count(answer_name(answer));
+                self.count(match cost.certainty(answer) {
+                    Certainty::Used => "charge used",
+                    Certainty::Estimated => "charge estimated",
+                    Certainty::Reserved => "charge reserved",
+                });
             }
             Fact::Refused { why, .. } => {
                 self.count("fact refused");
@@ -338,6 +347,7 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::TooManyCalls { .. } => "refused too many calls",
         Refusal::UnknownHire { .. } => "refused unknown hire",
         Refusal::NothingToAwait => "refused nothing to await",
+        Refusal::AskedYou { .. } => "refused asked you",
         Refusal::Closing => "refused closing",
         Refusal::TopUpStays { .. } => "refused top-up stays",
         Refusal::BadAmount(_) => "refused bad amount",

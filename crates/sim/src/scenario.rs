@@ -96,13 +96,17 @@ impl Scenario {
         Scenario::plain(
             Temper::Deep,
             1,
-            Grant { money: sat(500_000), heads: Heads(80), depth: DEPTH_MAX, deadline: None },
+            Grant { money: sat(500_000), heads: Heads(80), depth: DEPTH_MAX, deadline: None, margin: None },
         )
     }
 
     /// Everybody hires as many as possible, for ever.
     pub fn fork_bomb(permits: usize, heads: u32, depth: u8) -> Scenario {
-        Scenario::plain(Temper::Bomb, permits, Grant { money: sat(50_000), heads: Heads(heads), depth, deadline: None })
+        Scenario::plain(
+            Temper::Bomb,
+            permits,
+            Grant { money: sat(50_000), heads: Heads(heads), depth, deadline: None, margin: None },
+        )
     }
 
     fn plain(temper: Temper, permits: usize, grant: Grant) -> Scenario {
@@ -140,22 +144,25 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         Some(Millis(90_000)),
         Some(Millis(20_000)),
     ]);
+    let grant = Grant { money: sat(money), heads: Heads(heads), depth, deadline: None, margin: None };
     Brief {
         chair: 0,
         path: Path::root(ordinal),
         agent: agent(0, 0),
         standing: Standing::Listed,
+        label: None,
         task: text(u64::from(ordinal), 40, TextKind::Task),
         task_key: hash(u64::from(ordinal)),
         terms: Arc::from([]),
         adds: draw_terms(chance, 1),
-        grant: Grant { money: sat(money), heads: Heads(heads), depth, deadline: due },
+        grant: grant.due(due, Millis(0)),
         fee: draw_fee(chance),
         severance: draw_severance(chance).max(tariff.last_min()),
         tariff,
         turns_max: chance.pick(&[8, 6, 12, 3, 1]),
         context: Context::Fresh,
         opening_bytes: u64::from(100 + chance.below(200)),
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers { usable: powers(&["read", "write"]), grantable: powers(&["read", "write", "shell"]) },
         hiring: (!chance.one_in(16)).then(|| hiring(chance, 0)),

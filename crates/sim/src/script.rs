@@ -5,7 +5,7 @@ use std::sync::Arc;
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, Heads,
     Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply, Request,
-    Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN,
+    Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::chance::Chance;
@@ -53,10 +53,11 @@ impl Script {
     }
 
     fn cost(&self, chance: &mut Chance, hold: Msat) -> Cost {
-        match chance.weighted(&[8, 2, 1]) {
+        match chance.weighted(&[8, 2, 1, 1]) {
             0 => Cost::Known(msat(hold.get() / 4 * u64::from(chance.below(5)))),
             1 if strikes(chance, self.faults.provider) => Cost::Known(Msat::capped(u128::from(hold.get() + 1) * 3)),
             1 => Cost::Known(hold),
+            2 => Cost::Estimated(msat(hold.get() / 2 * u64::from(chance.below(4)))),
             _ => Cost::Unknown,
         }
     }
@@ -181,6 +182,7 @@ impl Script {
                 (Inherit::Fresh, Standing::AdHoc) => agent(99, who.1),
             },
             standing,
+            label: None,
             task: self.text(task_bytes, TextKind::Task),
             task_key,
             inherit,
@@ -196,7 +198,7 @@ impl Script {
                 odd(chance).then(|| Heads(chance.below(30)))
             },
             depth: odd(chance).then(|| chance.pick(&[0, 1, 5])),
-            deadline: odd(chance).then(|| now.after(Millis(u64::from(chance.below(4)) * WRAP_UP_MARGIN.0))),
+            deadline: odd(chance).then(|| now.after(Millis(u64::from(chance.below(4)) * WRAP_UP_MARGIN_MAX.0))),
             terms: draw_terms(chance, self.texts),
             adds: draw_terms(chance, self.texts + 1),
             fee: draw_fee(chance),

@@ -193,13 +193,14 @@ impl World {
         }
         match (closed, self.hired.get(path)) {
             (Some(report), Some(key)) => self.fly(key.clone(), answer_report(key, &report)),
-            (Some(report), None) => self.end_root(path, report.spent),
+            (Some(report), None) => self.end_root(path, &report),
             (None, _) => {}
         }
     }
 
-    fn end_root(&mut self, root: &Path, spent: Msat) {
-        let ended = SessionFact::Ended { root: root.clone(), spent };
+    fn end_root(&mut self, root: &Path, report: &Report) {
+        let Report { spent, reserved, estimated, .. } = *report;
+        let ended = SessionFact::Ended { root: root.clone(), spent, reserved, estimated };
         if root.level() == 0 {
             self.reach.count(session_name(&ended));
             if let Err(why) = self.session.apply(&ended) {

@@ -46,7 +46,7 @@ fn a_call_that_hires_is_answered_by_the_labelled_report() {
     assert_snapshot!(shown(&played, "1#3"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: <sub-agent-complete id="1.1" agent="near-looker" spent="3.2sat">
+    result of a: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="3.2sat">
     Grey.
     </sub-agent-complete>
     "#);
@@ -58,15 +58,15 @@ fn a_background_hire_answers_at_once_and_its_report_comes_with_its_task() {
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task]
-    result of a: <sub-agent-complete id="1.1" agent="near-looker" spent="1.1sat">
+    result of a: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="1.1sat">
     Grey.
     </sub-agent-complete>
-    result of b: <sub-agent-complete id="1.2" agent="far-looker" spent="1.1sat">
+    result of b: <sub-agent-complete id="1.2" agent="far-looker" granted="100sat" used="1.1sat">
     Grey as well.
     </sub-agent-complete>
-    result of c: cook was hired as 1.3; its report will come.
+    result of c: cook was hired as 1.3; granted 100sat; its report will come.
     agent: Both sides are grey.
-    user: <sub-agent-complete id="1.3" agent="cook" spent="1.1sat">
+    user: <sub-agent-complete id="1.3" agent="cook" granted="100sat" used="1.1sat">
     task: Taste the cheese.
 
     It tastes of dust.
@@ -94,8 +94,8 @@ fn hires_are_listed_told_stopped_and_awaited() {
     assert_snapshot!(shown(&played, "1#13"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task]
-    result of a: near-looker was hired as 1.1; its report will come.
-    result of b: far-looker was hired as 1.2; its report will come.
+    result of a: near-looker was hired as 1.1; granted 100sat; its report will come.
+    result of b: far-looker was hired as 1.2; granted 100sat; its report will come.
     agent:  [c list_agents]
     result of c: 1.1 near-looker: at work, granted 100sat
     1.2 far-looker: at work, granted 100sat
@@ -105,12 +105,12 @@ fn hires_are_listed_told_stopped_and_awaited() {
     result of e: Delivered.
     agent:  [f wait_for_agents]
     result of f: The hires that you waited for have reported.
-    user: <sub-agent-cancelled id="1.1" agent="near-looker" spent="10.454sat" not-accepted>
+    user: <sub-agent-cancelled id="1.1" agent="near-looker" granted="100sat" used="0sat" reserved="10.454sat" not-accepted>
     task: Look at the near side.
 
     It ended before it had anything to say.
     </sub-agent-cancelled>
-    user: <sub-agent-complete id="1.2" agent="far-looker" spent="3.2sat">
+    user: <sub-agent-complete id="1.2" agent="far-looker" granted="100sat" used="3.2sat">
     task: Look at the far side.
 
     Grey, on a close look.
@@ -143,7 +143,7 @@ fn a_question_is_answered_by_a_message_and_told_once() {
     agent:  [b message_agent]
     result of b: Delivered.
     agent: I wait.
-    user: <sub-agent-complete id="1.1" agent="near-looker" spent="2.2sat">
+    user: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.2sat">
     task: Look at it.
 
     It is grey.
@@ -192,10 +192,10 @@ fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
     assert_snapshot!(shown(&played, "1#4"), @r#"
     user: Find out what the moon is made of.
     agent: I need to know from my near-looker what it sees, and the cook should taste it.
-    user: <sub-agent-complete id="1.1" agent="near-looker" spent="1.1sat">
+    user: <sub-agent-complete id="1.1" agent="near-looker" granted="200sat" used="1.1sat">
     Grey.
     </sub-agent-complete>
-    user: <sub-agent-complete id="1.2" agent="cook" spent="1.1sat">
+    user: <sub-agent-complete id="1.2" agent="cook" granted="200sat" used="1.1sat">
     Dust.
     </sub-agent-complete>
     "#);
@@ -204,11 +204,11 @@ fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
 #[test]
 fn a_cascade_that_can_t_be_paid_for_is_said_to_be_so() {
     let played = play("a first reply that can't be handed on is told so");
-    assert_snapshot!(shown(&played, "1#2"), @r#"
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: Let the cook taste it.
-    user: Not handed on: 1 heads asked for, 0 free: hire fewer, or wait for a report
-    "#);
+    user: Not handed on: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report
+    ");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_promise_is_nudged_and_then_kept() {
     agent: I will ask the cook to taste it.
     user: You said that you would hand this on, and made no call. Make the call now, or report without it.
     agent: As I said, I will ask the cook.
-    user: <sub-agent-complete id="1.1" agent="cook" spent="1.1sat">
+    user: <sub-agent-complete id="1.1" agent="cook" granted="200sat" used="1.1sat">
     Dust.
     </sub-agent-complete>
     "#);
@@ -228,45 +228,45 @@ fn a_promise_is_nudged_and_then_kept() {
 #[test]
 fn what_can_t_be_hired_is_refused_with_the_reason() {
     let played = play("hires that can't be read or are of nobody are refused with the reason");
-    assert_snapshot!(shown(&played, "1#2"), @r#"
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task] [d delegate_task] [e delegate_task] [f delegate_task] [g delegate_task] [h delegate_task] [i delegate_task] [j delegate_task] [k Agent]
-    failure of a: refused: an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share
-    failure of b: refused: an amount can't be negative: give a whole number of sats
-    failure of c: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
-    failure of d: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
-    failure of e: refused: an amount must be a whole number of sats, such as 250, not a word, a list or NaN
-    failure of f: refused: 1sat is not possible: 978.9sat free, at least 30.441sat needed: do it yourself, or wait for change
-    failure of g: refused: there is not a word in it: say what is to be done, told or asked
-    failure of h: refused: the call could not be read: follow the tool's schema
-    failure of i: refused: '.' can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'
-    failure of j: refused: stargazer is not on your team: hire one of near-looker, far-looker, cook
-    failure of k: refused: there is no such tool: use one of those you were given
-    "#);
+    failure of a: refused: a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share
+    failure of b: refused: the amount is negative: give a whole number of sats, such as 250
+    failure of c: refused: the amount is not a number: give a whole number of sats, such as 250
+    failure of d: refused: the amount is not a number: give a whole number of sats, such as 250
+    failure of e: refused: the amount is not a number: give a whole number of sats, such as 250
+    failure of f: refused: not enough money: 1sat asked for, 881.01sat available, at least 30.441sat needed: do it yourself, or wait for change
+    failure of g: refused: the task, message or question is empty: write what to do, tell or ask
+    failure of h: refused: the call does not match the tool's schema: correct the arguments and call again
+    failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'
+    failure of j: refused: there is no stargazer on your team: hire one of these: near-looker, far-looker, cook
+    failure of k: refused: there is no tool with that name: use one of your tools
+    ");
 }
 
 #[test]
 fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
-    let played = play("a hire for more than the purse is refused");
-    assert_snapshot!(shown(&played, "1#2"), @r#"
+    let played = play("a hire for less than it can work with is refused");
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: 190sat is not possible: 128.9sat free, at least 30.441sat needed: do it yourself, or wait for change
-    "#);
+    failure of a: refused: not enough money: 19sat asked for, 103.89sat available, at least 30.441sat needed: do it yourself, or wait for change
+    ");
     let played = play("no hire goes below the granted depth");
-    assert_snapshot!(shown(&played, "1#2"), @r#"
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: no hires below this level: 1 more levels asked for, 0 left: do the work yourself
-    "#);
+    failure of a: refused: no more levels of hires are allowed here (1 needed, 0 left): do the work yourself
+    ");
     let played = play("no more are hired than there are heads");
-    assert_snapshot!(shown(&played, "1#4"), @r#"
+    assert_snapshot!(shown(&played, "1#4"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: cook was hired as 1.1; its report will come.
+    result of a: cook was hired as 1.1; granted 100sat; its report will come.
     agent:  [b delegate_task]
-    failure of b: refused: 1 heads asked for, 0 free: hire fewer, or wait for a report
-    "#);
+    failure of b: refused: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report
+    ");
 }
 
 #[test]
@@ -275,32 +275,32 @@ fn nobody_hires_itself_or_somebody_who_waits_for_it() {
     assert_snapshot!(shown(&played, "1#4"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: an agent can't hire itself: do the work yourself, or hire somebody else
+    failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent
     agent:  [b delegate_task]
-    result of b: <sub-agent-complete id="1.1" agent="near-looker" spent="2.2sat">
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.2sat">
     Grey.
     </sub-agent-complete>
     "#);
-    assert_snapshot!(shown(&played, "1.1#2"), @r#"
+    assert_snapshot!(shown(&played, "1.1#2"), @"
     user: Look at the near side.
     agent:  [c delegate_task]
-    failure of c: refused: boss -> near-looker -> boss would be a circle: hire somebody who is not waiting for you
-    "#);
+    failure of c: refused: boss -> near-looker -> boss would be a cycle: hire an agent that is not waiting for you
+    ");
 }
 
 #[test]
 fn a_stranger_is_not_told_stopped_or_awaited() {
     let played = play("a stranger is not told, stopped or awaited");
-    assert_snapshot!(shown(&played, "1#2"), @r#"
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a message_agent] [b stop_agent] [c wait_for_agents] [d wait_for_agents] [e message_agent] [f message_agent]
-    failure of a: refused: 1.1 is not one of your live hires: ask for the list
-    failure of b: refused: 2 is not one of your live hires: ask for the list
-    failure of c: refused: 1.7 is not one of your live hires: ask for the list
-    failure of d: refused: none of your hires is at work: there is nothing to wait for
-    failure of e: refused: the call could not be read: follow the tool's schema
-    failure of f: refused: there is not a word in it: say what is to be done, told or asked
-    "#);
+    failure of a: refused: 1.1 is not one of your active hires: list your hires to see who is
+    failure of b: refused: 2 is not one of your active hires: list your hires to see who is
+    failure of c: refused: 1.7 is not one of your active hires: list your hires to see who is
+    failure of d: refused: you have no active hires, so there is nothing to wait for
+    failure of e: refused: the call does not match the tool's schema: correct the arguments and call again
+    failure of f: refused: the task, message or question is empty: write what to do, tell or ask
+    ");
 }
 
 #[test]
@@ -332,8 +332,7 @@ fn a_hire_knows_what_its_report_must_pass_and_mends_it_once() {
     assert_eq!(report(&played, "1.1").acceptance, Acceptance::Accepted);
     let played = play("a report that fails a check twice is not accepted");
     assert_eq!(report(&played, "1.1").acceptance, Acceptance::NotAccepted);
-    assert!(
-        shown(&played, "1#3")
-            .contains("<sub-agent-complete id=\"1.1\" agent=\"near-looker\" spent=\"4.3sat\" not-accepted>")
-    );
+    assert!(shown(&played, "1#3").contains(
+        "<sub-agent-complete id=\"1.1\" agent=\"near-looker\" granted=\"100sat\" used=\"4.3sat\" not-accepted>"
+    ));
 }

@@ -41,6 +41,7 @@ impl Order<'_> {
         Offer {
             agent: name,
             standing,
+            label: None,
             task: of,
             task_key: key,
             inherit,

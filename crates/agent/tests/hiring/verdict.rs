@@ -109,7 +109,7 @@ fn nobody_hands_its_words_to_itself() {
 
 #[test]
 fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
-    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade };
+    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
         assert_eq!(verdict(DelegationMode::Cascade, "Here is the plan.", facts), Verdict::default());
     }

@@ -83,16 +83,16 @@ fn names_that_are_none_are_refused() {
     for (name, why) in [
         (
             "../etc/passwd",
-            "'.' can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'",
+            "a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'",
         ),
-        ("\"\"", "a name can't be empty: use letters, digits, '-', '_' or '.', such as log-reader"),
-        (&"x".repeat(65), "a name of 65 bytes is too long: use at most 64"),
+        ("\"\"", "the name is empty: use letters, digits, '-', '_' or '.', such as log-reader"),
+        (&"x".repeat(65), "the name is too long (65 bytes, at most 64)"),
     ] {
         let front = format!("description: d\nname: {name}");
         assert_eq!(drawn(&read(&front)), format!("x.md:3: error: {why}"));
     }
     let taken = AgentFile::read(Path::new("dir/a@b.md"), b"---\ndescription: d\n---\n");
-    assert!(drawn(&taken).starts_with("dir/a@b.md:2: error: '@' can't stand there in a name"), "{}", drawn(&taken));
+    assert!(drawn(&taken).starts_with("dir/a@b.md:2: error: a name can't have '@' there"), "{}", drawn(&taken));
 }
 
 #[test]
@@ -101,14 +101,14 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
         let taken = read(&format!("name: a\ndescription: d\nbudget:\n  fee: 5\n  max: {amount}"));
         assert_eq!(drawn(&taken), format!("x.md:6: error: budget.max: {why}"), "{amount}");
     };
-    check("NaN", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
-    check("[5]", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
-    check("-5sat", "an amount can't be negative: give a whole number of sats");
+    check("NaN", "the amount is not a number: give a whole number of sats, such as 250");
+    check("[5]", "the amount is not a number: give a whole number of sats, such as 250");
+    check("-5sat", "the amount is negative: give a whole number of sats, such as 250");
     check("", "an amount is missing: write 500sat, 2000msat or 0.05usd");
-    check("0", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
-    check("1e400", "an amount must be a whole number of sats, such as 250, not a word, a list or NaN");
-    check("99999999999999999999sat", "there are only 21 million bitcoin: give at most 2100000000000000 sats");
-    check("0usd", "an amount of 0 buys nothing: give at least 1 sat, or leave the budget out for a share");
+    check("0", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
+    check("1e400", "the amount is not a number: give a whole number of sats, such as 250");
+    check("99999999999999999999sat", "the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats");
+    check("0usd", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
     for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
         let why = "is no amount of dollars: write it like 0.25, with at most nine digits after the point";
         check(&format!("{amount}usd"), &format!("{amount:?} {why}"));

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use guildhall::kernel::Msat;
 use guildhall::local::UnixMs;
 use guildhall::providers::REHEARSAL_LABEL;
-use guildhall::{Unreadable, View};
+use guildhall::{Charges, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;
@@ -28,23 +29,38 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
         let id = &unreadable.row.id;
-        say_in(WARN, &format!("{unreadable}. Check what is stored of it with: guildhall verify {id}"));
+        let why = tame(&unreadable.to_string(), WRONG_CHARS_MAX);
+        say_in(WARN, &format!("{why}. Check what is stored of it with: guildhall verify {id}"));
+        exit = Exit::Partial;
+    }
+    for wrong in hall.check_listing().await? {
+        say_in(WARN, &format!("{}. Check everything with: guildhall verify", tame(&wrong, WRONG_CHARS_MAX)));
         exit = Exit::Partial;
     }
     Ok(exit)
 }
 
+/// The most that is told of what is wrong with the list, in characters.
+const WRONG_CHARS_MAX: usize = 1000;
+
 /// What stands in the place of a state that can't be read.
 const UNREADABLE: &str = "can't be read";
 
 fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
-    let (row, state, spent, rehearsed) = match session {
-        Ok(view) => (&view.row, state(view), sats(view.spent), rehearsed(view)),
+    let (row, state, cost, rehearsed) = match session {
+        Ok(view) => (&view.row, state(view), cost(view.charges), rehearsed(view)),
         Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
     };
     let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
     let (id, label) = (row.id.as_str(), tame(&row.label, 60));
-    format!("{id:<24} {state:<26} {age:>5} {spent:>14}  {label}{rehearsed}")
+    format!("{id:<24} {state:<26} {age:>5} {cost:>14}  {label}{rehearsed}")
+}
+
+/// What a session has cost. What is not known to be billed is told apart.
+fn cost(Charges { used, estimated, reserved }: Charges) -> String {
+    let also = [(estimated, "estimated"), (reserved, "reserved")];
+    let also = also.into_iter().filter(|(amount, _)| *amount > Msat::ZERO);
+    also.fold(sats(used), |said, (amount, what)| format!("{said} + {} {what}", sats(amount)))
 }
 
 /// What is said of a session in which no language model was asked.
@@ -64,7 +80,9 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "project": row.project,
         "task": row.label,
         "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
-        "spent_msat": view.map(|view| view.spent),
+        "used_msat": view.map(|view| view.charges.used),
+        "estimated_msat": view.map(|view| view.charges.estimated),
+        "reserved_msat": view.map(|view| view.charges.reserved),
         "facts": row.facts,
         "failure": session.as_ref().err().map(|unreadable| unreadable.why.to_string()),
     })

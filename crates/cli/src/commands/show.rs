@@ -10,12 +10,15 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
-use crate::print::{out, tame, tame_lines};
+use crate::print::{WARN, out, say_in, tame, tame_lines};
 use crate::world::World;
 
 /// Shows a session.
 pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
+    if let Some(missing) = hall.missing_commits() {
+        say_in(WARN, &missing);
+    }
     let view = hall.session(&args.id).await?;
     let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
     let unreadable: Vec<String> = hall.unreadable_texts(&args.id).await?.iter().map(ToString::to_string).collect();
@@ -76,7 +79,8 @@ fn sheet(view: &View) -> Option<Sheet<'_>> {
             .find(|line| line.contract == root.path)
             .map_or(root.granted, |line| line.granted),
         out_of_tokens: view.out_of_tokens,
-        spent: view.bill.own(),
+        session: &view.row.id,
+        credited: view.credited,
         head: &view.head,
         violations: &view.violations,
     })

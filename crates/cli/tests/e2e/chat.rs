@@ -53,7 +53,7 @@ fn session(house: &House) -> String {
 fn a_second_request_knows_the_first() {
     for wire in WIRES {
         let house = talker(wire);
-        let ended = chat(&house, "When is the meeting?\n\nAnd where?\n").expect(0).says("laws: kept");
+        let ended = chat(&house, "When is the meeting?\n\nAnd where?\n").expect(0).says("every balance adds up");
         assert_eq!(ended.stdout, "On Tuesday.\nIn the hall.\n", "{wire:?}");
         let requests: Vec<String> = house.requests().iter().map(Value::to_string).collect();
         assert_eq!(requests.len(), 2, "{wire:?}: what ends at rest costs nothing more");

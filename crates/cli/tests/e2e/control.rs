@@ -108,7 +108,7 @@ fn a_terminated_process_is_taken_up_by_resume_with_the_answer() {
         running.end().expect(130).says(&format!("guildhall resume {id}"));
         let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
         assert_eq!((&result["answer"], &result["outcome"]), (&json!("On Tuesday."), &json!("done")), "{wire:?}");
-        assert!(msat(&result["bill"]["lost"]) > 0, "{wire:?}: the call that was open is charged");
+        assert!(msat(&result["bill"]["reserved"]) > 0, "{wire:?}: the call that was open is charged");
     }
 }
 
@@ -213,7 +213,7 @@ fn tasks_side_by_side_in_one_home_do_not_disturb_each_other() {
     for running in running {
         let result = running.end().expect(0).json();
         assert_eq!(result["answer"], "On Tuesday.");
-        bills.push(msat(&result["bill"]["spent"]));
+        bills.push(msat(&result["bill"]["charged"]));
     }
     assert!(bills.iter().all(|bill| bill.abs_diff(bills[0]) < 5), "the same work costs the same: {bills:?}");
     assert_eq!(house.guildhall(&["ls", "--output", "json"]).json().as_array().unwrap().len(), 4);
@@ -235,7 +235,7 @@ fn a_session_that_ran_dry_goes_on_with_new_money() {
     let again = house.guildhall(&args).expect(0).json();
     assert_eq!((&again["answer"], msat(&again["bill"]["granted"])), (&json!("On Tuesday."), 200_000));
     let free = house.show(id)["free"].as_u64().unwrap();
-    assert_eq!(free, 200_000 - msat(&again["bill"]["spent"]), "nothing is made or lost");
+    assert_eq!(free, 200_000 - msat(&again["bill"]["charged"]), "nothing is made or lost");
 }
 
 #[test]

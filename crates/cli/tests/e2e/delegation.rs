@@ -393,10 +393,10 @@ fn a_specialist_uses_the_model_that_its_hirer_asks_for_if_it_was_agreed_to() {
         let asked = house.requests().into_iter().filter(|request| request.to_string().contains(&ada));
         let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();
         assert_eq!(models, ["other-model", MODEL], "{wire:?}");
-        let own = |at: usize| msat(&result["bill"]["contracts"][at]["own"]);
+        let own = |at: usize| msat(&result["bill"]["contracts"][at]["own"]["charged"]);
         assert!(own(1) > own(2), "{wire:?}: the other model is dearer: {result:#}");
         let shown = house.guildhall(&["show", result["session"].as_str().unwrap()]).expect(0).stdout;
-        assert_has(&shown, &["/other-model, ", &format!("/{MODEL}, "), "not used; 2 models"]);
+        assert_has(&shown, &["/other-model, ", &format!("/{MODEL}, "), " left; 2 models"]);
     }
 }
 

@@ -42,7 +42,7 @@ fn the_demo_finds_the_fault_and_leaves_nothing_behind() {
     // Whatever is wrong with the user's own is no matter of the demo.
     house.write_config("modle = ");
     let before = (names(house.home()), names(house.project()));
-    let ended = demo(&house, &["demo"]).expect(0).says("rehearsal: no language model").says("laws: kept");
+    let ended = demo(&house, &["demo"]).expect(0).says("rehearsal: no language model").says("every balance adds up");
     assert!(ended.stdout.contains(&known("fault")), "{}", ended.stdout);
     assert!(!ended.stderr.contains("is kept"), "what is removed is not kept: {}", ended.stderr);
     assert_eq!((names(house.home()), names(house.project())), before);

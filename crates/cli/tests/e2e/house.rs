@@ -456,9 +456,9 @@ pub(crate) fn msat(amount: &Value) -> u64 {
 #[track_caller]
 fn assert_adds_up(bill: &Value) {
     let contracts = bill["contracts"].as_array().unwrap();
-    let own: u64 = contracts.iter().map(|line| msat(&line["own"])).sum();
-    assert_eq!(own, msat(&bill["spent"]), "{bill:#}");
-    assert!(msat(&bill["spent"]) <= msat(&bill["granted"]), "{bill:#}");
-    assert!(msat(&bill["lost"]) <= msat(&bill["spent"]), "{bill:#}");
+    let own: u64 = contracts.iter().map(|line| msat(&line["own"]["charged"])).sum();
+    assert_eq!(own, msat(&bill["charged"]), "{bill:#}");
+    assert!(msat(&bill["charged"]) <= msat(&bill["granted"]), "{bill:#}");
+    assert!(msat(&bill["reserved"]) <= msat(&bill["charged"]), "{bill:#}");
     assert_eq!(bill["violations"], json!([]), "{bill:#}");
 }

@@ -84,7 +84,7 @@ fn undisturbed(house: &House) -> Undisturbed {
     Undisturbed {
         kinds,
         ends: (1..=facts.len()).filter(is_last).collect(),
-        spent: msat(&result["bill"]["spent"]),
+        spent: msat(&result["bill"]["charged"]),
         executions: house.peer.executions(),
     }
 }
@@ -116,7 +116,7 @@ fn finish(house: &House, id: &str, known: Known, expect: &Undisturbed) {
         _ => panic!("{resumed:?}"),
     };
     assert_eq!(result["answer"], "On Tuesday.", "{result:#}");
-    let (spent, lost) = (msat(&result["bill"]["spent"]), msat(&result["bill"]["lost"]));
+    let (spent, lost) = (msat(&result["bill"]["charged"]), msat(&result["bill"]["reserved"]));
     assert_eq!(spent - lost, expect.spent, "{known:?}: the bill differs only by what is marked as lost, {result:#}");
     if known == Known::AsReplaying {
         assert_eq!(lost, 0, "a provider that replays loses nothing");
@@ -247,7 +247,7 @@ fn while_it_wraps_up() {
             let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
             let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(130).json() };
             // A last request that is lost is not made again: the report is then put together from what there is.
-            let lost = msat(&result["bill"]["lost"]) > 0;
+            let lost = msat(&result["bill"]["reserved"]) > 0;
             assert!(known == Known::ByVariables || !lost, "{wire:?} after {kind}: {result:#}");
             let answer = result["answer"].as_str().unwrap();
             assert!(

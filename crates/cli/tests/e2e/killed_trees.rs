@@ -93,9 +93,9 @@ fn kill_everywhere(wire: Wire, known: Known) {
             4 => house.show(&id),
             _ => panic!("{wire:?} after {target} facts: {resumed:?}"),
         };
-        let lost = msat(&result["bill"]["lost"]);
+        let lost = msat(&result["bill"]["reserved"]);
         let of = |result: &Value, lost: u64| {
-            (answer(result).to_owned(), msat(&result["bill"]["spent"]) - lost, worked(result))
+            (answer(result).to_owned(), msat(&result["bill"]["charged"]) - lost, worked(result))
         };
         assert_eq!(of(&result, lost), of(&calm, 0), "{wire:?} after {target} of {all} facts");
         if known == Known::AsReplaying {
@@ -129,8 +129,9 @@ fn a_tree_that_goes_on_is_told_of_by_name() {
     let id = running.session();
     kill_at(&house, running, &id, 12);
     let listed = house.guildhall(&["ls", "--output", "json"]).json();
-    let shown = msat(&house.show(&id)["bill"]["spent"]);
-    assert_eq!(listed[0]["spent_msat"], shown, "what a tree has cost so far is the same wherever it is told");
+    let shown = msat(&house.show(&id)["bill"]["charged"]);
+    let parts = ["used_msat", "estimated_msat", "reserved_msat"].map(|part| listed[0][part].as_u64().unwrap());
+    assert_eq!(parts.iter().sum::<u64>(), shown, "what a tree has cost so far is the same wherever it is told");
     let resumed = house.guildhall(&["resume", &id]).expect(0);
     assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead hears the report of 1.1 ada"]);
     assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent ", "what was asked"]);

@@ -3,6 +3,7 @@
 
 mod alone;
 mod bad_teams;
+mod billing;
 mod chat;
 mod control;
 mod crew;
@@ -20,6 +21,7 @@ mod money;
 mod people;
 mod quote;
 mod refusals;
+mod shares;
 mod showing;
 mod tasks;
 mod teams;

@@ -203,8 +203,8 @@ fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
         let bill = &result["bill"];
         assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 250_000));
         let (input, output) = tokens(bill);
-        assert_eq!(input + 5 * output, msat(&bill["spent"]), "{wire:?}: the price list says so");
-        let left = msat(&bill["granted"]) - msat(&bill["spent"]);
+        assert_eq!(input + 5 * output, msat(&bill["charged"]), "{wire:?}: the price list says so");
+        let left = msat(&bill["granted"]) - msat(&bill["charged"]);
         assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change is the session's");
     }
 }

@@ -36,7 +36,8 @@ fn any_key_skips_the_show_and_the_terminal_is_as_before() {
     assert_eq!(title, "at reading speed, any key skips");
     assert_ne!(terminal.settings(), before, "a key is heard without Enter");
     terminal.type_in("~");
-    let ended = running.end().expect(0).says("hired so far").says("skipped").says("laws: kept").says("done after ");
+    let ended =
+        running.end().expect(0).says("hired so far").says("skipped").says("every balance adds up").says("done after ");
     let (work, rest) = ended.stderr.split_once(SHOWN).unwrap();
     assert!(told(work).is_empty() && told(rest).len() < 50, "the rest is skipped: {}", ended.stderr);
     assert!(!rest.contains('~') && ended.stdout.contains("rehearsal: no language model"), "{ended:?}");
@@ -68,7 +69,7 @@ fn a_signal_during_the_show_skips_it_and_what_is_done_is_done() {
         let running = Running::start_in(&terminal, rehearsal(&house, &[]));
         running.told(SHOWN);
         signal(&running);
-        running.end().expect(0).says("skipped").says("laws: kept");
+        running.end().expect(0).says("skipped").says("every balance adds up");
         assert_eq!(terminal.settings(), before);
     }
 }

@@ -28,7 +28,7 @@ fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
     let ended = rehearse(says("question")).expect(0);
     let fault = format!("{}:", says("fault"));
     assert_has(&ended.stdout, &["rehearsal: no language model", &fault, "\nchain: ", says("config"), "logs/"]);
-    assert_has(&ended.stderr, &["1.2.1.2 ", "laws: kept"]);
+    assert_has(&ended.stderr, &["1.2.1.2 ", "every balance adds up"]);
     // What each cost is what all cost.
     let cost = |line: &&str| line.split(": ").nth(1)?.split(" sat").next()?.parse::<f64>().ok();
     let lines = || ended.stderr.lines().filter(|line| line.starts_with("  1") && line.contains(" calls, "));
@@ -39,7 +39,7 @@ fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
 
 #[test]
 fn a_question_about_nothing_hires_nobody_and_says_so() {
-    let ended = rehearse("xyzzy plugh frobnicate?").expect(0).says("laws: kept");
+    let ended = rehearse("xyzzy plugh frobnicate?").expect(0).says("every balance adds up");
     assert_has(&ended.stdout, &["rehearsal: no language model", "no evidence", "Nobody was hired"]);
     assert_lacks(&ended.stderr, &[" hires ", "1.1"]);
 }
@@ -321,7 +321,13 @@ fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
         let line = |line: &Value| {
             let (tokens, granted) = (&line["tokens"], msat(&line["granted"]));
             let tokens = (tokens["input"].as_u64(), tokens["output"].as_u64());
-            (line["agent"].as_str().unwrap().to_owned(), granted, msat(&line["own"]), line["calls"].as_u64(), tokens)
+            (
+                line["agent"].as_str().unwrap().to_owned(),
+                granted,
+                msat(&line["own"]["charged"]),
+                line["calls"].as_u64(),
+                tokens,
+            )
         };
         let lines: Vec<_> = result["bill"]["contracts"].as_array().unwrap().iter().map(line).collect();
         assert_eq!(
@@ -333,7 +339,7 @@ fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
             ],
             "{wire:?}"
         );
-        assert_eq!(msat(&result["bill"]["spent"]), 3550 + 950 + 700, "{wire:?}");
+        assert_eq!(msat(&result["bill"]["charged"]), 3550 + 950 + 700, "{wire:?}");
     }
 }
 
@@ -429,7 +435,7 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
         "\n  1.2 ada begins with 300 sat: Look.\n",
         "1 lead hears the report of 1.2 ada; ",
         "1 lead asks the model to put 3 reports together (holds ",
-        "1 lead done; spent ",
+        "1 lead done; used ",
     ];
     assert_has(&lines, &told);
 }

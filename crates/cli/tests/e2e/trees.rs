@@ -59,7 +59,7 @@ fn a_hundred_parallel_hires_never_exceed_the_budget() {
         let lines = result["bill"]["contracts"].as_array().unwrap();
         let granted: u64 = lines[1..].iter().map(|line| msat(&line["granted"])).sum();
         assert!(granted < 3_000_000, "{granted} for {} hires", lines.len() - 1);
-        assert!(msat(&result["bill"]["spent"]) <= 3_000_000);
+        assert!(msat(&result["bill"]["charged"]) <= 3_000_000);
         let heard = shown(&house, "lead").swap_remove(1);
         let (reports, refusals) = (heard.matches("<sub-agent-complete").count(), heard.matches("refused: ").count());
         assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call has its answer");

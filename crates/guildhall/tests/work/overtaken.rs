@@ -70,7 +70,7 @@ async fn whoever_is_overtaken_on_the_way_into_a_session_is_told_and_spends_nothi
         let view = fast.session(&id).await.unwrap();
         let done = 1 + [&both.0, &both.1].into_iter().filter(|fate| **fate == Fate::Done).count();
         assert_eq!((peer.executions() - before, view.violations.as_slice()), (done, [].as_slice()), "{both:?}");
-        assert_eq!(view.free.get(), budget.get() - view.spent.get(), "nothing is made or lost: {both:?}");
+        assert_eq!(view.free.get(), budget.get() - view.charges.total().get(), "nothing is made or lost: {both:?}");
         missing.retain(|wanted| *wanted != both);
         if missing.is_empty() {
             return;

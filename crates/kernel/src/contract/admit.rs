@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 
+use super::share::{Share, Want};
 use super::{Contract, Phase, Requested};
 use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
 use crate::brief::{Brief, Context, Grant, Inherit, Link, Offer, Standing, Stay};
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::input::{CALLS_MAX, Call, Need, Reply, Stead, ThenHire};
-use crate::money::{Heads, Msat, Quantity};
+use crate::money::{Heads, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Nudge, Outcome};
 use crate::text::{Hash, TextRef};
-use crate::time::{Millis, WRAP_UP_MARGIN};
+use crate::time::Millis;
 
-/// What an unbudgeted hire gets: the same for all of one reply, taken once.
-#[derive(Clone, Copy)]
-pub(super) struct Share {
-    money: Msat,
-    heads: Heads,
-}
+/// A hire whose report is due sooner than this is refused: there would be no time to work.
+const WORK_TIME_MIN: Millis = Millis(1_000);
 
 impl Contract {
     /// Takes a reply while working: its calls in order, then the one rule for verdicts.
@@ -34,19 +31,10 @@ impl Contract {
         if reply.calls.is_empty() {
             return self.judge(&reply, now, facts);
         }
-        let wants = reply.calls.iter().map(|call| match call {
-            Call::Hire(offer) => Want::Hire(offer),
-            Call::Tool { call, approval: None } => Want::Tool(call),
-            Call::Tool { approval: Some(_), .. }
-            | Call::Wait { .. }
-            | Call::Stop(_)
-            | Call::Message { .. }
-            | Call::AskHirer { .. }
-            | Call::Invalid(_) => Want::Nothing,
-        });
-        let share = self.share(wants.take(CALLS_MAX as usize), now);
-        self.place(id, reply.calls, facts, |contract, call, origin, facts| {
-            contract.admit(call, origin, share, now, facts);
+        let wants: Vec<Want<'_>> = reply.calls.iter().take(CALLS_MAX as usize).map(Want::of).collect();
+        let mut shares = self.shares(&wants, now).into_iter();
+        self.place(id, reply.calls, facts, |contract, call, at, facts| {
+            contract.admit(call, at, &mut shares, now, facts);
         });
         // What was said while the model was at work must not wait for what its reply would wait for: that may wait for us.
         if self.spoken_to {
@@ -87,12 +75,12 @@ impl Contract {
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
             Some(Nudge::Required | Nudge::Promise | Nudge::Mend) | None => {
                 if let Some(ThenHire { why, offers }) = &reply.verdict.then_hire {
-                    let share = self.share(offers.iter().map(Want::Hire), now);
+                    let shares = self.shares(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
                     let origin = match why {
                         Stead::Cascade => Origin::Cascade,
                         Stead::Promise => Origin::Promise,
                     };
-                    for offer in offers {
+                    for (offer, share) in offers.iter().zip(shares) {
                         self.admit_hire(offer, origin, share, now, facts);
                     }
                 }
@@ -105,7 +93,15 @@ impl Contract {
         !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.could_go_on())
     }
 
-    fn admit(&mut self, call: Call, at: CallRef, share: Share, now: Millis, facts: &mut Vec<Fact>) {
+    /// Places a call. Each hire of a reply takes the next of its shares.
+    fn admit(
+        &mut self,
+        call: Call,
+        at: CallRef,
+        shares: &mut impl Iterator<Item = Result<Share, Refusal>>,
+        now: Millis,
+        facts: &mut Vec<Fact>,
+    ) {
         let origin = Origin::Call(at);
         match call {
             Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
@@ -113,7 +109,10 @@ impl Contract {
                 Some(why) => self.refuse(why, origin, facts),
                 None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
             },
-            Call::Hire(offer) => self.admit_hire(&offer, origin, share, now, facts),
+            Call::Hire(offer) => {
+                let share = shares.next().expect("every hire of a reply has a share or a reason");
+                self.admit_hire(&offer, origin, share, now, facts);
+            }
             Call::Wait { on, need, until } => self.admit_wait(&on, need, until, at, facts),
             Call::Stop(to) => self.admit_tell(to, Stimulus::Cancel, origin, facts),
             Call::Message { to, text } => match too_long(text) {
@@ -165,7 +164,8 @@ impl Contract {
         let refusal = match on.iter().find(|hire| !own(hire)) {
             Some(stranger) => Some(Refusal::UnknownHire { hire: stranger.clone() }),
             None if on.is_empty() && self.live.is_empty() => Some(Refusal::NothingToAwait),
-            None => None,
+            // It waits for words that can't come while this contract waits for it.
+            None => self.asker_among(on).map(|hire| Refusal::AskedYou { hire }),
         };
         if let Some(why) = refusal {
             return self.refuse(why, Origin::Call(call), facts);
@@ -184,6 +184,15 @@ impl Contract {
         self.wake_ready(facts);
     }
 
+    /// The first hire among these, or among all, that waits for an answer of this contract.
+    fn asker_among(&self, on: &[Path]) -> Option<Path> {
+        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.open[&id].asks);
+        match on {
+            [] => self.live.keys().map(|ordinal| self.brief.path.hire(*ordinal)).find(asks),
+            named => named.iter().find(|hire| asks(hire)).cloned(),
+        }
+    }
+
     /// Wakes the calls that have what they wait for.
     pub(super) fn wake_ready(&mut self, facts: &mut Vec<Fact>) {
         let ready: Vec<CallRef> = self.waits.iter().filter(|wait| wait.ready).map(|wait| wait.call).collect();
@@ -196,12 +205,12 @@ impl Contract {
         &mut self,
         offer: &Offer,
         origin: Origin,
-        share: Share,
+        share: Result<Share, Refusal>,
         now: Millis,
         facts: &mut Vec<Fact>,
     ) {
-        match self.consider(offer, share, now) {
-            Err(why) => self.refuse(why, origin, facts),
+        match share.and_then(|share| self.consider(offer, share, now)) {
+            Err(why) => self.refuse(self.as_of_now(why), origin, facts),
             Ok(brief) => {
                 let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
                 let hold = Hold { money: brief.grant.money, heads };
@@ -210,31 +219,26 @@ impl Contract {
         }
     }
 
-    /// Makes a brief of an offer, or says why not.
+    /// Says no more to be free than is: what was left when shares were taken may have gone to other hires of the reply.
+    fn as_of_now(&self, why: Refusal) -> Refusal {
+        if let Refusal::Money { asked, free, minimum } = why {
+            return Refusal::Money { asked, free: free.min(self.purse.available()), minimum };
+        }
+        if let Refusal::NoHeads { asked, free } = why {
+            return Refusal::NoHeads { asked, free: free.min(self.heads.available()) };
+        }
+        why
+    }
+
+    /// Makes a brief of an offer and its share, or says why not.
     fn consider(&self, offer: &Offer, share: Share, now: Millis) -> Result<Brief, Refusal> {
-        self.object(offer, now)?;
-        let free = self.heads.available();
-        let heads = match (offer.heads, &offer.hiring) {
-            (Some(heads), _) => heads,
-            (None, None) => Heads::ZERO,
-            (None, Some(_)) => share.heads.minus(Heads(1)).unwrap_or(Heads::ZERO),
-        };
-        let asked = heads.plus(Heads(1)).unwrap_or(heads);
-        if heads >= free {
-            return Err(Refusal::NoHeads { asked, free });
-        }
-        let share = offer.share_max.map_or(share.money, |max| share.money.min(max));
-        let brief = self.draft(offer, offer.budget.unwrap_or(share), heads);
-        let (asked, free, minimum) = (brief.grant.money, self.purse.available(), brief.minimum());
-        if asked > free || brief.is_too_poor() {
-            return Err(Refusal::Money { asked, free, minimum });
-        }
+        let brief = self.draft(offer, share, now);
         brief.check()?;
         Ok(brief)
     }
 
     /// Every reason against a hire that is not a matter of how much is free.
-    fn object(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
+    pub(super) fn object(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
         let own = &*self.brief;
         if self.phase != Phase::Working {
             return Err(Refusal::Closing);
@@ -245,7 +249,7 @@ impl Contract {
             return Err(Refusal::TooDeep { asked: asked.saturating_add(1), left });
         }
         match self.due(offer) {
-            Some(deadline) if deadline.before(WRAP_UP_MARGIN) <= now => {
+            Some(deadline) if deadline.before(WORK_TIME_MIN) <= now => {
                 return Err(Refusal::Deadline { deadline, now });
             }
             Some(_) | None => {}
@@ -301,13 +305,18 @@ impl Contract {
 
     /// When a hire's report is due: as asked, but early enough for its hirer to wrap up after it.
     fn due(&self, offer: &Offer) -> Option<Millis> {
-        let latest = self.brief.grant.deadline.map(|own| own.before(WRAP_UP_MARGIN));
-        [latest, offer.deadline].into_iter().flatten().min()
+        [self.brief.grant.wrap_up_at(), offer.deadline].into_iter().flatten().min()
     }
 
-    fn draft(&self, offer: &Offer, money: Msat, heads: Heads) -> Brief {
+    /// How many levels a hire may have below it: as asked, else all that are left.
+    pub(super) fn depth_of(&self, offer: &Offer) -> u8 {
+        offer.depth.unwrap_or(self.brief.grant.depth.saturating_sub(1))
+    }
+
+    pub(super) fn draft(&self, offer: &Offer, share: Share, now: Millis) -> Brief {
         let own = &*self.brief;
-        let depth = offer.depth.unwrap_or(own.grant.depth - 1);
+        let Share { money, heads } = share;
+        let grant = Grant { money, heads, depth: self.depth_of(offer), deadline: None, margin: None };
         let Candidate { agent, standing, .. } = self.candidate(offer);
         let (context, chair, tariff) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
@@ -319,11 +328,12 @@ impl Contract {
             path: own.path.hire(self.hires + 1),
             agent: agent.clone(),
             standing,
+            label: offer.label.clone(),
             task: offer.task,
             task_key: offer.task_key,
             terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),
             adds: Arc::clone(&offer.adds),
-            grant: Grant { money, heads, depth, deadline: self.due(offer) },
+            grant: grant.due(self.due(offer), now),
             fee: offer.fee,
             severance: offer.severance.max(tariff.last_min()),
             chair,
@@ -331,43 +341,13 @@ impl Contract {
             turns_max: offer.turns_max,
             context,
             opening_bytes: offer.opening_bytes,
+            opening: None,
             lineage: own.lineage.with(own.link()),
             powers: offer.powers.clone(),
             hiring: offer.hiring.clone(),
             checks: Arc::clone(&offer.checks),
             stay: Stay::Once,
         }
-    }
-
-    /// What unbudgeted hires get: what is free after the budgeted calls, divided by their number and one for the hirer. Of
-    /// heads the hirer has its own already, and it counts: a chain of hires goes as deep as halving its heads allows.
-    pub(super) fn share<'a>(&self, wants: impl Iterator<Item = Want<'a>>, now: Millis) -> Share {
-        let (mut money, mut heads) = (self.purse.available(), self.heads.available());
-        let (mut sharing_money, mut sharing_heads) = (1, 1);
-        for want in wants {
-            match want {
-                Want::Nothing => {}
-                Want::Tool(call) => money = money.minus(call.price).unwrap_or(money),
-                Want::Hire(offer) if self.object(offer, now).is_err() => {}
-                Want::Hire(offer) => {
-                    match offer.budget {
-                        Some(budget) => money = money.minus(budget).unwrap_or(money),
-                        None => sharing_money += 1,
-                    }
-                    match (offer.heads, &offer.hiring) {
-                        (Some(said), _) => {
-                            heads = said.plus(Heads(1)).and_then(|all| heads.minus(all)).unwrap_or(heads);
-                        }
-                        (None, None) => heads = heads.minus(Heads(1)).unwrap_or(heads),
-                        (None, Some(_)) => sharing_heads += 1,
-                    }
-                }
-            }
-        }
-        let money = Msat::new(money.get() / sharing_money).expect("a part of what is available");
-        let all_heads = u64::from(heads.0) + 1;
-        let heads = u32::try_from(all_heads / sharing_heads).map_or(heads, Heads);
-        Share { money, heads }
     }
 
     /// The ask of a live hire of this contract.
@@ -385,13 +365,6 @@ pub(super) struct Candidate<'a> {
     pub(super) task_key: Hash,
     /// Whether it is the hirer itself, gone on elsewhere.
     pub(super) fork: bool,
-}
-
-/// What a call takes from what is free, before shares are made of the rest.
-pub(super) enum Want<'a> {
-    Nothing,
-    Tool(&'a ToolCall),
-    Hire(&'a Offer),
 }
 
 fn too_long(text: TextRef) -> Option<Refusal> {

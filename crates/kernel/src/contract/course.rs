@@ -8,7 +8,8 @@ use crate::money::{Msat, Quantity};
 use crate::path::AskId;
 use crate::refusal::Refusal;
 use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
-use crate::time::{Millis, WRAP_UP_MARGIN};
+use crate::tariff::TURN_TOKENS;
+use crate::time::Millis;
 
 impl Contract {
     /// Goes as far as it can without the world.
@@ -40,7 +41,7 @@ impl Contract {
 
     /// Whether a report is due so soon that there is no time for more than that.
     pub(super) fn is_late(&self, now: Millis) -> bool {
-        self.brief.grant.deadline.is_some_and(|deadline| deadline.before(WRAP_UP_MARGIN) <= now)
+        self.brief.grant.wrap_up_at().is_some_and(|at| at <= now)
     }
 
     /// Whether there is nothing to cut short: an open root that has said all it has to say. Asked to end, it is done.
@@ -60,8 +61,13 @@ impl Contract {
         }
     }
 
+    /// How long the next reply may be. Beyond an ordinary turn it uses half of what is free at most, so that a contract whose
+    /// call is lost can ask again.
     fn affordable(&self) -> Option<u32> {
-        self.brief.tariff.affordable(self.view.total(), self.purse.available())
+        let (tariff, tokens, free) = (self.brief.tariff, self.view.total(), self.purse.available());
+        let most = tariff.affordable(tokens, free)?;
+        let half = tariff.affordable(tokens, Msat::capped(u128::from(free.get() / 2))).unwrap_or(0);
+        Some(most.min(half.max(TURN_TOKENS)))
     }
 
     fn ask_model(&mut self, tokens: u64, max_tokens: u32, turn: Turn, facts: &mut Vec<Fact>) {
@@ -195,6 +201,8 @@ impl Contract {
             spent,
             change: self.purse.granted().minus(spent).expect("no more is spent than was granted"),
             fee,
+            reserved: Some(self.uncertain.reserved),
+            estimated: Some(self.uncertain.estimated),
             heads: self.heads.spent(),
         };
         self.emit(Fact::Closed(Box::new(report)), facts);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::admit::Candidate;
 use super::{
     Contract, Ending, Finale, LOSSES_MAX, Leave, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing, Requested,
-    Round, View, Wait,
+    Round, Uncertain, View, Wait,
 };
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
@@ -18,7 +18,7 @@ use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
 use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
-use crate::time::{Millis, WRAP_UP_MARGIN};
+use crate::time::Millis;
 
 pub(super) type Law = Result<(), &'static str>;
 
@@ -82,6 +82,7 @@ impl Contract {
             purse: purse.ok_or("the fee and the severance are part of the grant")?,
             heads: Account::new(brief.grant.heads),
             severance: brief.severance,
+            uncertain: Uncertain::default(),
             asked: 0,
             open: BTreeMap::new(),
             pauses: 0,
@@ -117,7 +118,7 @@ impl Contract {
             Fact::Opened(_) => return Err("a contract opens once"),
             Fact::Asked { id, ask, hold, origin } => self.fold_asked(*id, ask, *hold, *origin)?,
             Fact::Answered { id, answer, cost } => self.fold_answered(*id, answer, *cost)?,
-            Fact::Refused { why, origin } => self.fold_refused(why, *origin)?,
+            Fact::Refused { why, origin, bytes } => self.fold_refused(why, *origin, *bytes)?,
             Fact::Raised { hire, by } => self.fold_raised(*hire, *by)?,
             Fact::Heard { from, stimulus } => self.fold_heard(from, stimulus)?,
             Fact::Waiting { call, on, need, until } => self.fold_waiting(*call, on, *need, *until)?,
@@ -197,17 +198,20 @@ impl Contract {
         }
         self.pauses += u32::from(pauses);
         self.asked = id.0;
-        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None }));
+        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None, asks: false }));
         Ok(())
     }
 
     fn fold_tell(&mut self, hire: AskId, what: &Stimulus) -> Law {
         let ending = match what {
             Stimulus::TopUp { to, money } => {
-                let raised = Some(Passing { to: to.clone(), money: *money, raised: Some(hire) });
+                let raised = Some(Box::new(Passing { to: to.clone(), money: *money, raised: Some(hire) }));
                 return law(self.passing.take() == raised, "only money that was heard and set aside is passed on");
             }
-            Stimulus::Message(_) => return Ok(()),
+            Stimulus::Message(_) => {
+                self.open.get_mut(&hire).ok_or("a live hire is open")?.asks = false;
+                return Ok(());
+            }
             Stimulus::WrapUp => Ending::WrapUp,
             Stimulus::Cancel => Ending::Cancel,
             Stimulus::Question(_) | Stimulus::Hire(_) => return Err("only words, money and endings are passed on"),
@@ -275,10 +279,10 @@ impl Contract {
         law(brief.path == own.path.hire(self.hires + 1), "hires are numbered in order")?;
         law(brief.check().is_ok(), "no contract could lawfully work on this brief")?;
         law(brief.grant.depth < own.grant.depth, "depth falls by one per level")?;
-        let due = match (own.grant.deadline, brief.grant.deadline) {
+        let due = match (own.grant.wrap_up_at(), brief.grant.deadline) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(own), Some(theirs)) => theirs <= own.before(WRAP_UP_MARGIN),
+            (Some(latest), Some(theirs)) => theirs <= latest,
         };
         law(due, "a hire's deadline leaves its hirer the wrap-up margin")?;
         law(own.beyond_grantable(&brief.powers).is_none(), "powers are granted, not made")?;
@@ -303,6 +307,7 @@ impl Contract {
         law(fits(&open.ask, answer, &self.phase), "an answer fits its ask")?;
         let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
         law(claimed, "a hire costs what its report says was spent")?;
+        law(answer.report().is_none_or(Report::adds_up), "a report's parts are within what was spent")?;
         let heads = match answer.report() {
             Some(report) => Heads(report.heads.0.saturating_add(1)).min(open.hold.heads),
             None => Heads::ZERO,
@@ -310,6 +315,7 @@ impl Contract {
         let charge = cost.within(open.hold.money);
         self.purse = self.purse.settle(open.hold.money, charge).ok_or("an open ask holds its ceiling")?;
         self.heads = self.heads.settle(open.hold.heads, heads).ok_or("an open hire holds its heads")?;
+        self.uncertain = self.uncertain.add(answer, cost, charge).ok_or("there is only so much money")?;
         self.pauses -= u32::from(open.pauses);
         match &open.ask {
             Ask::Model(request) => self.fold_reply(id, request, open.hold.money, charge, answer)?,
@@ -424,13 +430,14 @@ impl Contract {
         Ok(())
     }
 
-    fn fold_refused(&mut self, why: &Refusal, origin: Origin) -> Law {
+    fn fold_refused(&mut self, why: &Refusal, origin: Origin, bytes: Option<u32>) -> Law {
         let count = if matches!(why, Refusal::TooManyCalls { .. }) { Placed::Rest } else { Placed::One };
         self.fold_origin(origin, count)?;
         match origin {
             Origin::Call(_) | Origin::Cascade => {
                 self.unread = true;
-                self.view.add(why.to_string().len() as u64);
+                let bytes = bytes.or_else(|| why.bytes_in_form_1()).ok_or("a refusal says how long its reason is")?;
+                self.view.add(u64::from(bytes));
             }
             Origin::Course => {
                 law(self.round.placed < self.brief.checks.len(), "only a check is refused in the course of things")?;
@@ -467,6 +474,10 @@ impl Contract {
                 self.view.add(u64::from(text.bytes));
                 self.unread = true;
                 self.spoken_to |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
+                if let (Sender::Contract(key), Stimulus::Question(_)) = (from, stimulus) {
+                    let asks = self.live_hire(&key.contract).and_then(|hire| self.open.get_mut(&hire));
+                    asks.into_iter().for_each(|open| open.asks = true);
+                }
                 // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
                     self.turns = 0;
@@ -477,7 +488,7 @@ impl Contract {
                 law(self.pays(from), "money comes from one's hirer, and a root's from its owner")?;
                 self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
                 self.passing =
-                    (*to != self.brief.path).then(|| Passing { to: to.clone(), money: *money, raised: None });
+                    (*to != self.brief.path).then(|| Box::new(Passing { to: to.clone(), money: *money, raised: None }));
             }
             Stimulus::WrapUp => self.told = self.told.or(Some(Outcome::Exhausted(Limit::Asked))),
             Stimulus::Cancel => self.told = Some(Outcome::Cancelled),
@@ -558,6 +569,9 @@ impl Contract {
         law(purse.held() == Msat::ZERO && self.heads.held() == Heads::ZERO, "a closed contract holds nothing")?;
         law(report.spent == purse.spent(), "a report says what was spent")?;
         law(report.change == purse.change(), "the change is what was granted and not spent")?;
+        let Uncertain { reserved, estimated } = self.uncertain;
+        law(report.reserved.is_none_or(|said| said == reserved), "a report says what is reserved")?;
+        law(report.estimated.is_none_or(|said| said == estimated), "a report says what is estimated")?;
         law(report.heads == self.heads.spent(), "a report says how many heads were used")?;
         law(report.unheard == self.owed, "a report lists every report that nobody heard")?;
         self.purse = purse;

@@ -11,7 +11,7 @@ use crate::report::{Limit, Outcome};
 use crate::text::TextRef;
 use crate::time::Millis;
 
-use super::admit::Want;
+use super::share::Want;
 
 impl Contract {
     pub(super) fn hear(&mut self, from: Sender, what: Stimulus, now: Millis, facts: &mut Vec<Fact>) {
@@ -98,8 +98,9 @@ impl Contract {
     /// A hire from outside has nobody who waits for it, so it is always a background one.
     fn hear_hire(&mut self, offer: Offer, now: Millis, facts: &mut Vec<Fact>) {
         let offer = Offer { mode: Mode::Background, ..offer };
-        let share = self.share(std::iter::once(Want::Hire(&offer)), now);
-        self.admit_hire(&offer, Origin::Outside, share, now, facts);
+        for share in self.shares(&[Want::Hire(&offer)], now) {
+            self.admit_hire(&offer, Origin::Outside, share, now, facts);
+        }
     }
 
     /// Money is taken, or passed on by one hop: the hold of the hire on the way grows by it. If nobody on the way lives,

@@ -173,6 +173,8 @@ fn answer(id: AskId, ask: &Ask) -> Input {
             spent: Msat::ZERO,
             change: brief.grant.money,
             fee: Msat::ZERO,
+            reserved: Some(Msat::ZERO),
+            estimated: Some(Msat::ZERO),
             heads: Heads(0),
         })),
         Ask::Check(_) => Answer::Passed,

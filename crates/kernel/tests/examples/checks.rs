@@ -76,7 +76,7 @@ fn a_check_that_cant_be_paid_means_not_accepted_while_free_ones_still_run() {
     hall.check("1", Answer::Passed, known(0));
     assert_snapshot!(hall.news("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
-    refused in the course of things: 500sat is not possible: 74sat free, at least 500sat needed: do it yourself, or wait for change
+    refused in the course of things: not enough money: 500sat asked for, 74sat available, at least 500sat needed: do it yourself, or wait for change
     asked #2 check "schema", holds 0sat
     answered #2 passed
     closed: done, not accepted, "final text of 1", spent 4sat, change 96sat
@@ -85,13 +85,13 @@ fn a_check_that_cant_be_paid_means_not_accepted_while_free_ones_still_run() {
 
 #[test]
 fn a_mend_that_cant_be_paid_means_not_accepted() {
-    let mut hall = Hall::open(Brief { checks: [check("tests", 0)].into(), ..root("coder", 12) });
-    hall.replies_for("1", words("my best"), known(10));
+    let mut hall = Hall::open(Brief { checks: [check("tests", 0)].into(), ..root("coder", 6) });
+    hall.replies_for("1", words("my best"), known(4));
     hall.so_far("1");
     hall.check("1", Answer::FailedCheck(finding()), known(0));
     assert_snapshot!(hall.news("1"), @r#"
     answered #2 failed check "2 of 9 fail"
-    closed: done, not accepted, "my best", spent 10sat, change 2sat
+    closed: done, not accepted, "my best", spent 4sat, change 2sat
     "#);
 }
 

@@ -74,7 +74,7 @@ fn fact(fact: &Fact) -> String {
         Fact::Opened(brief) => format!("opened {} with {}", brief.agent, brief.grant.money),
         Fact::Asked { id, ask, hold, origin: from } => format!("asked {id} {}{}", self::ask(ask, *hold), stead(*from)),
         Fact::Answered { id, answer, cost } => format!("answered {id} {}{}", self::answer(answer), self::cost(*cost)),
-        Fact::Refused { why, origin } => format!("refused {}: {why}", self::origin(*origin)),
+        Fact::Refused { why, origin, .. } => format!("refused {}: {why}", self::origin(*origin)),
         Fact::Raised { hire, by } => format!("raised {hire} by {by}"),
         Fact::Heard { stimulus, .. } => format!("heard {}", self::stimulus(stimulus)),
         Fact::Waiting { call, on, need, until } => {
@@ -254,6 +254,7 @@ fn cost(cost: Cost) -> String {
     match cost {
         Cost::Known(Msat::ZERO) => String::new(),
         Cost::Known(cost) => format!(", cost {cost}"),
+        Cost::Estimated(cost) => format!(", cost at most {cost}"),
         Cost::Unknown => ", cost unknown".to_owned(),
     }
 }

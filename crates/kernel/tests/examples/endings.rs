@@ -19,8 +19,8 @@ fn who_says_what_there_is_to_say_is_done() {
 
 #[test]
 fn an_empty_purse_leaves_the_severance_for_a_last_request() {
-    let mut hall = Hall::open(root("coder", 12));
-    hall.replies_for("1", calling(&[tool("read")]), known(10));
+    let mut hall = Hall::open(root("coder", 6));
+    hall.replies_for("1", calling(&[tool("read")]), known(4));
     hall.so_far("1");
     hall.tool_ends("1", "read", known(0));
     hall.replies_for("1", words("what I found"), known(1));
@@ -29,16 +29,16 @@ fn an_empty_purse_leaves_the_severance_for_a_last_request() {
     closing: exhausted: purse
     asked #3 model for the last time, holds 2sat
     answered #3 said "what I found", cost 1sat
-    closed: exhausted: purse, not accepted, "what I found", spent 11sat, change 1sat
+    closed: exhausted: purse, not accepted, "what I found", spent 5sat, change 1sat
     "#);
 }
 
 #[test]
 fn the_last_request_is_cut_to_fit_the_severance() {
-    let own = root("coder", 24);
+    let own = root("coder", 18);
     let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(4), opening_bytes: 1000, ..own });
-    assert_snapshot!(hall.owed("1"), @"#1 model, holds 20sat");
-    hall.replies_for("1", calling(&[tool("read")]), known(20));
+    assert_snapshot!(hall.owed("1"), @"#1 model, holds 14sat");
+    hall.replies_for("1", calling(&[tool("read")]), known(14));
     hall.tool_ends("1", "read", known(0));
     assert_snapshot!(hall.owed("1"), @"#3 model for the last time, holds 4sat");
     let (_, ask) = hall.contract("1").outstanding().next().unwrap();
@@ -122,7 +122,7 @@ fn calls_of_the_last_reply_are_refused_and_its_words_are_the_report() {
     hall.says("1", &[tool("read")]);
     assert_snapshot!(hall.news("1"), @r#"
     answered #3 said 1 call, cost 4sat
-    refused call 1 of #3: it is time to report: no more calls
+    refused call 1 of #3: no more calls are accepted: write your report now
     closed: exhausted: turns, not accepted, "at work", spent 8sat, change 92sat
     "#);
 }
@@ -314,7 +314,7 @@ fn a_cancel_wakes_what_waits_and_answers_what_was_asked_of_the_owner() {
     closing: cancelled
     woke call 1 of #3: closing
     answered #4 no reply
-    refused call 2 of #3: not approved: go on without it
+    refused call 2 of #3: the owner did not approve this call: continue without it
     asked #5 tell 1.1 cancel
     answered #5 delivered
     ");

@@ -86,9 +86,9 @@ fn a_last_request_that_is_lost_has_shown_nobody_anything() {
 
 #[test]
 fn what_is_left_of_the_severance_pays_for_no_check() {
-    let own = Brief { checks: [check("tests", 1)].into(), ..root("coder", 12) };
+    let own = Brief { checks: [check("tests", 1)].into(), ..root("coder", 6) };
     let mut hall = Hall::open(own);
-    hall.replies_for("1", calling(&[tool("read")]), known(10));
+    hall.replies_for("1", calling(&[tool("read")]), known(4));
     hall.tool_ends("1", "read", known(0));
     let facts = hall.replies_for("1", words("what I found"), known(1));
     let why = Refusal::Money { asked: sat(1), free: sat(0), minimum: sat(1) };

@@ -12,5 +12,7 @@ mod money;
 mod nudges;
 mod refusals;
 mod say;
+mod shares;
 mod turns;
+mod uncertain;
 mod waits;

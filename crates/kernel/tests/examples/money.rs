@@ -49,7 +49,7 @@ fn a_top_up_for_one_who_has_closed_stays_with_the_last_living_contract_on_the_wa
     hall.told("1", top_up("1.1.1", 50));
     assert_snapshot!(hall.news("1.1"), @"
     heard top-up of 50sat for 1.1.1
-    refused from outside: 1.1.1 takes no more money: it stays with 1.1
+    refused from outside: 1.1.1 can't take more money, because it has closed or is closing: the money stays with 1.1
     ");
     assert_snapshot!(hall.tree(), @"
     contractor     1050sat  at work  spent 4sat
@@ -78,45 +78,47 @@ fn a_top_up_that_meets_a_report_comes_back_with_the_change() {
     assert_snapshot!(hall.purse("1"), @"1050sat = 1030sat available + 12sat held + 8sat spent");
 }
 
-#[test]
-fn a_top_up_lets_a_dry_contract_go_on() {
+/// A contractor that has spent what it kept, with a coder at work on 7 sat.
+fn dry_with_a_hire() -> Hall {
     let mut hall = Hall::open(root("contractor", 20));
     hall.says("1", &[hire("coder").budget(14).background()]);
+    hall.replies_for("1", calling(&[tool("map").price(3)]), known(4));
+    hall.so_far("1");
+    hall.tool_ends("1", "map", known(3));
     assert!(!hall.thinks("1"), "it has run dry and waits");
+    hall
+}
+
+#[test]
+fn a_top_up_lets_a_dry_contract_go_on() {
+    let mut hall = dry_with_a_hire();
     hall.told("1", top_up("1", 100));
     assert!(hall.thinks("1"));
 }
 
 #[test]
 fn who_runs_dry_with_a_live_hire_waits_for_its_change() {
-    let mut hall = Hall::open(root("contractor", 20));
-    hall.so_far("1");
-    hall.says("1", &[hire("coder").budget(14).background()]);
-    assert!(!hall.thinks("1"));
+    let mut hall = dry_with_a_hire();
     hall.final_text("1.1");
-    assert_snapshot!(hall.news("1"), @"
-    answered #1 said 1 call, cost 4sat
-    asked #2 hire 1.1 coder in background, holds 14sat and 1 head
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #4 result "map", cost 3sat
     answered #2 report done, cost 4sat
-    asked #3 model hearing #2, holds 10sat
-    ");
+    asked #5 model hearing #2, holds 3sat
+    "#);
 }
 
 #[test]
 fn who_runs_dry_and_gets_no_change_wraps_up() {
-    let mut hall = Hall::open(root("contractor", 20));
-    hall.so_far("1");
-    hall.says("1", &[hire("coder").budget(14).background()]);
-    hall.replies_for("1.1", calling(&[tool("map").price(2)]), known(10));
-    hall.tool_ends("1.1", "map", known(2));
+    let mut hall = dry_with_a_hire();
+    hall.replies_for("1.1", calling(&[tool("map").price(1)]), known(4));
+    hall.tool_ends("1.1", "map", known(1));
     hall.replies_for("1.1", words("all of it"), known(2));
-    assert_snapshot!(hall.news("1"), @"
-    answered #1 said 1 call, cost 4sat
-    asked #2 hire 1.1 coder in background, holds 14sat and 1 head
-    answered #2 report exhausted: purse, cost 14sat
+    assert_snapshot!(hall.news("1"), @r#"
+    answered #4 result "map", cost 3sat
+    answered #2 report exhausted: purse, cost 7sat
     closing: exhausted: purse
-    asked #3 model for the last time hearing #2, holds 2sat
-    ");
+    asked #5 model for the last time hearing #2, holds 2sat
+    "#);
 }
 
 #[test]

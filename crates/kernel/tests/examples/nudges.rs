@@ -42,13 +42,13 @@ fn a_promise_that_the_agent_keeps_when_nudged_is_forgotten() {
 #[test]
 fn a_promise_that_cant_be_kept_is_flagged_in_the_report() {
     let mut hall = Hall::open(root("contractor", 100));
-    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("coder").budget(300)])));
+    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("coder").budget(2)])));
     hall.replies("1", promise());
     hall.so_far("1");
     hall.replies("1", promise());
     assert_snapshot!(hall.news("1"), @r#"
     answered #2 said "I shall have it done", cost 4sat
-    refused promise: 300sat is not possible: 90sat free, at least 3sat needed: do it yourself, or wait for change
+    refused promise: not enough money: 2sat asked for, 81sat available, at least 3sat needed: do it yourself, or wait for change
     closed: done, accepted, "I shall have it done", unheeded promise, spent 8sat, change 92sat
     "#);
 }
@@ -104,8 +104,8 @@ fn a_cascade_hires_the_team_with_the_first_reply_and_then_synthesises() {
     opened contractor with 1006sat
     asked #1 model, holds 10sat
     answered #1 said "coder and tester, please", cost 4sat
-    asked #2 hire 1.1 coder, holds 333.333sat and 1 head (cascade)
-    asked #3 hire 1.2 tester, holds 333.333sat and 1 head (cascade)
+    asked #2 hire 1.1 coder, holds 450sat and 1 head (cascade)
+    asked #3 hire 1.2 tester, holds 450sat and 1 head (cascade)
     answered #2 report done, cost 4sat
     answered #3 report done, cost 4sat
     asked #4 model hearing #2 #3, holds 10sat
@@ -121,7 +121,7 @@ fn a_cascade_that_is_refused_is_told_to_the_agent() {
     hall.replies("1", cascade(&[hire("stranger")]));
     assert_snapshot!(hall.news("1"), @r#"
     answered #1 said "coder and tester, please", cost 4sat
-    refused cascade: stranger is not on your team: hire one of researcher, coder, tester
+    refused cascade: there is no stranger on your team: hire one of these: researcher, coder, tester
     asked #2 model, holds 10sat
     "#);
 }

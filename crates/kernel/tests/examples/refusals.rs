@@ -9,7 +9,8 @@ use insta::assert_snapshot;
 
 use crate::hall::Hall;
 use crate::say::{
-    Do, agent, hire, hiring, invalid, message, msat, offer, path, powers, root, sat, stop, tell, tool, wait,
+    Do, agent, ask_hirer, hire, hiring, invalid, known, message, msat, offer, path, powers, root, sat, stop, tell,
+    tool, wait,
 };
 
 fn check(hall: &mut Hall, at: &str, call: Do, why: &Refusal) {
@@ -119,16 +120,9 @@ fn a_hire_needs_as_many_free_heads_as_it_takes() {
 fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_figure() {
     let mut hall = Hall::open(root("contractor", 1000));
     let dear = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
-    let why = Refusal::Money { asked: sat(7), free: sat(994), minimum: sat(8) };
+    let why = Refusal::Money { asked: sat(7), free: msat(894_600), minimum: sat(8) };
     check(&mut hall, "1", dear, &why);
-    assert_snapshot!(why, @"7sat is not possible: 994sat free, at least 8sat needed: do it yourself, or wait for change");
-}
-
-#[test]
-fn a_hire_beyond_what_is_free_is_refused() {
-    let mut hall = Hall::open(root("contractor", 100));
-    let why = Refusal::Money { asked: sat(95), free: sat(94), minimum: sat(3) };
-    check(&mut hall, "1", hire("coder").budget(95), &why);
+    assert_snapshot!(why, @"not enough money: 7sat asked for, 894.6sat available, at least 8sat needed: do it yourself, or wait for change");
 }
 
 #[test]
@@ -139,11 +133,11 @@ fn a_tool_beyond_what_is_free_is_refused() {
 }
 
 #[test]
-fn a_hire_that_could_only_begin_to_wrap_up_is_refused() {
+fn a_hire_that_would_have_no_time_to_work_is_refused() {
     let own = root("contractor", 1000);
-    let mut hall = Hall::open(Brief { grant: Grant { deadline: Some(Millis(100_000)), ..own.grant }, ..own });
-    hall.clock(40_000);
-    let why = Refusal::Deadline { deadline: Millis(70_000), now: Millis(40_000) };
+    let mut hall = Hall::open(Brief { grant: own.grant.due(Some(Millis(100_000)), Millis(0)), ..own });
+    hall.clock(79_000);
+    let why = Refusal::Deadline { deadline: Millis(80_000), now: Millis(79_000) };
     check(&mut hall, "1", hire("coder"), &why);
 }
 
@@ -310,6 +304,23 @@ fn there_is_only_so_much_money_to_be_put_in() {
 }
 
 #[test]
+fn nobody_waits_for_a_hire_that_waits_for_its_answer() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.says("1", &[hire("researcher").background(), hire("coder").background()]);
+    hall.says("1.1", &[ask_hirer("which log?", 100_000)]);
+    hall.says("1", &[tool("read")]);
+    hall.tool_ends("1", "read", known(0));
+    let why = Refusal::AskedYou { hire: path("1.1") };
+    check(&mut hall, "1", wait(&["1.1"], Need::All), &why);
+    check(&mut hall, "1", wait(&[], Need::Any), &why);
+    let other = hall.says("1", &[wait(&["1.2"], Need::All).until(5_000)]);
+    assert_eq!(refused(&other), [] as [&Refusal; 0], "who has not asked can be awaited");
+    hall.clock(5_000);
+    let answered = hall.says("1", &[tell("1.1", "the newest"), wait(&["1.1"], Need::All)]);
+    assert_eq!(refused(&answered), [] as [&Refusal; 0], "who got words can be awaited");
+}
+
+#[test]
 fn what_the_agent_layer_cant_read_is_refused_with_its_reason() {
     let mut hall = Hall::open(root("contractor", 1000));
     for why in [
@@ -335,7 +346,7 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::TooDeep { .. } => no_hire_goes_below_the_granted_depth,
     Refusal::NoHeads { .. } => a_hire_needs_as_many_free_heads_as_it_takes,
     Refusal::Money { .. } => a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_figure,
-    Refusal::Deadline { .. } => a_hire_that_could_only_begin_to_wrap_up_is_refused,
+    Refusal::Deadline { .. } => a_hire_that_would_have_no_time_to_work_is_refused,
     Refusal::Powers { .. } => only_grantable_powers_are_granted,
     Refusal::NoPower { .. } => a_tool_is_refused_to_who_lacks_its_powers_also_before_anybody_is_asked,
     Refusal::NotApproved => a_tool_call_that_nobody_approves_is_refused,
@@ -345,6 +356,7 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::TooManyCalls { .. } => of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one,
     Refusal::UnknownHire { .. } => only_ones_own_live_hires_are_told_stopped_or_awaited,
     Refusal::NothingToAwait => with_nobody_at_work_there_is_nothing_to_wait_for,
+    Refusal::AskedYou { .. } => nobody_waits_for_a_hire_that_waits_for_its_answer,
     Refusal::Unworkable => a_brief_that_does_not_fit_its_place_is_unworkable,
     Refusal::Closing => who_is_ending_makes_no_more_calls,
     Refusal::TopUpStays { .. } => money_for_one_who_stands_elsewhere_stays_and_says_so,

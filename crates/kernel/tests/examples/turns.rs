@@ -37,7 +37,7 @@ fn a_replys_calls_are_admitted_in_order_and_the_next_turn_waits_for_all() {
     answered #1 said 3 calls, cost 4sat
     asked #2 tool read, holds 60sat
     asked #3 tool write, holds 30sat
-    refused call 3 of #1: 5sat is not possible: 4sat free, at least 5sat needed: do it yourself, or wait for change
+    refused call 3 of #1: not enough money: 5sat asked for, 4sat available, at least 5sat needed: do it yourself, or wait for change
     answered #3 result "write", cost 30sat
     answered #2 result "read", cost 60sat
     asked #4 model, holds 4sat
@@ -85,17 +85,17 @@ fn missing_usage_settles_at_the_hold() {
 }
 
 #[test]
-fn a_reply_is_asked_to_be_as_long_as_the_purse_can_pay_for() {
+fn a_reply_is_asked_to_be_as_long_as_half_of_what_is_free_can_pay_for() {
     let mut hall = Hall::open(root("coder", 14));
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
     assert_snapshot!(hall.facts("1"), @r#"
     opened coder with 14sat
-    asked #1 model, holds 10sat
+    asked #1 model, holds 6sat
     answered #1 said 1 call, cost 4sat
     asked #2 tool read, holds 0sat
     answered #2 result "read"
-    asked #3 model, holds 8sat
+    asked #3 model, holds 4sat
     "#);
 }
 
@@ -190,7 +190,7 @@ fn a_tool_call_that_is_not_approved_is_refused_and_costs_nothing() {
     answered #1 said 1 call, cost 4sat
     asked #2 question to owner until 5000ms: whether to deploy
     answered #2 no reply
-    refused call 1 of #1: not approved: go on without it
+    refused call 1 of #1: the owner did not approve this call: continue without it
     asked #3 model, holds 10sat
     ");
 }
@@ -206,7 +206,7 @@ fn an_approval_that_does_not_come_in_time_is_a_no() {
     hall.clock(5000);
     assert_snapshot!(hall.news("1"), @"
     answered #2 no reply
-    refused call 1 of #1: not approved: go on without it
+    refused call 1 of #1: the owner did not approve this call: continue without it
     asked #4 model, holds 10sat
     ");
 }
@@ -219,7 +219,7 @@ fn what_was_approved_when_the_money_was_gone_is_refused() {
     hall.owner_decides("1", Answer::Approved);
     assert_snapshot!(hall.news("1"), @"
     answered #2 approved
-    refused call 1 of #1: 20sat is not possible: 14sat free, at least 20sat needed: do it yourself, or wait for change
+    refused call 1 of #1: not enough money: 20sat asked for, 14sat available, at least 20sat needed: do it yourself, or wait for change
     ");
 }
 

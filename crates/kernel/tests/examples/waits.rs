@@ -170,15 +170,14 @@ fn what_a_hirer_answers_is_nothing_that_its_hire_found() {
 }
 
 #[test]
-fn a_question_that_comes_while_the_hirer_thinks_ends_the_wait_that_it_asks_for() {
+fn a_question_that_comes_while_the_hirer_thinks_keeps_it_from_waiting() {
     let mut hall = two_hires();
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
     hall.so_far("1");
     hall.says("1", &[wait(&[], Need::All)]);
     assert_snapshot!(hall.news("1"), @"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for all of [#2 #3]
-    woke call 1 of #4: words
+    refused call 1 of #4: 1.1 has asked you a question and waits for your answer: send it a message first, then wait
     asked #5 model, holds 10sat
     ");
 }
@@ -248,7 +247,7 @@ fn a_wrap_up_leaves_questions_unanswered() {
     closing: exhausted: asked
     answered #2 no reply
     answered #3 no reply
-    refused call 2 of #1: not approved: go on without it
+    refused call 2 of #1: the owner did not approve this call: continue without it
     asked #4 model for the last time, holds 10sat
     ");
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context,
-    Cost, Effect, FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis, Mode,
-    Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report,
-    Request, Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall,
-    ToolName, Turn, Waking, Wording,
+    Cost, Effect, Fact, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis, Mode, Msat,
+    NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report, Request,
+    Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall, ToolName,
+    Turn, Waking, Wording,
 };
 
 /// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must be
@@ -92,17 +92,19 @@ fn brief() -> Arc<Brief> {
         path: path("1.2.1"),
         agent: agent("log-reader"),
         standing: Standing::Listed,
+        label: None,
         task: text(1, TextKind::Task),
         task_key: Hash([2; 32]),
         terms: [text(3, TextKind::Term)].into(),
         adds: [text(4, TextKind::Term)].into(),
-        grant: Grant { money: sat(300), heads: Heads(3), depth: 2, deadline: Some(Millis(600_000)) },
+        grant: Grant { money: sat(300), heads: Heads(3), depth: 2, deadline: Some(Millis(600_000)), margin: None },
         fee: sat(20),
         severance: sat(5),
         tariff: tariff(),
         turns_max: 40,
         context: Context::Fork { request: AskId(3), upto: 12, tokens: 900 },
         opening_bytes: 2048,
+        opening: None,
         lineage: above.with(Link { agent: agent("researcher"), task_key: Hash([9; 32]) }),
         powers: powers(),
         hiring: Some(hiring()),
@@ -135,6 +137,7 @@ fn offer() -> Offer {
         share_max: None,
         agent: agent("log-reader"),
         standing: Standing::AdHoc,
+        label: None,
         task: text(1, TextKind::Task),
         task_key: Hash([2; 32]),
         inherit: Inherit::Fresh,
@@ -167,6 +170,8 @@ fn report() -> Box<Report> {
         spent: sat(120),
         change: sat(180),
         fee: sat(20),
+        reserved: None,
+        estimated: None,
         heads: Heads(1),
     })
 }
@@ -187,9 +192,9 @@ fn said() -> Said {
     }
 }
 
-/// A fact as a journal has it.
-pub(super) fn stored(fact: Fact) -> Stored {
-    Stored { v: FORMAT, seq: 17, contract: path("1.2"), at: Millis(1234), cause: Cause::Answer(AskId(7)), fact }
+/// A fact as a journal of this form has it.
+pub(super) fn stored(v: u16, fact: Fact) -> Stored {
+    Stored { v, seq: 17, contract: path("1.2"), at: Millis(1234), cause: Cause::Answer(AskId(7)), fact }
 }
 
 pub(super) fn facts() -> Samples<Fact> {
@@ -201,7 +206,7 @@ pub(super) fn facts() -> Samples<Fact> {
         "answered": Fact::Answered { .. } =>
             Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: Cost::Known(sat(4)) },
         "refused": Fact::Refused { .. } =>
-            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()) },
+            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()), bytes: None },
         "raised": Fact::Raised { .. } => Fact::Raised { hire: AskId(2), by: sat(50) },
         "heard": Fact::Heard { .. } =>
             Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::WrapUp },
@@ -213,6 +218,31 @@ pub(super) fn facts() -> Samples<Fact> {
         "closing": Fact::Closing(_) => Fact::Closing(Outcome::Exhausted(Limit::Purse)),
         "closed": Fact::Closed(_) => Fact::Closed(report()),
     }
+}
+
+/// What form 2 added to facts that form 1 has, too.
+pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
+    let brief = brief();
+    let grant = Grant { margin: Some(Millis(30_000)), ..brief.grant };
+    let (label, opening) = (Some(Box::new(text(13, TextKind::Label))), Some(Box::new(text(14, TextKind::Opening))));
+    let brief = Arc::new(Brief { label: label.clone(), opening, grant, ..(*brief).clone() });
+    let report = Box::new(Report { reserved: Some(sat(7)), estimated: Some(sat(3)), ..*report() });
+    let offer = Offer { label, ..offer() };
+    let estimated = Cost::Estimated(sat(4));
+    let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73) };
+    vec![
+        ("opened", Fact::Opened(brief)),
+        ("answered", Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: estimated }),
+        ("refused", refused(Refusal::SelfHire)),
+        ("refused, asked you", refused(Refusal::AskedYou { hire: path("1.2.1") })),
+        ("heard", Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) }),
+        ("closed", Fact::Closed(report)),
+    ]
+}
+
+pub(super) fn session_facts_of_form_2() -> Vec<(&'static str, SessionFact)> {
+    let (reserved, estimated) = (Some(sat(20)), Some(sat(10)));
+    vec![("ended", SessionFact::Ended { root: path("1"), spent: sat(420), reserved, estimated })]
 }
 
 pub(super) fn asks() -> Samples<Fact> {
@@ -293,6 +323,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "too many calls": Refusal::TooManyCalls { .. } => Refusal::TooManyCalls { calls: 1026 },
         "unknown hire": Refusal::UnknownHire { .. } => Refusal::UnknownHire { hire: path("1.2.9") },
         "nothing to await": Refusal::NothingToAwait => Refusal::NothingToAwait,
+        "asked you": Refusal::AskedYou { .. } => Refusal::AskedYou { hire: path("1.2.1") },
         "closing": Refusal::Closing => Refusal::Closing,
         "top-up stays": Refusal::TopUpStays { .. } =>
             Refusal::TopUpStays { to: path("1.2.1"), with: path("1.2") },
@@ -303,7 +334,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
         "doubled call": Refusal::DoubledCall => Refusal::DoubledCall,
     };
-    let refused = |why| Fact::Refused { why, origin: Origin::Outside };
+    let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: None };
     refusals.into_iter().map(|(name, why)| (name, refused(why))).collect()
 }
 
@@ -315,7 +346,7 @@ pub(super) fn session_facts() -> Samples<SessionFact> {
         "requested": SessionFact::Requested { .. } =>
             SessionFact::Requested { root: path("1"), money: sat(600), prices: text(40, TextKind::Prices) },
         "corrected": SessionFact::Corrected { .. } => SessionFact::Corrected { ask: asked(), credit: sat(3) },
-        "ended": SessionFact::Ended { .. } => SessionFact::Ended { root: path("1"), spent: sat(420) },
+        "ended": SessionFact::Ended { .. } => SessionFact::Ended { root: path("1"), spent: sat(420), reserved: None, estimated: None },
     }
 }
 
@@ -364,6 +395,7 @@ pub(super) fn costs() -> Samples<Cost> {
     samples! {
         "known": Cost::Known(_) => Cost::Known(sat(4)),
         "unknown": Cost::Unknown => Cost::Unknown,
+        "estimated": Cost::Estimated(_) => Cost::Estimated(sat(4)),
     }
 }
 
@@ -484,6 +516,8 @@ pub(super) fn text_kinds() -> Samples<TextKind> {
         "finding": TextKind::Finding => TextKind::Finding,
         "error": TextKind::Error => TextKind::Error,
         "prices": TextKind::Prices => TextKind::Prices,
+        "label": TextKind::Label => TextKind::Label,
+        "opening": TextKind::Opening => TextKind::Opening,
     }
 }
 

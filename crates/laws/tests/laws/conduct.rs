@@ -9,8 +9,8 @@ use guildhall_kernel::{
 use guildhall_laws::Law;
 
 use crate::journal::{
-    Journal, answer_of, ask_of, call, call_ref, check, hire, known, msat, owner, path, report, report_of, request_of,
-    root, said, sender, text,
+    Journal, answer_of, ask_of, call, call_ref, check, hire, known, msat, owner, path, refused, report, report_of,
+    request_of, root, said, sender, text,
 };
 use crate::scenes;
 
@@ -33,11 +33,12 @@ fn calls_over_the_limit_are_refused_as_one() {
     j.open(&root()).request(&[]);
     j.answer("1", 1, said(1, CALLS_MAX + 7), known(10_000));
     for index in 0..CALLS_MAX {
-        j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, index) });
+        // So many reasons of a usual size would not fit the request that follows.
+        j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, index), bytes: Some(0) });
     }
     let short = j.clone();
     let why = Refusal::TooManyCalls { calls: CALLS_MAX + 7 };
-    j.fact(Fact::Refused { why, origin: call(1, CALLS_MAX) }).request(&[]);
+    j.fact(refused(why, call(1, CALLS_MAX))).request(&[]);
     j.answer("1", 2, said(2, 0), known(10_000)).close(report(Outcome::Done, 2, 10_000_000, 20_000));
     j.is_lawful();
     short.breaks(Law::Reports, "1024 calls of a reply were placed, 1025 should have been");
@@ -227,7 +228,7 @@ fn facts_are_numbered_and_in_time() {
     scenes::one_tool().with(3, |s| s.seq = 4).breaks(Law::Replay, "no fact 3, which is due");
     scenes::one_tool().with(3, |s| s.at = Millis(5)).breaks(Law::Replay, "time goes back");
     scenes::one_tool().with(4, |s| s.at = Millis(21)).breaks(Law::Replay, "have different times");
-    scenes::one_tool().with(3, |s| s.v = 2).breaks(Law::Replay, "form 2 is not known");
+    scenes::one_tool().with(3, |s| s.v = 3).breaks(Law::Replay, "form 3 is not known");
 }
 
 #[test]
@@ -363,7 +364,7 @@ fn a_reply_with_calls_is_no_final_text() {
     let mut j = Journal::new();
     j.open(&root()).request(&[]);
     j.answer("1", 1, said(1, 1), known(10_000));
-    j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, 0) });
+    j.fact(refused(Refusal::UnknownTool, call(1, 0)));
     j.close(report(Outcome::Done, 1, 10_000_000, 10_000));
     j.breaks(Law::Reports, "done with a reply that makes 1 calls");
 }

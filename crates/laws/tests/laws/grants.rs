@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AskId, Brief, Context, Fact, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
+    AskId, Brief, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
     Stimulus, TextKind,
 };
 use guildhall_laws::Law;
 
 use crate::journal::{
-    Journal, agent, ask_of, call, hire, known, msat, owner, path, powers, report, root, said, text, tool,
+    Journal, agent, ask_of, call, hire, known, msat, owner, path, powers, refused, report, root, said, text, tool,
 };
 use crate::scenes;
 
@@ -176,7 +176,7 @@ fn what_is_approved_is_what_is_done() {
 fn refusal(why: Refusal) -> Journal {
     let mut j = Journal::new();
     j.open(&root()).request(&[]);
-    j.answer("1", 1, said(1, 1), known(10_000)).fact(Fact::Refused { why, origin: call(1, 0) }).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10_000)).fact(refused(why, call(1, 0))).request(&[]);
     j.answer("1", 2, said(2, 0), known(10_000));
     j.close(report(guildhall_kernel::Outcome::Done, 2, 10_000_000, 20_000));
     j
@@ -197,9 +197,9 @@ fn a_reason_that_is_not_true_is_found() {
     let wrong = |why: Refusal| refusal(why).breaks(Law::Refusals, "the reason given is not true");
     let free = msat(9_970_000);
     wrong(Refusal::Money { asked: free, free, minimum: msat(5) });
-    wrong(Refusal::Money { asked: msat(9_999_999), free: msat(7), minimum: msat(5) });
+    wrong(Refusal::Money { asked: msat(9_999_999), free: msat(9_970_001), minimum: msat(5) });
     wrong(Refusal::NoHeads { asked: Heads(10), free: Heads(10) });
-    wrong(Refusal::NoHeads { asked: Heads(10), free: Heads(9) });
+    wrong(Refusal::NoHeads { asked: Heads(12), free: Heads(11) });
     wrong(Refusal::TooDeep { asked: 3, left: 3 });
     wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
     wrong(Refusal::MayNotHire);
@@ -217,8 +217,7 @@ fn a_reason_that_is_not_true_is_found() {
 #[test]
 fn money_stays_only_where_its_way_is_closed() {
     let money = Stimulus::TopUp { to: path("1.1.4"), money: msat(700) };
-    let stays =
-        Fact::Refused { why: Refusal::TopUpStays { to: path("1.1.4"), with: path("1") }, origin: Origin::Outside };
+    let stays = refused(Refusal::TopUpStays { to: path("1.1.4"), with: path("1") }, Origin::Outside);
     let mut j = scenes::one_hire().until(6);
     j.hear("1", owner(1), money.clone()).fact(stays.clone());
     j.breaks(Law::Refusals, "stays with 1 for no reason");
@@ -239,6 +238,7 @@ fn an_offer_from_outside_is_admitted_or_refused() {
         Stimulus::Hire(Box::new(guildhall_kernel::Offer {
             chair: 0,
             share_max: None,
+            label: None,
             agent: hired.agent.clone(),
             standing: hired.standing,
             task: hired.task,

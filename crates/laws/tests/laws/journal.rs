@@ -5,8 +5,8 @@ use std::sync::Arc;
 use guildhall_kernel::{
     Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context, Cost, Effect, FORMAT,
     Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power, PowerSet,
-    Powers, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, ToolCall,
-    ToolName, Turn, WRAP_UP_MARGIN, Wording,
+    Powers, Refusal, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef,
+    ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use guildhall_laws::{Checker, Law, Violation};
 
@@ -46,17 +46,25 @@ pub(crate) fn root() -> Brief {
         path: path("1"),
         agent: agent("contractor"),
         standing: Standing::Listed,
+        label: None,
         task: text(TextKind::Task, 1),
         task_key: Hash([1; 32]),
         terms: Arc::new([text(TextKind::Term, 10)]),
         adds: Arc::new([text(TextKind::Term, 11)]),
-        grant: Grant { money: msat(10_000_000), heads: Heads(10), depth: 3, deadline: Some(Millis(10_000_000)) },
+        grant: Grant {
+            money: msat(10_000_000),
+            heads: Heads(10),
+            depth: 3,
+            deadline: Some(Millis(10_000_000)),
+            margin: Some(WRAP_UP_MARGIN_MAX),
+        },
         fee: msat(0),
         severance: msat(20_000),
         tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
         turns_max: 20,
         context: Context::Fresh,
         opening_bytes: 500,
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
         hiring: Some(Hiring { team: Arc::new([agent("scout"), agent("writer")]), ad_hoc: false, recursive: false }),
@@ -81,7 +89,8 @@ pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
             money: msat(parent.grant.money.get() / 4),
             heads: Heads(parent.grant.heads.0 / 3),
             depth: parent.grant.depth - 1,
-            deadline: parent.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN)),
+            deadline: parent.grant.deadline.map(|deadline| deadline.before(WRAP_UP_MARGIN_MAX)),
+            margin: Some(WRAP_UP_MARGIN_MAX),
         },
         fee: msat(100),
         lineage: parent.lineage.with(link),
@@ -120,6 +129,11 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
     })
 }
 
+/// Something that was not admitted, with the size of its reason.
+pub(crate) fn refused(why: Refusal, origin: Origin) -> Fact {
+    Fact::Refused { why, origin, bytes: Some(10) }
+}
+
 pub(crate) fn known(cost: u64) -> Cost {
     Cost::Known(msat(cost))
 }
@@ -145,6 +159,8 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         spent: msat(spent),
         change: msat(granted - spent),
         fee: msat(0),
+        reserved: Some(msat(0)),
+        estimated: Some(msat(0)),
         heads: Heads(0),
     }
 }
@@ -262,8 +278,15 @@ impl Journal {
         self
     }
 
-    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law.
+    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law, or
+    /// what is left to do at the end.
     pub(crate) fn found(&self) -> Vec<Violation> {
+        let (checker, found) = self.followed();
+        if found.is_empty() { checker.at_end() } else { found }
+    }
+
+    /// Follows the journal until the first fact that breaks a law.
+    pub(crate) fn followed(&self) -> (Checker, Vec<Violation>) {
         let mut checker = Checker::new();
         for (nth, stored) in self.stored.iter().enumerate() {
             let mut found = checker.observe(stored);
@@ -272,10 +295,10 @@ impl Journal {
                 found.extend(checker.at_rest());
             }
             if !found.is_empty() {
-                return found;
+                return (checker, found);
             }
         }
-        checker.at_end()
+        (checker, Vec::new())
     }
 
     /// Asserts that the first fact that breaks a law breaks this one, and that the finding says how.
@@ -289,6 +312,12 @@ impl Journal {
     #[track_caller]
     pub(crate) fn is_lawful(&self) {
         assert_eq!(self.found(), []);
+    }
+
+    /// Asserts that nothing is wrong with a journal whose work goes on.
+    #[track_caller]
+    pub(crate) fn is_lawful_so_far(&self) {
+        assert_eq!(self.followed().1, []);
     }
 }
 
@@ -308,6 +337,14 @@ pub(crate) fn ask_of(stored: &mut Stored) -> &mut Ask {
 pub(crate) fn request_of(stored: &mut Stored) -> &mut Request {
     let Ask::Model(request) = ask_of(stored) else { panic!("the ask is no request") };
     request
+}
+
+/// The brief that a contract is opened with or hired by, to be changed.
+pub(crate) fn brief_of(stored: &mut Stored) -> &mut Brief {
+    let (Fact::Opened(brief) | Fact::Asked { ask: Ask::Hire { brief, .. }, .. }) = &mut stored.fact else {
+        panic!("fact {} has no brief", stored.seq)
+    };
+    Arc::make_mut(brief)
 }
 
 /// A closing report, to be changed.

@@ -2,9 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a hand-made journal that does not parse is a broken test")]
 
+mod account;
 mod books;
 mod conduct;
+mod deadlines;
+mod forms;
 mod grants;
 mod journal;
 mod lawful;
+mod parts;
+mod questions;
 mod scenes;
+mod shares;

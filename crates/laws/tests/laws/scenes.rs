@@ -8,7 +8,7 @@ use guildhall_kernel::{
 };
 
 use crate::journal::{
-    Journal, call, call_ref, check, hire, known, msat, owner, path, report, root, said, sender, text, tool,
+    Journal, call, call_ref, check, hire, known, msat, owner, path, refused, report, root, said, sender, text, tool,
 };
 
 /// A root that uses one tool.
@@ -42,7 +42,8 @@ pub(crate) fn one_hire() -> Journal {
     j.answer("1.1", 2, Answer::Passed, known(40)).close(checked_report()); // 9, 10
     j.answer("1", 2, Answer::Report(Box::new(checked_report())), known(10_140)).request(&[2]); // 11, 12
     j.answer("1", 3, said(3, 0), Cost::Unknown); // 13
-    j.close(Report { heads: Heads(1), ..report(Outcome::Done, 3, 10_000_000, 38_140) }); // 14
+    let reserved = Some(msat(18_000));
+    j.close(Report { heads: Heads(1), reserved, ..report(Outcome::Done, 3, 10_000_000, 38_140) }); // 14
     j
 }
 
@@ -110,10 +111,11 @@ pub(crate) fn cancel() -> Journal {
     j.answer("1", 3, Answer::Aborted, known(3000)); // 11
     j.hear("1.1", sender("1", 4), Stimulus::Cancel).fact(Fact::Closing(cancelled)); // 12, 13
     let mute = Wording::Assembled(text(TextKind::Words, 99));
-    let lead = Report { text: mute, ..report(cancelled, 0, 2_500_000, 18_000) };
+    let lead = Report { text: mute, reserved: Some(msat(18_000)), ..report(cancelled, 0, 2_500_000, 18_000) };
     j.answer("1.1", 1, Answer::Aborted, Cost::Unknown).close(lead.clone()); // 14, 15
     j.answer("1", 4, Answer::Gone, known(0)); // 16
-    let end = Report { unheard: vec![AskId(2)], heads: Heads(1), ..report(cancelled, 1, 10_000_000, 31_000) };
+    let (unheard, reserved) = (vec![AskId(2)], Some(msat(21_000)));
+    let end = Report { unheard, reserved, heads: Heads(1), ..report(cancelled, 1, 10_000_000, 31_000) };
     j.answer("1", 2, Answer::Report(Box::new(lead)), known(18_000)).close(end); // 17, 18
     j
 }
@@ -129,11 +131,11 @@ pub(crate) fn calls() -> Journal {
     j.answer("1", 1, said(1, 5), known(10_000)); // 3
     j.ask(leave(), 0, 0, call(1, 0)).ask(leave(), 0, 0, call(1, 1)); // 4, 5
     j.hire(&lead, Mode::Background, call(1, 2)).fact(wait); // 6, 7
-    j.fact(Fact::Refused { why: Refusal::UnknownHire { hire: path("1.7") }, origin: call(1, 4) }); // 8
+    j.fact(refused(Refusal::UnknownHire { hire: path("1.7") }, call(1, 4))); // 8
     j.open(&lead).request(&[]); // 9, 10
     j.answer("1", 2, Answer::Approved, known(0)).tool(10, call(1, 0)); // 11, 12
     j.answer("1", 3, Answer::NoReply, known(0)); // 13
-    j.fact(Fact::Refused { why: Refusal::NotApproved, origin: call(1, 1) }); // 14
+    j.fact(refused(Refusal::NotApproved, call(1, 1))); // 14
     let paid = Report { fee: msat(100), ..report(Outcome::Done, 5, 2_500_000, 10_100) };
     j.answer("1.1", 1, said(5, 0), known(10_000)).close(paid.clone()); // 15, 16
     j.answer("1", 4, Answer::Report(Box::new(paid)), known(10_100)); // 17

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use guildhall_kernel::Hash;
 
+use super::JournalError;
 use crate::id::SessionId;
 
 /// Which of a session's two chains.
@@ -96,9 +97,15 @@ impl FromStr for Head {
     }
 }
 
-/// What a check of the chains found first.
+/// What is wrong with a session, as a check found it first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
+    /// The session's head row is missing, or is not what was stored.
+    #[error("the row that says where the session stands is missing, or is not what was stored")]
+    Head,
+    /// The session's own row is not what was stored.
+    #[error("the session's time, project or label is not what was stored")]
+    About,
     /// A fact is not the one that was stored, or a fact is missing before it.
     #[error("fact {seq} is not what was stored, or a fact before it is missing")]
     Fact {
@@ -111,6 +118,34 @@ pub enum Broken {
         /// Its number.
         n: u64,
     },
+    /// Facts are missing at the end, or were added there.
+    #[error("{recorded} facts were stored, and {found} are there")]
+    Facts {
+        /// How many there were, by the session's head.
+        recorded: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// The same, of the account.
+    #[error("{recorded} facts of the account were stored, and {found} are there")]
+    Accounts {
+        /// How many there were, by the session's head.
+        recorded: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// The index by which a contract's facts are read does not fit the facts.
+    #[error("the index of the facts of each contract is damaged")]
+    Index,
+    /// The commands that wait are not those that were stored.
+    #[error("the commands that wait in the inbox are not those that were stored")]
+    Inbox,
+    /// The calls in line are not those that were stored.
+    #[error("the list of calls that have not left is not what was stored")]
+    InLine,
+    /// The lease is not the one that was stored.
+    #[error("the row that says who ran the session last is not what was stored")]
+    Lease,
     /// A fact names a text that is missing, or is not what was stored.
     #[error("the text {hash} is missing, or is not what was stored")]
     Text {
@@ -131,6 +166,106 @@ pub enum Broken {
         /// The printed head's fact.
         seq: u64,
     },
+}
+
+impl Broken {
+    /// Returns the place that is damaged.
+    fn place(&self) -> String {
+        match self {
+            Broken::Head => "its head row".to_owned(),
+            Broken::About => "its own row".to_owned(),
+            Broken::Fact { seq } => format!("fact {seq}"),
+            Broken::Account { n } => format!("fact {n} of the account"),
+            Broken::Facts { recorded, found } => format!("fact {}", recorded.min(found).saturating_add(1)),
+            Broken::Accounts { recorded, found } => {
+                format!("fact {} of the account", recorded.min(found).saturating_add(1))
+            }
+            Broken::Index => "the index of its facts".to_owned(),
+            Broken::Inbox => "its inbox".to_owned(),
+            Broken::InLine => "its calls in line".to_owned(),
+            Broken::Lease => "its lease".to_owned(),
+            Broken::Text { hash } => format!("text {hash}"),
+            Broken::Cut { found, .. } => format!("fact {}", found.saturating_add(1)),
+            Broken::Another { seq } => format!("fact {seq}"),
+        }
+    }
+}
+
+/// What is wrong with the hall as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HallBroken {
+    /// The database's own structure is damaged.
+    #[error("the database is damaged: {0}")]
+    Database(String),
+    /// The row that covers all sessions is missing.
+    #[error("the row that covers all sessions is missing")]
+    HeadMissing,
+    /// The row that covers all sessions is not what was stored.
+    #[error("the row that covers all sessions is not what was stored")]
+    Head,
+    /// Sessions were deleted or added.
+    #[error("{recorded} sessions were stored, and {found} are there")]
+    Sessions {
+        /// How many there were, by the hall's head.
+        recorded: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// A session's head is not the one that was stored.
+    #[error("the row that says where a session stands is not the one that was stored")]
+    SessionHeads,
+    /// Rows are left of a session that is not there.
+    #[error("session {session:?} is missing, although the table {table} has rows of it")]
+    Stray {
+        /// Its id, as the rows have it.
+        session: String,
+        /// Where they are.
+        table: &'static str,
+    },
+    /// A session is listed that was not stored under that id.
+    #[error("session {session:?} is listed, but none was stored under this id")]
+    Unknown {
+        /// Its id.
+        session: String,
+    },
+}
+
+/// What ends a check: the journal can't be read, or something in it is not what was stored.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    Broken(Broken),
+    Journal(JournalError),
+}
+
+impl Fault {
+    /// Returns the error that names the session.
+    pub(crate) fn of(self, session: &SessionId) -> JournalError {
+        match self {
+            Fault::Broken(broken) => {
+                let (session, place) = (session.clone(), broken.place());
+                JournalError::Corrupt { session, place, why: broken.to_string() }
+            }
+            Fault::Journal(error) => error,
+        }
+    }
+}
+
+impl From<Broken> for Fault {
+    fn from(broken: Broken) -> Fault {
+        Fault::Broken(broken)
+    }
+}
+
+impl From<JournalError> for Fault {
+    fn from(error: JournalError) -> Fault {
+        Fault::Journal(error)
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        Fault::Journal(error.into())
+    }
 }
 
 #[cfg(test)]

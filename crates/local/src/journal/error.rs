@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::Hash;
 use rusqlite::ErrorCode;
-use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
+use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 use super::{SCHEMA, TEXT_BYTES_MAX};
 use crate::id::SessionId;
@@ -80,6 +80,42 @@ pub enum JournalError {
         /// Its format.
         found: i64,
     },
+    /// An older format is to be brought to this one, and somebody else has the journal open.
+    #[error(
+        "the journal in {} was written by an older guildhall and must be brought to format {SCHEMA}, but another process has \
+         it open: nothing was changed. End that process, then type this again", file.display()
+    )]
+    InUse {
+        /// Which file.
+        file: PathBuf,
+    },
+    /// The journal's directory, or a file in it, can't be written.
+    #[error(
+        "{} can't be written ({source}): nothing was stored. Sessions there can be listed, shown and verified. To work, make it \
+         writable, or choose another directory with GUILDHALL_HOME", path.display()
+    )]
+    ReadOnly {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The newest commits were only in the log, and the log is gone.
+    #[error(
+        "the last {} commits of the journal are gone: they were in {}-wal, which was deleted, cut or replaced. Nothing was \
+         changed, and nothing can be stored. Put that file back; or, if an older copy of the journal was put there on purpose, go \
+         on without these commits by deleting {}", recorded.saturating_sub(*found), file.display(), marker.display()
+    )]
+    LogMissing {
+        /// The database.
+        file: PathBuf,
+        /// The file that says how many commits there were.
+        marker: PathBuf,
+        /// How many there were.
+        recorded: u64,
+        /// How many there are.
+        found: u64,
+    },
     /// The linked SQLite has a bug that can lose facts.
     #[error("this guildhall was built with SQLite {linked}, which can lose facts: build it with 3.51.3 or later")]
     UnsafeSqlite {
@@ -108,7 +144,9 @@ pub enum JournalError {
         source: Arc<io::Error>,
     },
     /// A stored row is not what the journal writes.
-    #[error("the journal of {session} is damaged at {place}: {why}. `guildhall verify {session}` says more")]
+    #[error(
+        "the journal of {session} is damaged at {place}: {why}. Nothing was changed. Check all of it with `guildhall verify {session}`"
+    )]
     Corrupt {
         /// Whose.
         session: SessionId,
@@ -170,6 +208,12 @@ pub enum JournalError {
         /// Its hash.
         hash: Hash,
     },
+    /// A stored text is not the one that was stored under its hash.
+    #[error("the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions it belongs to")]
+    TextDamaged {
+        /// The hash under which it was stored.
+        hash: Hash,
+    },
     /// A text is over [`TEXT_BYTES_MAX`].
     #[error("a text of {bytes} bytes is too long to store: cut it to {TEXT_BYTES_MAX}")]
     TextTooLong {
@@ -204,6 +248,10 @@ impl JournalError {
             | JournalError::Newer { .. }
             | JournalError::UnsafeSqlite { .. } => true,
             JournalError::Busy
+            | JournalError::InUse { .. }
+            | JournalError::ReadOnly { .. }
+            | JournalError::LogMissing { .. }
+            | JournalError::TextDamaged { .. }
             | JournalError::File { .. }
             | JournalError::Corrupt { .. }
             | JournalError::UnknownSession { .. }
@@ -224,6 +272,21 @@ impl JournalError {
             JournalError::Damaged { file: database.to_owned(), source }
         } else {
             self
+        }
+    }
+
+    /// Tells a disk that takes no more from other errors of a file that belongs to the journal itself.
+    pub(crate) fn own_file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
+        let other = JournalError::file(path, doing);
+        move |error| {
+            let source = |code| Arc::new(rusqlite::Error::SqliteFailure(Error::new(code), Some(error.to_string())));
+            match error.kind() {
+                io::ErrorKind::StorageFull => JournalError::DiskFull { source: source(SQLITE_FULL) },
+                io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                    JournalError::Unwritable { source: source(SQLITE_IOERR_WRITE) }
+                }
+                _ => other(error),
+            }
         }
     }
 

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
-use super::{JournalError, schema};
+use super::JournalError;
+use super::schema::{self, Reading};
 
 /// How many may read at once; more wait.
 const READERS_MAX: usize = 4;
@@ -14,13 +16,27 @@ const READERS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Readers {
     file: PathBuf,
+    reading: Reading,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    // Where the file is, if it is a copy: removed after the connections.
+    _copy: Option<TempDir>,
 }
 
 impl Readers {
-    pub(crate) fn new(file: PathBuf) -> Readers {
-        Readers { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS_MAX)) }
+    pub(crate) fn new(file: PathBuf, reading: Reading) -> Readers {
+        Readers { file, reading, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS_MAX)), _copy: None }
+    }
+
+    /// Says that the file is a copy in this directory.
+    pub(crate) fn of_copy(self, copy: TempDir) -> Readers {
+        Readers { _copy: Some(copy), ..self }
+    }
+
+    /// Runs `work` on a connection at once, on this thread.
+    pub(crate) fn now<T>(&self, work: impl FnOnce(&Connection) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        let result = schema::open_reader(&self.file, self.reading).and_then(|db| work(&db));
+        result.map_err(|error| error.within(&self.file))
     }
 
     /// Runs `work` on a connection of its own, on a thread that may block. All it reads is from one moment.
@@ -29,10 +45,10 @@ impl Readers {
         work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the permits are never closed");
-        let (idle, file) = (Arc::clone(&self.idle), self.file.clone());
-        let reading = tokio::task::spawn_blocking(move || {
+        let (idle, file, reading) = (Arc::clone(&self.idle), self.file.clone(), self.reading);
+        let work = tokio::task::spawn_blocking(move || {
             let lent = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut db = lent.map_or_else(|| schema::open_reader(&file), Ok)?;
+            let mut db = lent.map_or_else(|| schema::open_reader(&file, reading), Ok)?;
             let moment = db.transaction()?;
             let result = work(&moment);
             drop(moment);
@@ -40,7 +56,7 @@ impl Readers {
             drop(permit);
             result.map_err(|error| error.within(&file))
         });
-        match reading.await {
+        match work.await {
             Ok(result) => result,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -1,18 +1,18 @@
-//! Rows: how facts and texts are written to the database and read from it. The bytes that were stored are what the chain
-//! covers, so they are made once, here.
+//! Rows: how facts and texts are written to the database. The bytes that were stored are what the chain covers, so they are
+//! made once, here.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
-use rusqlite::{Connection, OptionalExtension, Row};
+use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, TextRef};
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::chain::{Chain, link};
-use super::{JournalError, SessionRow, TEXT_BYTES_MAX, hash_text};
-use crate::clock::UnixMs;
-use crate::id::{SessionId, SessionIdError};
+use super::chain::link;
+use super::heads::Change;
+use super::{JournalError, TEXT_BYTES_MAX, hash_text};
+use crate::id::SessionId;
 
 /// Facts in their stored form, and the texts that they name.
 pub(crate) struct Prepared {
@@ -113,46 +113,27 @@ impl Shared {
     }
 }
 
-/// Returns the last row of a chain: its number and its hash.
-pub(crate) fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<(u64, Hash), JournalError> {
-    let mut last = db.prepare_cached(match chain {
-        Chain::Facts => "SELECT seq, hash FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1",
-        Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
-    })?;
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), Hash(row.get(1)?)));
-    let (number, hash) =
-        last.query_row([session.as_str()], read).optional()?.unwrap_or_else(|| (0, chain.genesis(session)));
-    if number >= i64::MAX.cast_unsigned() {
-        return Err(corrupt(
-            session,
-            "the newest row".into(),
-            format!("{} is no number for a row", number.cast_signed()),
-        ));
-    }
-    Ok((number, hash))
-}
-
 /// Adds facts to a session and returns their numbers and the last hash.
 pub(crate) fn add_facts(
-    db: &Connection,
+    change: &mut Change<'_>,
     session: &SessionId,
     shared: &Shared,
     bodies: &[String],
 ) -> Result<(Range<u64>, Hash), JournalError> {
-    let (before, mut hash) = last(db, session, Chain::Facts)?;
-    let mut seq = before;
-    let mut insert = db.prepare_cached(
+    let mut insert = change.db.prepare_cached(
         "INSERT INTO fact (session, seq, v, contract, at, cause, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
+    let head = change.head(session)?;
+    let first = head.facts + 1;
     let at = shared.at.0.cast_signed();
     for body in bodies {
-        seq += 1;
+        head.facts += 1;
         let texts = [shared.contract.as_bytes(), shared.cause.as_bytes(), body.as_bytes()];
-        hash = link_fact(hash, seq, i64::from(FORMAT), at, texts);
-        let row = (session.as_str(), seq.cast_signed(), FORMAT, &shared.contract, at, &shared.cause, body, hash.0);
-        insert.execute(row)?;
+        head.facts_hash = link_fact(head.facts_hash, head.facts, i64::from(FORMAT), at, texts);
+        let (seq, hash) = (head.facts.cast_signed(), head.facts_hash.0);
+        insert.execute((session.as_str(), seq, FORMAT, &shared.contract, at, &shared.cause, body, hash))?;
     }
-    Ok((before + 1..seq + 1, hash))
+    Ok((first..head.facts + 1, head.facts_hash))
 }
 
 /// Returns a fact's hash. Its texts are its contract, its cause and its body, as they stand in the database.
@@ -162,198 +143,49 @@ pub(crate) fn link_fact(before: Hash, seq: u64, v: i64, at: i64, [contract, caus
 
 /// Adds facts to a session's account.
 pub(crate) fn add_account(
-    db: &Connection,
+    change: &mut Change<'_>,
     session: &SessionId,
     at: Millis,
     bodies: &[String],
 ) -> Result<(Range<u64>, Hash), JournalError> {
-    let after = last(db, session, Chain::Facts)?.0.cast_signed();
-    let (before, mut hash) = last(db, session, Chain::Account)?;
-    let mut n = before;
-    let mut insert = db.prepare_cached(
-        "INSERT INTO session_fact (session, n, after, at, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    let mut insert = change.db.prepare_cached(
+        "INSERT INTO session_fact (session, n, v, after, at, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
-    let at = at.0.cast_signed();
+    let head = change.head(session)?;
+    let (first, after, at) = (head.account + 1, head.facts.cast_signed(), at.0.cast_signed());
     for body in bodies {
-        n += 1;
-        hash = link_account(hash, n, after, at, body.as_bytes());
-        insert.execute((session.as_str(), n.cast_signed(), after, at, body, hash.0))?;
+        head.account += 1;
+        head.account_hash =
+            link_account(head.account_hash, head.account, i64::from(FORMAT), [after, at], body.as_bytes());
+        let (n, hash) = (head.account.cast_signed(), head.account_hash.0);
+        insert.execute((session.as_str(), n, FORMAT, after, at, body, hash))?;
     }
-    Ok((before + 1..n + 1, hash))
+    Ok((first..head.account + 1, head.account_hash))
 }
 
-/// Returns the hash of a fact of the account.
-pub(crate) fn link_account(before: Hash, n: u64, after: i64, at: i64, body: &[u8]) -> Hash {
-    link(before, &[&n.to_le_bytes(), &after.to_le_bytes(), &at.to_le_bytes(), body])
-}
-
-/// A fact as it stands in the database.
-pub(crate) struct FactRow {
-    pub(crate) seq: u64,
-    v: i64,
-    pub(crate) contract: String,
-    at: i64,
-    cause: String,
-    pub(crate) body: String,
-}
-
-impl FactRow {
-    const COLUMNS: &str = "seq, v, contract, at, cause, body";
-
-    fn read(row: &Row<'_>) -> Result<FactRow, rusqlite::Error> {
-        Ok(FactRow {
-            seq: row.get::<_, i64>(0)?.cast_unsigned(),
-            v: row.get(1)?,
-            contract: row.get(2)?,
-            at: row.get(3)?,
-            cause: row.get(4)?,
-            body: row.get(5)?,
-        })
+/// Returns the hash of a fact of the account, which comes after a fact of the session at a time. In form 1 it does not cover
+/// the form.
+pub(crate) fn link_account(before: Hash, n: u64, v: i64, [after, at]: [i64; 2], body: &[u8]) -> Hash {
+    let (n, form, after, at) = (n.to_le_bytes(), v.to_le_bytes(), after.to_le_bytes(), at.to_le_bytes());
+    match v {
+        1 => link(before, &[&n, &after, &at, body]),
+        _ => link(before, &[&n, &form, &after, &at, body]),
     }
-
-    /// Returns the row as one line of JSON, with the texts that it names.
-    pub(crate) fn line(&self, texts: &Value) -> String {
-        let FactRow { seq, v, contract, at, cause, body } = self;
-        format!(
-            "{{\"seq\":{seq},\"v\":{v},\"contract\":\"{contract}\",\"at\":{at},\"cause\":{cause},\"fact\":{body},\"texts\":{texts}}}\n"
-        )
-    }
-
-    /// Returns the fact, or says why it is none.
-    pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
-        let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);
-        if self.v != i64::from(FORMAT) {
-            return Err(corrupt(format!("it has form {}, and this guildhall reads form {FORMAT}", self.v)));
-        }
-        let contract = self.contract.parse().map_err(|why: guildhall_kernel::PathError| corrupt(why.to_string()))?;
-        let cause = serde_json::from_str(&self.cause).map_err(|why| corrupt(why.to_string()))?;
-        let fact: Fact = serde_json::from_str(&self.body).map_err(|why| corrupt(why.to_string()))?;
-        Ok(Stored { v: FORMAT, seq: self.seq, contract, at: Millis(self.at.cast_unsigned()), cause, fact })
-    }
-}
-
-fn corrupt(session: &SessionId, place: String, why: String) -> JournalError {
-    JournalError::Corrupt { session: session.clone(), place, why }
-}
-
-/// Calls `each` for a session's facts from `from` on, at most `limit` of them, in order and without a gap.
-pub(crate) fn each_fact(
-    db: &Connection,
-    session: &SessionId,
-    from: u64,
-    limit: u32,
-    mut each: impl FnMut(FactRow) -> Result<(), JournalError>,
-) -> Result<(), JournalError> {
-    let from = from.max(1);
-    let sql = format!("SELECT {} FROM fact WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3", FactRow::COLUMNS);
-    let mut facts = db.prepare_cached(&sql)?;
-    let mut rows = facts.query((session.as_str(), i64::try_from(from).unwrap_or(i64::MAX), limit))?;
-    let mut due = from;
-    while let Some(row) = rows.next()? {
-        let row = FactRow::read(row).map_err(|why| corrupt(session, format!("fact {due}"), why.to_string()))?;
-        if row.seq != due {
-            return Err(corrupt(session, format!("fact {due}"), "it is missing".into()));
-        }
-        due += 1;
-        each(row)?;
-    }
-    Ok(())
-}
-
-/// Calls `each` for one contract's facts.
-pub(crate) fn each_of_contract(
-    db: &Connection,
-    session: &SessionId,
-    contract: &str,
-    mut each: impl FnMut(FactRow) -> Result<(), JournalError>,
-) -> Result<(), JournalError> {
-    let columns = FactRow::COLUMNS;
-    let sql = format!("SELECT {columns} FROM fact WHERE session = ?1 AND contract = ?2 ORDER BY seq");
-    let mut facts = db.prepare_cached(&sql)?;
-    let mut rows = facts.query((session.as_str(), contract))?;
-    while let Some(row) = rows.next()? {
-        let row = FactRow::read(row);
-        each(row.map_err(|why| corrupt(session, format!("a fact of {contract}"), why.to_string()))?)?;
-    }
-    Ok(())
-}
-
-/// Which fact of a contract is wanted.
-#[derive(Clone, Copy)]
-pub(crate) enum Which {
-    First,
-    Newest,
-}
-
-/// Returns one fact of a contract, if it has any.
-pub(crate) fn one_of_contract(
-    db: &Connection,
-    session: &SessionId,
-    contract: &str,
-    which: Which,
-) -> Result<Option<FactRow>, JournalError> {
-    let order = match which {
-        Which::First => "ASC",
-        Which::Newest => "DESC",
-    };
-    let columns = FactRow::COLUMNS;
-    let sql = format!("SELECT {columns} FROM fact WHERE session = ?1 AND contract = ?2 ORDER BY seq {order} LIMIT 1");
-    let mut one = db.prepare_cached(&sql)?;
-    let row = one.query_row((session.as_str(), contract), FactRow::read).optional();
-    row.map_err(|why| corrupt(session, format!("a fact of {contract}"), why.to_string()))
-}
-
-/// Returns the facts of a session's account.
-pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
-    let mut facts = db.prepare_cached("SELECT n, body FROM session_fact WHERE session = ?1 ORDER BY n")?;
-    let mut rows = facts.query([session.as_str()])?;
-    let mut account = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (n, body) = (row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
-        let corrupt = |why: String| corrupt(session, format!("fact {n} of the account"), why);
-        if n.cast_unsigned() != account.len() as u64 + 1 {
-            return Err(corrupt("one before it is missing".into()));
-        }
-        account.push(serde_json::from_str(&body).map_err(|why| corrupt(why.to_string()))?);
-    }
-    Ok(account)
-}
-
-/// Returns a text, if it is stored.
-pub(crate) fn text(db: &Connection, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
-    let mut find = db.prepare_cached("SELECT bytes FROM text WHERE hash = ?1")?;
-    Ok(find.query_row([hash.0], |row| row.get(0)).optional()?)
-}
-
-/// Returns all sessions, the newest first.
-pub(crate) fn sessions(db: &Connection) -> Result<Vec<SessionRow>, JournalError> {
-    let mut all = db.prepare_cached(
-        "SELECT id, created_at, project, label, (SELECT coalesce(max(seq), 0) FROM fact WHERE session = id)
-         FROM session ORDER BY created_at DESC, id",
-    )?;
-    let mut rows = all.query([])?;
-    let mut sessions = Vec::new();
-    while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        let id: SessionId = id.parse().map_err(|why: SessionIdError| {
-            let source = rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(why));
-            JournalError::from(source)
-        })?;
-        let (created_at, facts) = (row.get::<_, i64>(1)?.cast_unsigned(), row.get::<_, i64>(4)?.cast_unsigned());
-        sessions.push(SessionRow {
-            id,
-            created_at: UnixMs(created_at),
-            project: row.get(2)?,
-            label: row.get(3)?,
-            facts,
-        });
-    }
-    Ok(sessions)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::texts_in;
+    use guildhall_kernel::Hash;
+
+    use super::{link_account, texts_in};
+
+    #[test]
+    fn the_hash_of_an_account_s_fact_covers_its_form_from_form_2_on() {
+        let hash = |v| link_account(Hash([7; 32]), 1, v, [2, 3], b"{}");
+        // What the first release stored: a change here makes every account from then look damaged.
+        assert_eq!(hash(1).to_string(), "1398a9725e62b2c8b94032c72115a1201906fc34ce1e9d79bd77f63cf228857c");
+        assert!(hash(1) != hash(2) && hash(2) != hash(3));
+    }
 
     #[test]
     fn every_text_that_a_fact_names_is_found() {

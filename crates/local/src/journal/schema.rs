@@ -9,10 +9,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{DATABASE, JournalError, Limits};
+use super::{DATABASE, JournalError, Limits, heads, marker};
 
 /// The format that this version writes.
-pub const SCHEMA: i64 = 2;
+pub const SCHEMA: i64 = 3;
+
+/// The first format that has heads.
+const HEADS_SINCE: i64 = 3;
 
 /// SQLite up to 3.51.2 can lose commits when several connections write and checkpoint.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -24,37 +27,63 @@ const APPLICATION: i64 = 0x474c_4448;
 const BUSY_MS_MAX: u64 = 10_000;
 
 /// What makes each format out of the one before. A released step never changes.
-const STEPS: [&str; 2] = [include_str!("format_1.sql"), include_str!("format_2.sql")];
+const STEPS: [&str; 3] = [include_str!("format_1.sql"), include_str!("format_2.sql"), include_str!("format_3.sql")];
 
-/// Makes the directory and opens the one connection that writes.
-pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
+/// How many statements a connection keeps prepared: more than there are.
+const STATEMENTS_MAX: usize = 64;
+
+/// A process's turn to open or close a journal: one at a time, since both are several steps.
+pub(crate) struct Turn {
+    // Held open, not used: closing it ends the turn.
+    _lock: File,
+}
+
+impl Turn {
+    /// Waits for the turn.
+    pub(crate) fn take(dir: &Path) -> Result<Turn, JournalError> {
+        let file = dir.join("opening.lock");
+        let taken = private().append(true).open(&file).and_then(|lock| lock.lock().map(|()| lock));
+        Ok(Turn { _lock: taken.map_err(JournalError::file(&file, "locked"))? })
+    }
+}
+
+/// Refuses a SQLite that can lose commits.
+pub(crate) fn check_version() -> Result<(), JournalError> {
     if rusqlite::version_number() < SQLITE_VERSION_MIN {
         return Err(JournalError::UnsafeSqlite { linked: rusqlite::version().into() });
     }
+    Ok(())
+}
+
+/// Makes the directory and opens the one connection that writes.
+pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
     make_dir(dir)?;
     let file = dir.join(DATABASE);
-    // One process opens at a time: beginning a journal and looking at whose it is are several steps.
-    let turn = dir.join("opening.lock");
-    let taken = private().append(true).open(&turn).and_then(|turn| turn.lock().map(|()| turn));
-    let _turn = taken.map_err(JournalError::file(&turn, "locked"))?;
+    let _turn = Turn::take(dir)?;
+    // Before the database is read: it has at least what the marker says by now.
+    let recorded = marker::commits(dir)?;
     make_file(&file)?;
     let connect = || -> Result<Connection, JournalError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(&file, flags)?;
         keep_plans(&db)?;
         db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
+        // What is refused is left as it is: closing must not write a log back, or remove it.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         refuse_others(&db, &file)?;
+        refuse_loss(&db, dir, recorded)?;
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        db.execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON;
+             PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;",
+        )?;
+        migrate(&mut db, &file)?;
         let mode: String = db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if mode != "wal" {
             let why = format!("the file system can't do write-ahead logging (got {mode})");
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(1), Some(why));
             return Err(JournalError::from(source));
         }
-        db.execute_batch(
-            "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON;
-             PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;",
-        )?;
-        migrate(&mut db)?;
         if let Some(pages) = limits.pages_max {
             db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
         }
@@ -63,19 +92,45 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
     connect().map_err(|error| error.within(&file))
 }
 
+/// How a database is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Beside others, who may write.
+    Shared,
+    /// As one that can't change: nothing is locked, and there is no log.
+    Immutable,
+}
+
 /// Opens a connection that can only read.
-pub(crate) fn open_reader(file: &Path) -> Result<Connection, JournalError> {
+pub(crate) fn open_reader(file: &Path, reading: Reading) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(file, flags)?;
+    let db = match reading {
+        Reading::Shared => Connection::open_with_flags(file, flags)?,
+        Reading::Immutable => Connection::open_with_flags(immutable(file), flags | OpenFlags::SQLITE_OPEN_URI)?,
+    };
     keep_plans(&db)?;
     db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
     db.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
     Ok(db)
 }
 
-/// Keeps statements as they were prepared, whatever is bound to them: SQLite would otherwise plan one anew for each other
+/// The URI of a database that can't change.
+fn immutable(file: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in file.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
+            other => uri.push_str(&format!("%{other:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+/// Keeps statements, and keeps them as they were prepared, whatever is bound to them: SQLite would otherwise plan one anew for each other
 /// number, and there is only one way through our tables.
 fn keep_plans(db: &Connection) -> Result<(), rusqlite::Error> {
+    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
@@ -85,7 +140,7 @@ fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
 
 /// Leaves alone what another program, or a later version of this one, has written. An empty file is neither: a power cut
 /// during the very first opening leaves one.
-fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
+pub(crate) fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
     let found = number(db, "user_version")?;
     let application = number(db, "application_id")?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -98,14 +153,39 @@ fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Brings the database to today's format in one transaction.
-fn migrate(db: &mut Connection) -> Result<(), JournalError> {
-    if number(db, "user_version")? == SCHEMA {
+/// Returns whether the database has today's format.
+pub(crate) fn is_current(db: &Connection) -> Result<bool, JournalError> {
+    Ok(number(db, "user_version")? == SCHEMA)
+}
+
+/// Refuses a database that lacks commits which the marker says were stored.
+pub(crate) fn refuse_loss(db: &Connection, dir: &Path, recorded: u64) -> Result<(), JournalError> {
+    let found = if number(db, "user_version")? < HEADS_SINCE { 0 } else { heads::commits(db)? };
+    if found >= recorded {
         return Ok(());
     }
+    Err(JournalError::LogMissing { file: dir.join(DATABASE), marker: marker::path(dir), recorded, found })
+}
+
+/// Brings the database to today's format in one transaction, while nobody else has it open: an older program would go on
+/// writing rows without heads. The log is not used meanwhile, so that the new format is in the database itself.
+fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
+    if is_current(db)? {
+        return Ok(());
+    }
+    let alone = db.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));
+    match alone.map_err(JournalError::from) {
+        Ok(mode) if mode == "delete" => {}
+        Ok(_) | Err(JournalError::Busy) => return Err(JournalError::InUse { file: file.to_owned() }),
+        Err(error) => return Err(error),
+    }
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = usize::try_from(number(&tx, "user_version")?).unwrap_or_default();
-    STEPS.iter().skip(found).try_for_each(|step| tx.execute_batch(step))?;
+    let found = number(&tx, "user_version")?;
+    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or_default());
+    steps.into_iter().try_for_each(|step| tx.execute_batch(step))?;
+    if found < HEADS_SINCE {
+        heads::found(&tx)?;
+    }
     tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"))?;
     tx.commit()?;
     Ok(())

@@ -15,14 +15,14 @@ async fn after_a_commit_that_failed_nothing_more_is_stored() {
     };
     new("before").await.unwrap();
     // A debt that the database calls in only at the commit.
-    let work = |db: &rusqlite::Connection| {
-        db.execute_batch(
+    let work = |change: &mut super::heads::Change<'_>| {
+        change.db.execute_batch(
             "PRAGMA defer_foreign_keys = ON;
              INSERT INTO inbox (session, number, command, at) VALUES ('nobody', 1, '1', 1)",
         )?;
         Ok(())
     };
-    let (failed, shared) = tokio::join!(journal.writer().run(0, work, |()| {}), new("beside"));
+    let (failed, shared) = tokio::join!(journal.writer().unwrap().run(0, work, |()| {}), new("beside"));
     let failed = failed.unwrap_err();
     assert!(matches!(failed, JournalError::NotDurable { .. }), "{failed}");
     assert!(failed.to_string().contains("guildhall resume"), "{failed}");

@@ -1,15 +1,74 @@
-//! The check of what is stored: both chains from their beginning, each text against its hash, and the end against a
-//! printed head. It reads rows as they are and trusts nothing.
+//! The check of what is stored: both chains from their beginning, everything else that a session's head covers, each text
+//! against its hash, and the end against a printed head. It reads rows as they are and trusts nothing.
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::Hash;
-use rusqlite::{Connection, Row};
+use guildhall_kernel::{Hash, SessionFact, Stored};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::chain::{Broken, Chain, Head};
-use super::rows::{self, link_account, link_fact, texts_in};
-use super::{JournalError, hash_text};
+use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
+use super::heads::{self, SessionHead};
+use super::rows::texts_in;
+use super::walk::{self, RawAccount, RawFact};
+use super::{Contents, JournalError};
 use crate::id::SessionId;
+use crate::lease;
+
+/// How many faults of the database's own structure are told.
+const FAULTS_MAX: usize = 5;
+
+/// The tables whose rows belong to a session.
+const TABLES: [&str; 6] = ["fact", "session_fact", "inbox", "lease", "in_line", "session_head"];
+
+/// A row that was found to be right, with its hash.
+pub(crate) enum Seen<'a> {
+    Fact(&'a RawFact<'a>, Hash),
+    Account(&'a RawAccount<'a>, Hash),
+}
+
+/// Checks all of a session but its texts, and calls `see` for each fact.
+pub(crate) fn whole(
+    db: &Connection,
+    session: &SessionId,
+    see: &mut dyn FnMut(Seen<'_>) -> Result<(), Fault>,
+) -> Result<SessionHead, Fault> {
+    let head = SessionHead::read(db, session)?;
+    if about(db, session)? != Some(head.about) {
+        return Err(Broken::About.into());
+    }
+    let mut places = heads::NOTHING;
+    walk::each_raw(db, session, &head, (1, u32::MAX), |fact, hash| {
+        places = heads::xor(places, place(fact.contract, fact.seq));
+        see(Seen::Fact(fact, hash))
+    })?;
+    if indexed(db, session)? != Some(places) {
+        return Err(Broken::Index.into());
+    }
+    walk::each_of_account(db, session, &head, |fact, hash| see(Seen::Account(fact, hash)))?;
+    walk::open_commands(db, session, &head)?;
+    if in_line(db, session)? != Some(head.in_line) {
+        return Err(Broken::InLine.into());
+    }
+    if leased(db, session)? != head.lease {
+        return Err(Broken::Lease.into());
+    }
+    Ok(head)
+}
+
+/// Reads all of a session, checked.
+pub(crate) fn contents(db: &Connection, session: &SessionId) -> Result<Contents, JournalError> {
+    let (mut facts, mut account): (Vec<Stored>, Vec<SessionFact>) = (Vec::new(), Vec::new());
+    let mut see = |seen: Seen<'_>| {
+        match seen {
+            Seen::Fact(fact, _) => facts.push(fact.owned()?.stored(session)?),
+            Seen::Account(fact, _) => account.push(fact.fact(session)?),
+        }
+        Ok(())
+    };
+    let head = whole(db, session, &mut see).map_err(|fault| fault.of(session))?.printed();
+    let row = walk::session(db, session)?.ok_or_else(|| JournalError::UnknownSession { session: session.clone() })?;
+    Ok(Contents { row, facts, account, head })
+}
 
 /// Walks a session from end to end. The inner result says what is wrong first, or where the session stands.
 pub(crate) fn verify(
@@ -17,110 +76,196 @@ pub(crate) fn verify(
     session: &SessionId,
     printed: Option<&Head>,
 ) -> Result<Result<Head, Broken>, JournalError> {
+    match walk_all(db, session, printed) {
+        Ok(head) => Ok(Ok(head)),
+        Err(Fault::Broken(broken)) => Ok(Err(broken)),
+        Err(Fault::Journal(error)) => Err(error),
+    }
+}
+
+fn walk_all(db: &Connection, session: &SessionId, printed: Option<&Head>) -> Result<Head, Fault> {
     let mut texts = BTreeSet::new();
-    let facts = match walk_facts(db, session, printed.map(|head| head.facts), &mut texts)? {
-        Ok(end) => end,
-        Err(broken) => return Ok(Err(broken)),
+    let mut at_printed = AtPrinted::begin(session);
+    let mut see = |seen: Seen<'_>| {
+        let body = match seen {
+            Seen::Fact(fact, hash) => {
+                at_printed.facts(printed, fact.seq, hash);
+                fact.body
+            }
+            Seen::Account(fact, hash) => {
+                at_printed.account(printed, fact.n, hash);
+                fact.body
+            }
+        };
+        note_texts(body, &mut texts);
+        Ok(())
     };
-    let account = match walk_account(db, session, printed.map(|head| head.account), &mut texts)? {
-        Ok(end) => end,
-        Err(broken) => return Ok(Err(broken)),
-    };
+    let head = whole(db, session, &mut see)?.printed();
     for hash in texts {
-        if rows::text(db, hash)?.is_none_or(|bytes| hash_text(&bytes) != hash) {
-            return Ok(Err(Broken::Text { hash }));
+        match walk::text(db, hash) {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(JournalError::TextDamaged { .. }) => return Err(Broken::Text { hash }.into()),
+            Err(error) => return Err(error.into()),
         }
     }
-    let head = Head { facts: facts.rows, hash: facts.last, account: account.rows, account_hash: account.last };
-    Ok(printed.map_or(Ok(()), |printed| compare(printed, &facts, &account)).map(|()| head))
+    printed.map_or(Ok(()), |printed| at_printed.compare(printed, &head))?;
+    Ok(head)
 }
 
-/// Where a chain ended, and the hash that it had at the printed row, if it got there.
-struct End {
-    rows: u64,
-    last: Hash,
-    at_printed: Option<Hash>,
+/// The hashes that the chains had at the rows of a printed head, if they got there.
+struct AtPrinted {
+    facts: (u64, Hash),
+    account: (u64, Hash),
 }
 
-impl End {
-    fn begin(genesis: Hash, printed: Option<u64>) -> End {
-        End { rows: 0, last: genesis, at_printed: (printed == Some(0)).then_some(genesis) }
+impl AtPrinted {
+    fn begin(session: &SessionId) -> AtPrinted {
+        AtPrinted { facts: (0, Chain::Facts.genesis(session)), account: (0, Chain::Account.genesis(session)) }
     }
 
-    /// Takes the next row in, if it is the next and has the hash that follows.
-    fn follow(&mut self, number: u64, hash: Hash, stored: &[u8], printed: Option<u64>) -> bool {
-        let sound = number == self.rows + 1 && hash.0 == stored;
-        self.rows = number;
-        self.last = hash;
-        if printed == Some(number) {
-            self.at_printed = Some(hash);
-        }
-        sound
-    }
-}
-
-fn compare(printed: &Head, facts: &End, account: &End) -> Result<(), Broken> {
-    for (rows, hash, end) in [(printed.facts, printed.hash, facts), (printed.account, printed.account_hash, account)] {
-        match end.at_printed {
-            None => return Err(Broken::Cut { printed: rows, found: end.rows }),
-            Some(found) if found != hash => return Err(Broken::Another { seq: rows }),
-            Some(_) => {}
+    fn facts(&mut self, printed: Option<&Head>, seq: u64, hash: Hash) {
+        if printed.is_some_and(|printed| seq <= printed.facts) {
+            self.facts = (seq, hash);
         }
     }
-    Ok(())
-}
 
-fn walk_facts(
-    db: &Connection,
-    session: &SessionId,
-    printed: Option<u64>,
-    texts: &mut BTreeSet<Hash>,
-) -> Result<Result<End, Broken>, JournalError> {
-    let sql = "SELECT seq, v, contract, at, cause, body, hash FROM fact WHERE session = ?1 ORDER BY seq";
-    let mut facts = db.prepare_cached(sql)?;
-    let mut rows = facts.query([session.as_str()])?;
-    let mut end = End::begin(Chain::Facts.genesis(session), printed);
-    while let Some(row) = rows.next()? {
-        let seq = row.get::<_, i64>(0)?.cast_unsigned();
-        let (contract, cause, body) = (stored(row, 2)?, stored(row, 4)?, stored(row, 5)?);
-        let hash = link_fact(end.last, seq, row.get(1)?, row.get(3)?, [contract, cause, body]);
-        if !end.follow(seq, hash, stored(row, 6)?, printed) {
-            return Ok(Err(Broken::Fact { seq }));
+    fn account(&mut self, printed: Option<&Head>, n: u64, hash: Hash) {
+        if printed.is_some_and(|printed| n <= printed.account) {
+            self.account = (n, hash);
         }
-        note_texts(body, texts);
     }
-    Ok(Ok(end))
-}
 
-fn walk_account(
-    db: &Connection,
-    session: &SessionId,
-    printed: Option<u64>,
-    texts: &mut BTreeSet<Hash>,
-) -> Result<Result<End, Broken>, JournalError> {
-    let mut facts =
-        db.prepare_cached("SELECT n, after, at, body, hash FROM session_fact WHERE session = ?1 ORDER BY n")?;
-    let mut rows = facts.query([session.as_str()])?;
-    let mut end = End::begin(Chain::Account.genesis(session), printed);
-    while let Some(row) = rows.next()? {
-        let n = row.get::<_, i64>(0)?.cast_unsigned();
-        let body = stored(row, 3)?;
-        let hash = link_account(end.last, n, row.get(1)?, row.get(2)?, body);
-        if !end.follow(n, hash, stored(row, 4)?, printed) {
-            return Ok(Err(Broken::Account { n }));
+    fn compare(&self, printed: &Head, head: &Head) -> Result<(), Broken> {
+        let chains = [
+            (printed.facts, printed.hash, self.facts, head.facts),
+            (printed.account, printed.account_hash, self.account, head.account),
+        ];
+        for (rows, hash, found, all) in chains {
+            if found.0 < rows {
+                return Err(Broken::Cut { printed: rows, found: all });
+            }
+            if found.1 != hash {
+                return Err(Broken::Another { seq: rows });
+            }
         }
-        note_texts(body, texts);
+        Ok(())
     }
-    Ok(Ok(end))
-}
-
-/// Returns a text's or a blob's bytes, sound or not.
-fn stored<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a [u8], rusqlite::Error> {
-    Ok(row.get_ref(column)?.as_bytes()?)
 }
 
 fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
     // A body that is no JSON has the hash it was stored with: it is for the fold to say what is wrong with it.
     let value = serde_json::from_slice(body).unwrap_or_default();
     texts.extend(texts_in(&value).iter().map(|text| text.hash));
+}
+
+/// The hash of a fact's place in the index by contract.
+fn place(contract: &[u8], seq: u64) -> Hash {
+    link(heads::NOTHING, &[contract, &seq.to_le_bytes()])
+}
+
+/// The places that the index by contract has; nothing if one of them can't be read. A contract's facts are read by it alone.
+fn indexed(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
+    let mut find =
+        db.prepare_cached("SELECT contract, seq FROM fact INDEXED BY fact_of_contract WHERE session = ?1")?;
+    let mut rows = find.query([session.as_str()])?;
+    let mut places = heads::NOTHING;
+    while let Some(row) = rows.next()? {
+        let read = || Some((row.get_ref(0).ok()?.as_bytes().ok()?, row.get::<_, i64>(1).ok()?.cast_unsigned()));
+        let Some((contract, seq)) = read() else { return Ok(None) };
+        places = heads::xor(places, place(contract, seq));
+    }
+    Ok(Some(places))
+}
+
+/// The hash of a session's own row; nothing if there is none that could be read.
+fn about(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
+    let mut find = db.prepare_cached("SELECT created_at, project, label FROM session WHERE id = ?1")?;
+    let read = |row: &Row<'_>| {
+        let bytes = |column| row.get_ref(column).ok()?.as_bytes().ok();
+        let about = || Some(heads::about(session, row.get(0).ok()?, bytes(1)?, bytes(2)?));
+        Ok(about())
+    };
+    Ok(find.query_row([session.as_str()], read).optional()?.flatten())
+}
+
+/// The hash of a session's calls in line; nothing if one of them can't be read.
+fn in_line(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
+    let mut find = db.prepare_cached("SELECT contract, ask FROM in_line WHERE session = ?1")?;
+    let mut rows = find.query([session.as_str()])?;
+    let mut set = heads::NOTHING;
+    while let Some(row) = rows.next()? {
+        let read = || Some((row.get_ref(0).ok()?.as_bytes().ok()?, row.get(1).ok()?));
+        let Some((contract, ask)) = read() else { return Ok(None) };
+        set = heads::xor(set, heads::in_line(session, contract, ask));
+    }
+    Ok(Some(set))
+}
+
+/// The hash of a session's lease.
+fn leased(db: &Connection, session: &SessionId) -> Result<Hash, Fault> {
+    let holder = lease::holder(db, session)?;
+    Ok(holder.map_or(heads::NOTHING, |holder| heads::lease(session, &holder)))
+}
+
+/// Returns the head that fits the rows as they are: for a session that an older format stored without one.
+pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
+    let mut head = SessionHead::new(session, about(db, session)?.ok_or(Broken::About)?);
+    if let Some(last) = last(db, session, Chain::Facts)? {
+        (head.facts, head.facts_hash) = last.ok_or(Broken::Head)?;
+    }
+    if let Some(last) = last(db, session, Chain::Account)? {
+        (head.account, head.account_hash) = last.ok_or(Broken::Head)?;
+    }
+    head.commands_open = walk::commands_as_they_are(db, session)?.1;
+    let newest = "SELECT coalesce(max(number), 0) FROM inbox WHERE session = ?1";
+    head.commands = db.query_row(newest, [session.as_str()], |row| row.get::<_, i64>(0))?.cast_unsigned();
+    head.in_line = in_line(db, session)?.ok_or(Broken::InLine)?;
+    head.lease = leased(db, session)?;
+    Ok(head)
+}
+
+/// Returns the number and the hash of a chain's last row, if it has rows; the inner option is empty if they can't be read.
+fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<Option<Option<(u64, Hash)>>, rusqlite::Error> {
+    let mut last = db.prepare_cached(match chain {
+        Chain::Facts => "SELECT seq, hash FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1",
+        Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
+    })?;
+    let read = |row: &Row<'_>| {
+        let read = || Some((row.get::<_, i64>(0).ok()?.cast_unsigned(), Hash(row.get(1).ok()?)));
+        Ok(read())
+    };
+    last.query_row([session.as_str()], read).optional()
+}
+
+/// Checks what no session by itself can show: the database's own structure, that no session is missing, and that no rows
+/// are left of one that is.
+pub(crate) fn hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
+    let mut check = db.prepare(&format!("PRAGMA integrity_check({FAULTS_MAX})"))?;
+    let lines = check.query_map([], |row| Ok(lossy(row)))?;
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    let mut broken: Vec<HallBroken> = lines.into_iter().filter(|line| line != "ok").map(HallBroken::Database).collect();
+    broken.extend(listing(db)?);
+    for table in TABLES {
+        let stray = format!("SELECT session FROM {table} WHERE session NOT IN (SELECT id FROM session) LIMIT 1");
+        let read = |row: &Row<'_>| Ok(lossy(row));
+        let session = db.query_row(&stray, [], read).optional()?;
+        broken.extend(session.map(|session| HallBroken::Stray { session, table }));
+    }
+    Ok(broken)
+}
+
+/// Checks that the sessions which are there are those that were stored, without reading any of them.
+pub(crate) fn listing(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
+    let mut broken = heads::check_hall(db)?;
+    let mut ids = db.prepare_cached("SELECT id FROM session WHERE id NOT IN (SELECT session FROM session_head)")?;
+    let mut rows = ids.query([])?;
+    while let Some(row) = rows.next()? {
+        broken.push(HallBroken::Unknown { session: lossy(row) });
+    }
+    Ok(broken)
+}
+
+fn lossy(row: &Row<'_>) -> String {
+    let bytes = row.get_ref(0).ok().and_then(|value| value.as_bytes().ok()).unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
 }

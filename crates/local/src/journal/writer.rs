@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
-use super::JournalError;
+use super::heads::{self, Change, Touched};
+use super::marker::{self, Marker};
+use super::schema::Turn;
+use super::{DATABASE, JournalError};
 
 /// How many jobs may wait; more make their senders wait.
 const QUEUE_MAX: usize = 1024;
@@ -23,7 +27,7 @@ const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 trait Job: Send {
     fn bytes(&self) -> usize;
     /// Does its part of the transaction.
-    fn perform(&mut self, db: &Connection) -> Result<(), JournalError>;
+    fn perform(&mut self, change: &mut Change<'_>) -> Result<(), JournalError>;
     /// Answers, now that the transaction is durable, or is not.
     fn answer(self: Box<Self>, committed: Result<(), JournalError>);
 }
@@ -39,16 +43,16 @@ struct Task<T, W, N> {
 impl<T, W, N> Job for Task<T, W, N>
 where
     T: Send,
-    W: FnOnce(&Connection) -> Result<T, JournalError> + Send,
+    W: FnOnce(&mut Change<'_>) -> Result<T, JournalError> + Send,
     N: FnOnce(&T) + Send,
 {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
-    fn perform(&mut self, db: &Connection) -> Result<(), JournalError> {
+    fn perform(&mut self, change: &mut Change<'_>) -> Result<(), JournalError> {
         let work = self.work.take().expect("a job is performed once");
-        let done = self.done.insert(work(db));
+        let done = self.done.insert(work(change));
         done.as_ref().map(|_| ()).map_err(Clone::clone)
     }
 
@@ -87,12 +91,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(db: Connection, file: &Path) -> Result<Writer, JournalError> {
+    pub(crate) fn start(db: Connection, dir: &Path) -> Result<Writer, JournalError> {
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         let counters = Arc::new(Counters::default());
-        let state = Thread { db, queue, counters: Arc::clone(&counters), file: file.to_owned() };
+        let state = Thread { db, queue, counters: Arc::clone(&counters), dir: dir.to_owned(), marker: None };
         let spawned = thread::Builder::new().name("journal".into()).spawn(move || state.run());
-        let thread = spawned.map_err(JournalError::file(file, "given a thread"))?;
+        let thread = spawned.map_err(JournalError::file(dir, "given a thread"))?;
         Ok(Writer { jobs: Some(jobs), counters, thread: Some(thread) })
     }
 
@@ -106,7 +110,7 @@ impl Writer {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T, JournalError> + Send + 'static,
         then: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, JournalError> {
         self.queue(bytes, work, then).await.durable().await
@@ -116,7 +120,7 @@ impl Writer {
     pub(crate) async fn queue<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
+        work: impl FnOnce(&mut Change<'_>) -> Result<T, JournalError> + Send + 'static,
         then: impl FnOnce(&T) + Send + 'static,
     ) -> Queued<T> {
         let (waiter, answered) = oneshot::channel();
@@ -152,7 +156,9 @@ struct Thread {
     db: Connection,
     queue: mpsc::Receiver<Box<dyn Job>>,
     counters: Arc<Counters>,
-    file: PathBuf,
+    dir: PathBuf,
+    /// From the first commit on.
+    marker: Option<Marker>,
 }
 
 impl Thread {
@@ -162,8 +168,8 @@ impl Thread {
                 return self.refuse_all(&why);
             }
         }
-        // Tidiness, no more: what the log keeps, the next opening finds there.
-        let _ = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        // Tidiness, no more: what the log keeps, and the marker of it, the next opening finds there.
+        let _ = self.tidy();
     }
 
     /// Waits for a job, and takes what has queued up behind it.
@@ -180,8 +186,8 @@ impl Thread {
     }
 
     /// Stores a group and answers it. An error is one that the writer must stop on.
-    fn write(&self, mut group: Vec<Box<dyn Job>>) -> Result<(), JournalError> {
-        let outcome = transact(&self.db, &mut group).map_err(|error| error.within(&self.file));
+    fn write(&mut self, mut group: Vec<Box<dyn Job>>) -> Result<(), JournalError> {
+        let outcome = self.store(&mut group).map_err(|error| error.within(&self.dir.join(DATABASE)));
         if outcome.is_ok() {
             self.counters.jobs.fetch_add(group.len() as u64, Ordering::Relaxed);
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
@@ -190,6 +196,37 @@ impl Thread {
             job.answer(outcome.clone());
         }
         outcome.or_else(|error| if error.stops() { Err(error) } else { Ok(()) })
+    }
+
+    fn store(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
+        let marker = match &mut self.marker {
+            Some(marker) => marker,
+            None => {
+                let turn = Turn::take(&self.dir)?;
+                self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &turn)?)
+            }
+        };
+        if let Some(commits) = transact(&self.db, group)? {
+            // A marker that says less finds less. What is stored is stored all the same.
+            let _ = marker.advance(commits);
+        }
+        Ok(())
+    }
+
+    /// Brings everything into the database itself, and removes the marker if no other process writes.
+    fn tidy(&mut self) -> Result<(), JournalError> {
+        self.checkpoint()?;
+        let turn = Turn::take(&self.dir)?;
+        // Somebody who reads is not waited for: nobody else can open the journal meanwhile.
+        self.db.busy_timeout(Duration::ZERO)?;
+        let marker = self.marker.take();
+        marker::remove(&self.dir, marker, &turn, || self.checkpoint())
+    }
+
+    /// Writes the log back. Returns whether all of it was.
+    fn checkpoint(&self) -> Result<bool, JournalError> {
+        let busy = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
+        Ok(busy == 0)
     }
 
     /// Answers everybody who still comes with the reason.
@@ -202,28 +239,48 @@ impl Thread {
     }
 }
 
-fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
-    db.execute_batch("BEGIN IMMEDIATE")?;
-    if let Err(error) = group.iter_mut().try_for_each(|job| perform(db, job.as_mut())) {
-        // Whatever it says, nothing is committed, and an error that is on its way out already tells why.
-        let _ = db.execute_batch("ROLLBACK");
-        return Err(error);
-    }
-    db.execute_batch("COMMIT").map_err(|error| {
-        let _ = db.execute_batch("ROLLBACK");
+/// Performs jobs in one transaction. Returns the number of the commit, if anything changed.
+fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, JournalError> {
+    run(db, "BEGIN IMMEDIATE")?;
+    let mut touched = Touched::default();
+    let performed = group.iter_mut().try_for_each(|job| perform(db, job.as_mut(), &mut touched));
+    let commits = match performed.and_then(|()| Ok(touched.store(db)?)) {
+        Ok(commits) => commits,
+        Err(error) => {
+            // Whatever it says, nothing is committed, and an error that is on its way out already tells why.
+            let _ = run(db, "ROLLBACK");
+            return Err(error);
+        }
+    };
+    run(db, "COMMIT").map_err(|error| {
+        let _ = run(db, "ROLLBACK");
         not_durable(error)
-    })
+    })?;
+    Ok(commits)
 }
 
 /// Performs one job. A refusal is undone and kept for its answer; only what the writer must stop on is an error.
-fn perform(db: &Connection, job: &mut dyn Job) -> Result<(), JournalError> {
-    db.execute_batch("SAVEPOINT job")?;
-    match job.perform(db) {
-        Ok(()) => db.execute_batch("RELEASE job")?,
+fn perform(db: &Connection, job: &mut dyn Job, touched: &mut Touched) -> Result<(), JournalError> {
+    run(db, "SAVEPOINT job")?;
+    let mut change = Change::new(db, touched);
+    let performed = job.perform(&mut change);
+    let own = change.done();
+    match performed {
+        Ok(()) => {
+            run(db, "RELEASE job")?;
+            touched.take(own);
+        }
         Err(error) if error.stops() => return Err(error),
-        Err(_) => db.execute_batch("ROLLBACK TO job; RELEASE job")?,
+        Err(_) => {
+            run(db, "ROLLBACK TO job")?;
+            run(db, "RELEASE job")?;
+        }
     }
     Ok(())
+}
+
+fn run(db: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
+    db.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
 /// Tells a commit that failed from other errors: nobody knows what reached the disk.

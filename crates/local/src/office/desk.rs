@@ -509,8 +509,7 @@ impl Desk {
     /// Begins to perform an ask.
     fn begin(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
         if self.is_lost(id, ask) {
-            let input = Input::Answer { id, answer: Answer::Lost, cost: Cost::Unknown };
-            return send(&self.post, Arrival { input, texts: Vec::new() });
+            return send(&self.post, self.lost(id, ask));
         }
         match ask {
             Ask::Model(request) => self.ask_model(contract, id, request),

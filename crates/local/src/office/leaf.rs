@@ -1,10 +1,9 @@
 //! Leaf calls: a model or a tool at work for one ask. Each ends: with its answer, with the contract's deadline, or with a cancel.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, due};
-use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
+use guildhall_agent::{Arrival, BOARD, Delta, History, Meter, Surroundings, Texts, due};
+use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Input, Millis, Request, ToolCall, Turn};
 use tokio::sync::{SemaphorePermit, TryAcquireError};
 use tokio::task::AbortHandle;
 
@@ -23,41 +22,16 @@ const LAST_REPORT: Millis = Millis(120_000);
 /// A leaf call under way.
 pub(super) struct Leaf {
     running: AbortHandle,
-    departure: Departure,
+    meter: Arc<Meter>,
     /// Whether it was given a little time to end.
     hastened: bool,
 }
-
-/// Whether a call has left for the world.
-#[derive(Clone)]
-struct Departure(Arc<AtomicBool>);
 
 /// Whether the journal says of a call that it stands in line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Marked {
     AsInLine,
     No,
-}
-
-impl Departure {
-    /// A call that waits to be made again has not left: the one before it can't have cost anything.
-    fn follow(&self, delta: Delta<'_>) {
-        match delta {
-            Delta::Asking => self.0.store(true, Ordering::Release),
-            Delta::Waiting { .. } => self.0.store(false, Ordering::Release),
-            Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => {}
-        }
-    }
-
-    fn note(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    /// What a call costs that is stopped: its hold, or nothing if it never left. What its provider has reported by then is
-    /// no bill, since output is counted at the end only.
-    fn cost_of_stopping(&self) -> Cost {
-        if self.0.load(Ordering::Acquire) { Cost::Unknown } else { Cost::Known(Msat::ZERO) }
-    }
 }
 
 impl Desk {
@@ -68,21 +42,21 @@ impl Desk {
         let (before, facts, texts) = (self.before.clone(), self.facts.clone(), self.texts.clone());
         let office = self.office.clone();
         let marked = if self.in_line.contains(&id) { Marked::AsInLine } else { Marked::No };
-        let departure = self.departure(id);
-        let leaving = departure.clone();
+        let meter = self.meter(id, place.seat.meter(&request));
+        let leaving = Arc::clone(&meter);
         let patience = self.time().now().after(LAST_REPORT);
         let due = match request.turn {
             Turn::Next => due(contract, id),
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
-        self.start(due, id, departure, async move {
+        self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
                 Err(why) => return Err(not_left(&office, &place, &key, why).await),
             };
             let permit = permit(&office, &place, &key, marked).await?;
             let Some(permit) = permit else { return Ok(stopped(id, Answer::Lost, &leaving)) };
-            leaving.note();
+            leaving.leave();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
@@ -109,10 +83,10 @@ impl Desk {
         };
         let facts = self.facts.clone();
         let office = self.office.clone();
-        let departure = self.departure(id);
-        let leaving = departure.clone();
-        self.start(due(contract, id), id, departure, async move {
-            leaving.note();
+        let meter = self.meter(id, Meter::default());
+        let leaving = Arc::clone(&meter);
+        self.start(due(contract, id), id, meter, async move {
+            leaving.leave();
             let board = if call.tool.as_str() == BOARD { posts(&office, &key).await? } else { Vec::new() };
             let around = Surroundings { facts: &facts, board: &board };
             Ok(place.seat.call(&key, &call, &arguments, around).await)
@@ -120,8 +94,27 @@ impl Desk {
     }
 
     /// A call that an earlier process may have made counts as one that has left.
-    fn departure(&self, id: AskId) -> Departure {
-        Departure(Arc::new(AtomicBool::new(self.may_have_left(id))))
+    fn meter(&self, id: AskId, meter: Meter) -> Arc<Meter> {
+        if self.may_have_left(id) {
+            meter.leave();
+        }
+        Arc::new(meter)
+    }
+
+    /// Returns the answer to a call that an earlier process may have made, and nobody knows what became of it.
+    pub(super) fn lost(&self, id: AskId, ask: &Ask) -> Arrival {
+        stopped(id, Answer::Lost, &self.meter_of(id, ask))
+    }
+
+    /// A meter for a call of which nothing but its ask is known.
+    fn meter_of(&self, id: AskId, ask: &Ask) -> Arc<Meter> {
+        let meter = match ask {
+            Ask::Model(request) => self.place.seat.meter(request),
+            Ask::Tool(_) | Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => {
+                Meter::default()
+            }
+        };
+        self.meter(id, meter)
     }
 
     /// Starts a call, unless it is due already. One that is still under way then is cut off.
@@ -129,15 +122,15 @@ impl Desk {
         &mut self,
         due: Option<Millis>,
         id: AskId,
-        departure: Departure,
+        meter: Arc<Meter>,
         work: impl Future<Output = Result<Arrival, OfficeError>> + Send + 'static,
     ) {
         let (post, time) = (self.post.clone(), self.time());
         if due.is_some_and(|due| due <= time.now()) {
-            return send(&post, stopped(id, Answer::Lost, &departure));
+            return send(&post, stopped(id, Answer::Lost, &meter));
         }
         let under_way = time.count(Why::LeafUnderWay);
-        let leaving = departure.clone();
+        let leaving = Arc::clone(&meter);
         let running = self.tasks.spawn(async move {
             let arrival = tokio::select! {
                 biased;
@@ -150,7 +143,7 @@ impl Desk {
             }
             drop(under_way);
         });
-        self.leaves.insert(id, Leaf { running, departure, hastened: false });
+        self.leaves.insert(id, Leaf { running, meter, hastened: false });
     }
 
     /// Gives a call of a contract that is to report a little time to end. Whoever asked for the report waits for it.
@@ -159,29 +152,29 @@ impl Desk {
         let (post, time) = (self.post.clone(), self.time());
         let Some(leaf) = self.leaves.get_mut(&id).filter(|leaf| !last && !leaf.hastened) else { return };
         leaf.hastened = true;
-        let (running, departure) = (leaf.running.clone(), leaf.departure.clone());
+        let (running, meter) = (leaf.running.clone(), Arc::clone(&leaf.meter));
         let due = time.now().after(PATIENCE);
         self.tasks.spawn(async move {
             time.reach(Some(due)).await;
             // One that has ended meanwhile was answered, and a second answer changes nothing.
             running.abort();
-            send(&post, stopped(id, Answer::Lost, &departure));
+            send(&post, stopped(id, Answer::Lost, &meter));
         });
     }
 
     /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
     pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
         let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
-        let departure = match self.leaves.remove(&id) {
-            Some(Leaf { running, departure, .. }) => {
+        let meter = match self.leaves.remove(&id) {
+            Some(Leaf { running, meter, .. }) => {
                 running.abort();
-                departure
+                meter
             }
-            None if leaf && !self.begun.contains(&id) => self.departure(id),
+            None if leaf && !self.begun.contains(&id) => self.meter_of(id, ask),
             None => return,
         };
         self.begun.insert(id);
-        send(&self.post, stopped(id, Answer::Aborted, &departure));
+        send(&self.post, stopped(id, Answer::Aborted, &meter));
     }
 }
 
@@ -218,6 +211,6 @@ async fn not_left(office: &Office, place: &Place, call: &AskKey, why: OfficeErro
     why
 }
 
-fn stopped(id: AskId, answer: Answer, departure: &Departure) -> Arrival {
-    Arrival { input: Input::Answer { id, answer, cost: departure.cost_of_stopping() }, texts: Vec::new() }
+fn stopped(id: AskId, answer: Answer, meter: &Meter) -> Arrival {
+    Arrival { input: Input::Answer { id, answer, cost: meter.cost_of_stopping() }, texts: Vec::new() }
 }

@@ -19,9 +19,15 @@ const WRITERS: u32 = 4;
 
 /// Starts this test program again, to run one of the tests below as a process of its own.
 pub(crate) fn start(test: &str, dir: &FilePath) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    child(&std::env::current_exe().unwrap(), test, dir).spawn().unwrap()
+}
+
+/// This test program, or a copy of it, about to run one of its tests.
+pub(crate) fn child(program: &FilePath, test: &str, dir: &FilePath) -> Command {
+    let mut child = Command::new(program);
     child.args(["--exact", test, "--nocapture"]).env(CHILD_DIR, dir);
-    child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    child
 }
 
 /// Returns the journal's directory in a child, and nothing in the test program that people start.

@@ -3,10 +3,10 @@
 use std::fs;
 
 use guildhall_kernel::{Millis, Msat, Path, SessionFact};
-use guildhall_local::{Batch, Broken, Journal, JournalError, Limits, SessionBatch, UnixMs, hash_text};
+use guildhall_local::{Batch, Broken, HallBroken, Journal, JournalError, Limits, SessionBatch, UnixMs, hash_text};
 use tempfile::tempdir;
 
-use crate::{batch, begin, fact, heard, id, new, tamper, text};
+use crate::{batch, begin, fact, heard, id, new, tamper, text, without_heads};
 
 #[tokio::test]
 async fn a_full_disk_stops_the_journal_and_loses_nothing_acknowledged() {
@@ -87,15 +87,29 @@ async fn a_changed_row_is_named() {
         ("UPDATE fact SET at = 6 WHERE seq = 2", Broken::Fact { seq: 2 }),
         ("UPDATE fact SET contract = '1.1' WHERE seq = 1", Broken::Fact { seq: 1 }),
         ("UPDATE fact SET cause = '\"opening\"' WHERE seq = 4", Broken::Fact { seq: 4 }),
-        ("UPDATE fact SET v = 2 WHERE seq = 4", Broken::Fact { seq: 4 }),
+        ("UPDATE fact SET v = 1 WHERE seq = 4", Broken::Fact { seq: 4 }),
         ("UPDATE fact SET hash = zeroblob(32) WHERE seq = 5", Broken::Fact { seq: 5 }),
-        ("DELETE FROM fact WHERE seq = 3", Broken::Fact { seq: 4 }),
-        ("UPDATE fact SET seq = seq + 10 WHERE seq = 5", Broken::Fact { seq: 6 }),
+        ("DELETE FROM fact WHERE seq = 3", Broken::Fact { seq: 3 }),
+        ("UPDATE fact SET seq = seq + 10 WHERE seq = 5", Broken::Fact { seq: 5 }),
         ("UPDATE session_fact SET body = replace(body, '7000', '9000')", Broken::Account { n: 1 }),
         ("UPDATE session_fact SET after = 3", Broken::Account { n: 1 }),
         ("UPDATE text SET bytes = x'00'", Broken::Text { hash: hash_text(b"hello") }),
         ("DELETE FROM text", Broken::Text { hash: hash_text(b"hello") }),
-        ("DELETE FROM fact WHERE seq = 6", Broken::Cut { printed: 6, found: 5 }),
+        ("DELETE FROM fact WHERE seq = 6", Broken::Facts { recorded: 6, found: 5 }),
+        ("DELETE FROM fact", Broken::Facts { recorded: 6, found: 0 }),
+        ("DELETE FROM session_fact", Broken::Accounts { recorded: 1, found: 0 }),
+        ("UPDATE session_fact SET v = v + 1", Broken::Account { n: 1 }),
+        ("UPDATE session SET label = 'Break the build'", Broken::About),
+        ("UPDATE session SET project = '/tmp'", Broken::About),
+        ("UPDATE session SET created_at = 7", Broken::About),
+        ("DELETE FROM inbox", Broken::Inbox),
+        ("UPDATE inbox SET done = 1", Broken::Inbox),
+        ("UPDATE inbox SET command = '\"stop\"'", Broken::Inbox),
+        ("INSERT INTO inbox (session, number, command, at) VALUES ('quiet-heron', 2, '1', 1)", Broken::Inbox),
+        ("UPDATE lease SET epoch = 0", Broken::Lease),
+        ("INSERT INTO in_line (session, contract, ask) VALUES ('quiet-heron', '1', 1)", Broken::InLine),
+        ("UPDATE session_head SET facts = 5", Broken::Head),
+        ("DELETE FROM session_head", Broken::Head),
     ];
     for (sql, broken) in changes {
         let dir = tempdir().unwrap();
@@ -105,15 +119,30 @@ async fn a_changed_row_is_named() {
         journal.append(&lease, Batch { texts: vec![text("hello")], ..batch(&Path::root(1), facts) }).await.unwrap();
         let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
         journal.append_session(&lease, funding).await.unwrap();
+        journal.put(&id(), &"say hello", UnixMs(9)).await.unwrap();
         let head = journal.head(&id()).await.unwrap();
-        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
+        assert_eq!(journal.verify_chain(&id(), None).await.unwrap(), Ok(head));
         tamper(dir.path(), sql);
-        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Err(broken), "{sql}");
+        assert_eq!(journal.verify_chain(&id(), None).await.unwrap(), Err(broken.clone()), "{sql}");
+        // What is damaged is neither shown nor built upon; only texts are checked when they are read.
+        drop(lease);
+        if !matches!(broken, Broken::Text { .. }) {
+            assert_damaged(&journal.contents(&id()).await.unwrap_err(), sql);
+            assert_damaged(&journal.lease(&id(), UnixMs(9)).await.unwrap_err(), sql);
+        }
     }
 }
 
+/// An error names the session, the place, and what to type.
+#[track_caller]
+fn assert_damaged(error: &JournalError, sql: &str) {
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{sql}: {error}");
+    let told = error.to_string();
+    assert!(told.contains("quiet-heron is damaged at ") && told.contains("guildhall verify quiet-heron"), "{told}");
+}
+
 #[tokio::test]
-async fn a_tail_that_was_cut_off_is_found_by_the_printed_head() {
+async fn a_tail_that_was_cut_off_is_found() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
@@ -124,8 +153,27 @@ async fn a_tail_that_was_cut_off_is_found_by_the_printed_head() {
     assert_eq!(later.map(|head| head.facts), Ok(9), "an older bill is still true");
 
     tamper(dir.path(), "DELETE FROM fact WHERE seq > 3");
-    let left = journal.verify_chain(&id(), None).await.unwrap();
-    assert_eq!(left.map(|head| head.facts), Ok(3), "what is left is a sound chain");
+    let cut = journal.verify_chain(&id(), None).await.unwrap();
+    assert_eq!(cut, Err(Broken::Facts { recorded: 9, found: 3 }));
+    // A process that was at work does not hide it.
+    journal.append(&lease, batch(&Path::root(1), vec![fact(7), fact(7)])).await.unwrap();
+    let cut = journal.verify_chain(&id(), None).await.unwrap();
+    assert_eq!(cut, Err(Broken::Fact { seq: 4 }));
+}
+
+#[tokio::test]
+async fn only_the_printed_head_finds_somebody_who_computes_the_hashes_anew() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
+    let printed = Some(journal.head(&id()).await.unwrap());
+    drop(lease);
+    journal.close().await;
+    tamper(dir.path(), "DELETE FROM fact WHERE seq > 3");
+    without_heads(dir.path());
+    let (journal, lease) = crate::go_on(dir.path()).await;
+    assert_eq!(journal.verify_chain(&id(), None).await.unwrap().map(|head| head.facts), Ok(3));
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
     let cut = journal.verify_chain(&id(), printed).await.unwrap();
     assert_eq!(cut, Err(Broken::Cut { printed: 5, found: 3 }));
 
@@ -133,6 +181,65 @@ async fn a_tail_that_was_cut_off_is_found_by_the_printed_head() {
     journal.append(&lease, batch(&Path::root(1), vec![fact(7), fact(7)])).await.unwrap();
     let another = journal.verify_chain(&id(), printed).await.unwrap();
     assert_eq!(another, Err(Broken::Another { seq: 5 }));
+}
+
+#[tokio::test]
+async fn a_session_that_was_deleted_is_found() {
+    let dir = tempdir().unwrap();
+    let (journal, _lease) = begin(dir.path()).await;
+    for id in ["second", "third"] {
+        journal.create(new(id.parse().unwrap())).await.unwrap();
+    }
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
+    tamper(dir.path(), "DELETE FROM session WHERE id = 'second'");
+    let stray = HallBroken::Stray { session: "second".into(), table: "session_head" };
+    assert_eq!(journal.verify_hall().await.unwrap(), [stray]);
+    tamper(dir.path(), "DELETE FROM session_head WHERE session = 'second'");
+    let deleted = [HallBroken::Sessions { recorded: 3, found: 2 }];
+    assert_eq!(journal.verify_hall().await.unwrap(), deleted);
+    assert_eq!(journal.check_listing().await.unwrap(), deleted);
+    // A later commit does not hide it, nor does a session that takes its place.
+    journal.create(new("fourth".parse().unwrap())).await.unwrap();
+    assert_eq!(journal.verify_hall().await.unwrap(), [HallBroken::Sessions { recorded: 4, found: 3 }]);
+    let row = "INSERT INTO session VALUES ('fifth', 1, '/', '')";
+    tamper(dir.path(), row);
+    let listed = journal.check_listing().await.unwrap();
+    assert!(listed.contains(&HallBroken::Unknown { session: "fifth".into() }), "{listed:?}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_hall_s_head_stays_wrong() {
+    for (sql, broken) in [
+        ("UPDATE hall_head SET commits = commits - 1", HallBroken::Head),
+        ("UPDATE hall_head SET sessions = 7", HallBroken::Head),
+        ("UPDATE hall_head SET heads = zeroblob(32)", HallBroken::Head),
+        ("UPDATE hall_head SET hash = zeroblob(32)", HallBroken::Head),
+        ("UPDATE hall_head SET commits = 9223372036854775807", HallBroken::Head),
+        ("DELETE FROM hall_head", HallBroken::HeadMissing),
+    ] {
+        let dir = tempdir().unwrap();
+        let (journal, lease) = begin(dir.path()).await;
+        tamper(dir.path(), sql);
+        assert_eq!(journal.verify_hall().await.unwrap(), [broken], "{sql}");
+        // Work goes on, and hides nothing.
+        journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
+        journal.create(new("second".parse().unwrap())).await.unwrap();
+        assert_eq!(journal.verify_hall().await.unwrap().len(), 1, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_what_was_stored_is_named_when_it_is_read() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    let said = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
+    journal.append(&lease, said).await.unwrap();
+    tamper(dir.path(), "UPDATE text SET bytes = CAST('jello' AS BLOB)");
+    let hash = hash_text(b"hello");
+    let damaged = journal.text(hash).await.unwrap_err();
+    assert!(matches!(damaged, JournalError::TextDamaged { hash: named } if named == hash), "{damaged}");
+    assert!(damaged.to_string().contains(&hash.to_string()), "{damaged}");
+    assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 1, "the rest can be read");
 }
 
 #[tokio::test]

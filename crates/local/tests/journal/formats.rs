@@ -1,21 +1,29 @@
 //! Every format that was released opens for ever, a newer one is left alone, and a half-born one is begun anew.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall_kernel::{Cause, Millis, Msat, Path, SessionFact};
-use guildhall_local::{Batch, Journal, JournalError, SCHEMA, SessionBatch, UnixMs};
+use guildhall_kernel::{Cause, Fact, Millis, Msat, Path, SessionFact};
+use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, UnixMs};
 use tempfile::tempdir;
 
+use crate::crash::start;
 use crate::{batch, begin, fact, go_on, heard, id, raw, text};
 
-/// What format 1 was written with. To write it anew, which is right only before a release:
-/// `FIXTURE=write cargo test -p guildhall-local --test journal formats`.
+/// What format 1 was written with. Nobody can write it any more.
 fn fixture() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.db")
 }
 
-async fn fill(dir: &FilePath) -> (Journal, guildhall_local::Head) {
+/// The head that was printed when the fixture was written.
+const PRINTED: &str = "3:4fcf2779c8f9fe9a9d5881fc55324c45414271901b9b00fa8d40686f50164047:\
+                       1:d1939555925824a69bd7e81278a806d5691120e4539a1c88704d0f5827b9ec02";
+
+/// Format 2 is format 1 with one table more.
+const FORMAT_2: &str = concat!(include_str!("../../src/journal/format_2.sql"), "PRAGMA user_version = 2;");
+
+async fn fill(dir: &FilePath) -> Journal {
     let (journal, lease) = begin(dir).await;
     let opening = Batch {
         texts: vec![text("hello")],
@@ -28,46 +36,106 @@ async fn fill(dir: &FilePath) -> (Journal, guildhall_local::Head) {
     let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
     journal.append_session(&lease, funding).await.unwrap();
     journal.put(&id(), &"stop", UnixMs(9)).await.unwrap();
-    let head = journal.head(&id()).await.unwrap();
-    (journal, head)
+    journal
 }
 
 #[tokio::test]
-async fn format_1_opens() {
-    let today = tempdir().unwrap();
-    let (written, head) = fill(today.path()).await;
-    let facts = written.facts(&id(), 1).await.unwrap();
-    written.close().await;
-    if std::env::var("FIXTURE").as_deref() == Ok("write") {
-        fs::create_dir_all(fixture().parent().unwrap()).unwrap();
-        // Nothing of the machine that wrote it.
-        raw(today.path()).execute_batch("UPDATE lease SET pid = 7, boot = 'fixture'").unwrap();
-        fs::copy(today.path().join("journal.db"), fixture()).unwrap();
+async fn older_formats_open_and_are_given_heads() {
+    let told: [Fact; 3] = [heard("hello"), fact(1), fact(2)];
+    let head: Head = PRINTED.parse().unwrap();
+    for step in ["", FORMAT_2] {
+        let dir = tempdir().unwrap();
+        fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
+        raw(dir.path()).execute_batch(step).unwrap();
+        let (journal, lease) = go_on(dir.path()).await;
+        let facts = journal.facts(&id(), 1).await.unwrap();
+        assert_eq!(facts.iter().map(|stored| stored.fact.clone()).collect::<Vec<_>>(), told);
+        assert!(facts.iter().all(|stored| stored.v == 1), "what is stored is not rewritten");
+        assert_eq!(journal.account(&id()).await.unwrap().len(), 1);
+        assert_eq!(journal.take_after(&id(), 0).await.unwrap()[0].command, "stop");
+        assert_eq!(lease.holder().epoch, 2);
+        // The chain too is what it was: a bill from then is true today.
+        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
+        assert_eq!(journal.verify_hall().await.unwrap(), []);
+        journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
+        assert_eq!(journal.put(&id(), &"go on", UnixMs(10)).await.unwrap(), 2);
+        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap().map(|head| head.facts), Ok(4));
+        drop(lease);
+        journal.close().await;
+        // The heads that were given are checked like any other.
+        crate::tamper(dir.path(), "DELETE FROM fact WHERE seq = 4");
+        let journal = Journal::open(dir.path()).unwrap();
+        assert!(journal.verify_chain(&id(), None).await.unwrap().is_err());
     }
+}
 
+#[tokio::test]
+async fn a_damaged_session_of_an_older_format_keeps_nobody_from_the_others() {
     let dir = tempdir().unwrap();
     fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
-    let (journal, lease) = go_on(dir.path()).await;
-    assert_eq!(journal.facts(&id(), 1).await.unwrap(), facts);
-    assert_eq!(journal.account(&id()).await.unwrap().len(), 1);
-    assert_eq!(journal.take_after(&id(), 0).await.unwrap()[0].command, "stop");
-    assert_eq!(lease.holder().epoch, 2);
-    // The chain too is what it was: a bill from then is true today.
-    assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
-    journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
+    raw(dir.path())
+        .execute_batch(
+            "INSERT INTO session VALUES ('loud-crow', 1, '/', 'x'), ('LOUD', 1, '/', 'x');
+             INSERT INTO session_fact (session, n, after, at, body, hash) VALUES ('loud-crow', 1, 0, 0, '{}', x'00');",
+        )
+        .unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 3);
+    let listed: Vec<String> = journal.sessions().await.unwrap().into_iter().map(|row| row.id.to_string()).collect();
+    assert_eq!(listed, ["quiet-heron", "loud-crow"]);
+    let damaged = journal.contents(&"loud-crow".parse().unwrap()).await.unwrap_err();
+    assert!(matches!(damaged, JournalError::Corrupt { .. }), "{damaged}");
+    assert_eq!(journal.verify_hall().await.unwrap().len(), 2, "both are named");
+}
+
+#[tokio::test]
+async fn a_journal_that_another_process_has_open_is_not_brought_to_a_new_format() {
+    let dir = tempdir().unwrap();
+    fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
+    // As the older program has it: it would go on writing rows without heads.
+    let other = raw(dir.path());
+    other.execute_batch("PRAGMA journal_mode = WAL; SELECT * FROM fact").unwrap();
+    let refused = Journal::open(dir.path()).unwrap_err();
+    assert!(matches!(refused, JournalError::InUse { .. }), "{refused}");
+    assert!(refused.to_string().contains("End that process"), "{refused}");
+    let version = other.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(version, 1, "nothing was changed");
+    drop(other);
+    assert_eq!(Journal::open(dir.path()).unwrap().facts(&id(), 1).await.unwrap().len(), 3);
 }
 
 #[tokio::test]
 async fn a_newer_format_is_refused_and_left_alone() {
     let dir = tempdir().unwrap();
-    let (journal, _) = fill(dir.path()).await;
-    journal.close().await;
+    fill(dir.path()).await.close().await;
     raw(dir.path()).execute_batch("PRAGMA user_version = 7").unwrap();
     let refused = Journal::open(dir.path()).unwrap_err();
     assert!(matches!(refused, JournalError::Newer { found: 7, .. }), "{refused}");
     assert!(refused.to_string().contains("Install the newer guildhall"), "{refused}");
     raw(dir.path()).execute_batch(&format!("PRAGMA user_version = {SCHEMA}")).unwrap();
     assert_eq!(Journal::open(dir.path()).unwrap().facts(&id(), 1).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn what_is_refused_keeps_its_log() {
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    drop(lease);
+    journal.close().await;
+    let mut child = start("crash::child_that_appends", dir.path());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("ack ")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The newer program was killed, and its log is not for us to write back.
+    let log = dir.path().join("journal.db-wal");
+    let newer = raw(dir.path());
+    newer.execute_batch("PRAGMA user_version = 7").unwrap();
+    std::mem::forget(newer);
+    let before = fs::read(&log).unwrap();
+    assert!(!before.is_empty());
+    assert!(matches!(Journal::open(dir.path()).unwrap_err(), JournalError::Newer { .. }));
+    assert_eq!(fs::read(&log).unwrap(), before);
 }
 
 #[tokio::test]

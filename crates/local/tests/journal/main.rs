@@ -7,6 +7,8 @@ mod damage;
 mod formats;
 mod inbox;
 mod lease;
+mod log;
+mod read_only;
 mod subscribe;
 mod transcripts;
 
@@ -73,9 +75,24 @@ fn raw(dir: &FilePath) -> Connection {
     Connection::open(dir.join("journal.db")).unwrap()
 }
 
-/// Does what the triggers forbid.
+/// Does what the triggers forbid, and puts them back.
 fn tamper(dir: &FilePath, sql: &str) {
-    let triggers = "DROP TRIGGER fact_is_final; DROP TRIGGER fact_stays; DROP TRIGGER session_fact_is_final;
-                    DROP TRIGGER text_is_final;";
-    raw(dir).execute_batch(&format!("BEGIN; {triggers} {sql}; COMMIT")).unwrap();
+    let db = raw(dir);
+    let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
+    let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
+    assert_eq!(triggers.len(), 5);
+    let drops: String = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}; ")).collect();
+    let back: String = triggers.iter().map(|(_, sql)| format!("{sql}; ")).collect();
+    db.execute_batch(&format!("PRAGMA foreign_keys = OFF; BEGIN; {drops} {sql}; {back} COMMIT")).unwrap();
+}
+
+/// Makes format 2 out of today's: what it had, and nothing of what was added.
+fn without_heads(dir: &FilePath) {
+    raw(dir)
+        .execute_batch(
+            "DROP TABLE session_head; DROP TABLE hall_head; DROP INDEX inbox_open;
+             ALTER TABLE session_fact DROP COLUMN v; PRAGMA user_version = 2;",
+        )
+        .unwrap();
 }

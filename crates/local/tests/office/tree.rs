@@ -60,6 +60,7 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
         share_max: None,
         agent: agent(level),
         standing: Standing::Listed,
+        label: None,
         task: task.of,
         task_key: task_key(&task.says),
         inherit: Inherit::Fresh,
@@ -84,7 +85,7 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
 
 fn boss() -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
-    let grant = Grant { money: sat(400_000), heads: Heads(400), depth: 2, deadline: None };
+    let grant = Grant { money: sat(400_000), heads: Heads(400), depth: 2, deadline: None, margin: None };
     let brief = Brief { agent: agent(0), grant, hiring: team(0), turns_max: 100, ..Brief::clone(&brief) };
     (Arc::new(brief), texts)
 }

@@ -130,6 +130,9 @@ pub struct Usage {
     /// `input` as the start of a stream has it, if that differs (Anthropic).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_at_start: Option<Amount>,
+    /// What a stream reports before this, after the reply and in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Usage>,
 }
 
 /// A number, or anything that a bad provider writes in its place, such as `1e400`.
@@ -295,7 +298,14 @@ impl Default for Amount {
 impl Default for Usage {
     fn default() -> Self {
         let zero = Amount::default;
-        Self { input: zero(), output: zero(), cache_read: zero(), cache_write: zero(), input_at_start: None }
+        Self {
+            input: zero(),
+            output: zero(),
+            cache_read: zero(),
+            cache_write: zero(),
+            input_at_start: None,
+            earlier: Vec::new(),
+        }
     }
 }
 

@@ -253,4 +253,11 @@ fn usage_is_absent_zero_huge_negative_or_changing() {
     let events = ask(&given(changing), Wire::AnthropicStream, "").events();
     assert_eq!(events[0]["message"]["usage"]["input_tokens"], 4);
     assert_eq!(events[events.len() - 2]["usage"]["input_tokens"], 9);
+    let large = Usage { output: Amount::Whole(9000), ..Usage::default() };
+    let shrinking = given(Usage { output: Amount::Whole(1), earlier: vec![large], ..Usage::default() });
+    for (wire, key) in [(Wire::AnthropicStream, "output_tokens"), (Wire::OpenAiStream, "completion_tokens")] {
+        let events = ask(&shrinking, wire, "").events();
+        let told = events.iter().filter(|event| event["usage"].is_object()).map(|event| event["usage"][key].clone());
+        assert_eq!(told.collect::<Vec<_>>(), [json!(9000), json!(1)]);
+    }
 }

@@ -12,7 +12,7 @@ fn rich() -> Reply {
         output: Amount::Whole(5),
         cache_read: Amount::Whole(3),
         cache_write: Amount::Whole(2),
-        input_at_start: None,
+        ..Usage::default()
     };
     Reply {
         thinking: vec![

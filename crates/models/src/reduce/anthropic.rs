@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
 use serde_json::{Map, Value, json};
 
-use super::{CALLS_MAX, Counts, Fault, Piece, Weight, count, reply, some_words};
+use super::counts::{Counts, tokens};
+use super::{CALLS_MAX, Fault, Piece, Weight, reply, some_words};
 use crate::ids::Ids;
 use crate::{arguments, written};
 
@@ -46,13 +47,11 @@ impl State {
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
-        let Counts { input, cache_read, cache_write, output } = self.counts;
-        // A report of the one without the other is none: what is missing may be most of it.
-        let (input, output) = (input?, output?);
-        let (cache_read, cache_write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
-        // The provider counts cached input apart.
-        let input = input.saturating_add(cache_read).saturating_add(cache_write);
-        Some(Usage { input, cache_read, cache_write, output })
+        self.counts.usage()
+    }
+
+    pub(super) fn weight(&self) -> Weight {
+        self.weight
     }
 
     pub(super) fn event(&mut self, name: &str, value: &Value) -> Result<Vec<Piece>, Fault> {
@@ -123,10 +122,12 @@ impl State {
     }
 
     fn count(&mut self, usage: &Value) -> Vec<Piece> {
-        count(&mut self.counts.input, &usage["input_tokens"]);
-        count(&mut self.counts.cache_read, &usage["cache_read_input_tokens"]);
-        count(&mut self.counts.cache_write, &usage["cache_creation_input_tokens"]);
-        count(&mut self.counts.output, &usage["output_tokens"]);
+        self.counts.parted_input(
+            tokens(&usage["input_tokens"]),
+            tokens(&usage["cache_read_input_tokens"]),
+            tokens(&usage["cache_creation_input_tokens"]),
+        );
+        self.counts.output(tokens(&usage["output_tokens"]));
         if usage.is_object() { self.usage().map(Piece::Used).into_iter().collect() } else { Vec::new() }
     }
 

@@ -4,7 +4,8 @@
 use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
 use serde_json::{Map, Value, json};
 
-use super::{CALLS_MAX, Counts, Fault, Piece, Weight, count, reply, some_words};
+use super::counts::{Counts, tokens};
+use super::{CALLS_MAX, Fault, Piece, TOKENS_MAX, Weight, reply, some_words};
 use crate::ids::Ids;
 use crate::{arguments, written};
 
@@ -57,13 +58,11 @@ impl State {
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
-        let Counts { input, cache_read, cache_write, output } = self.counts;
-        // A report of the one without the other is none: what is missing may be most of it.
-        let (input, output) = (input?, output?);
-        // Cached input is part of the input here; a report in which it is more can't be right.
-        let cache_read = cache_read.unwrap_or(0).min(input);
-        let cache_write = cache_write.unwrap_or(0).min(input - cache_read);
-        Some(Usage { input, cache_read, cache_write, output })
+        self.counts.usage()
+    }
+
+    pub(super) fn weight(&self) -> Weight {
+        self.weight
     }
 
     pub(super) fn end(&mut self) {
@@ -114,21 +113,32 @@ impl State {
     }
 
     fn count(&mut self, usage: &Value) -> Option<Piece> {
-        count(&mut self.counts.input, &usage["prompt_tokens"]);
-        count(&mut self.counts.output, &usage["completion_tokens"]);
-        count(&mut self.counts.cache_read, &usage["prompt_cache_hit_tokens"]);
-        count(&mut self.counts.cache_read, &usage["prompt_tokens_details"]["cached_tokens"]);
-        count(&mut self.counts.cache_write, &usage["prompt_tokens_details"]["cache_write_tokens"]);
+        let (input, details) = (tokens(&usage["prompt_tokens"]), &usage["prompt_tokens_details"]);
+        // Two names for the same count; if both are there and differ, the cache saved the less of the two.
+        let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
+        let cached = cached.into_iter().filter_map(tokens).min();
+        self.counts.whole_input(input, cached, tokens(&details["cache_write_tokens"]));
+        self.counts.output(self.output(usage));
         if usage.is_object() { self.usage().map(Piece::Used) } else { None }
+    }
+
+    /// What a report counts as output. Some servers leave thinking out of it, so that the parts don't add up to the total or
+    /// thinking is more than all output: thinking is billed, too.
+    fn output(&self, usage: &Value) -> Option<u64> {
+        let output = tokens(&usage["completion_tokens"])?;
+        let rest = tokens(&usage["total_tokens"]).map_or(0, |total| total.saturating_sub(self.counts.input()));
+        let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
+        let with_thinking = if thinking > output { output + thinking } else { output };
+        Some(with_thinking.max(rest).min(TOKENS_MAX))
     }
 
     fn delta(&mut self, delta: &Map<String, Value>) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
-        for (key, part) in delta {
+        for (key, part) in delta.iter().filter(|(key, _)| *key != "role") {
             self.weight.add_bytes(key.len())?;
             self.weight.add(part)?;
             match (key.as_str(), part) {
-                ("role" | "function_call", _) | (_, Value::Null) => {}
+                ("function_call", _) | (_, Value::Null) => {}
                 ("content", part) => self.content(part, &mut pieces),
                 ("refusal", Value::String(text)) => {
                     self.refusal.push_str(text);

@@ -1,7 +1,7 @@
 //! Replies over Anthropic Messages.
 
 use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
-use guildhall_models::{CALLS_MAX, Event, Fault, REPLY_BYTES_MAX, Reducer};
+use guildhall_models::{CALLS_MAX, Event, Fault, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 use serde_json::{Value, json};
 
 use crate::server::{answer, stream};
@@ -189,7 +189,7 @@ fn what_comes_after_the_end_is_ignored() {
 }
 
 #[test]
-fn usage_that_is_no_count_was_not_reported_and_the_last_report_counts() {
+fn usage_that_is_no_count_was_not_reported_and_the_largest_report_counts() {
     let usage = |reports: &[Value]| {
         let mut reducer = reducer(Wire::Anthropic);
         for report in reports {
@@ -203,9 +203,9 @@ fn usage_that_is_no_count_was_not_reported_and_the_last_report_counts() {
     assert_eq!((usage(&[json!({"output_tokens": 0})]), usage(&[json!({"input_tokens": 9})])), (None, None));
     let reports =
         [json!({"input_tokens": 9, "output_tokens": 5}), json!({"output_tokens": 3}), json!({"output_tokens": -1})];
-    assert_eq!(usage(&reports), Some(Usage { input: 9, output: 3, ..Usage::default() }));
+    assert_eq!(usage(&reports), Some(Usage { input: 9, output: 5, ..Usage::default() }));
     let huge = json!({"input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX, "output_tokens": 1});
-    assert_eq!(usage(&[huge]).unwrap().input, u64::MAX);
+    assert_eq!(usage(&[huge]).unwrap().input, TOKENS_MAX);
 }
 
 #[test]

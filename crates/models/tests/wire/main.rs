@@ -8,6 +8,8 @@ mod fuzz;
 mod openai;
 mod price;
 mod request;
+mod retries;
 mod served;
 mod server;
 mod setting;
+mod usage;

@@ -33,8 +33,12 @@ pub(crate) fn endpoint(url: &str) -> Endpoint {
     endpoint.name = "tester".into();
     endpoint.timeouts =
         Timeouts { connect: Duration::from_secs(5), first_byte: Duration::from_secs(5), idle: Duration::from_secs(5) };
-    endpoint.retry =
-        Retry { wait_first: Duration::from_millis(1), wait_total_max: Duration::from_secs(1), connects_max: 3 };
+    endpoint.retry = Retry {
+        pause_min: Duration::from_millis(1),
+        pauses_total_max: Duration::from_secs(1),
+        connects_max: 3,
+        ..Retry::default()
+    };
     endpoint
 }
 
@@ -76,11 +80,11 @@ pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<Stri
 fn tell(delta: Delta<'_>) -> Option<String> {
     Some(match delta {
         // Each attempt leaves; what it says is told below.
-        Delta::Asking => return None,
+        Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => return None,
         Delta::Words(words) => words.to_owned(),
         Delta::Thinking => "(thinks)".into(),
         Delta::Call { name } => format!("({name})"),
-        Delta::Waiting { seconds, why } => format!("(waits {seconds} s: {why})"),
+        Delta::Waiting { seconds, why, said } => format!("(waits {seconds} s, {why:?}: {said})"),
         Delta::Used(usage) => format!("({} in, {} out)", usage.input, usage.output),
     })
 }

@@ -252,9 +252,9 @@ fn refusing() -> Vec<Script> {
         boss("hires that can't be read or are of nobody are refused with the reason")
             .line("1#1", Brings::Model(replies(None, budgets, 10)))
             .line("1#2", says("I could not hire anybody.")),
-        Script::new("a hire for more than the purse is refused", 150, Outcome::Done)
+        Script::new("a hire for less than it can work with is refused", 150, Outcome::Done)
             .team(team(DelegateTask, Offered))
-            .line("1#1", hires("a", json!({"specialty": "cook", "task": "Taste it.", "budget": 190})))
+            .line("1#1", hires("a", json!({"specialty": "cook", "task": "Taste it.", "budget": 19})))
             .line("1#2", says("I can't pay for it.")),
         Script::new("nobody hires itself or somebody who waits for it", 1000, Outcome::Done)
             .team(circle())

@@ -43,9 +43,9 @@ impl World {
         self.contracts = contracts;
         self.violations.extend(corrupt);
         self.session = Session::restore(self.put_in.iter().cloned()).expect("the owner has put enough in");
-        let closed = |(path, contract): (&Path, &Contract)| Some((path.clone(), contract.report()?.spent));
-        for (path, spent) in self.contracts.iter().filter_map(closed).collect::<Vec<_>>() {
-            self.end_root(&path, spent);
+        let closed = |(path, contract): (&Path, &Contract)| Some((path.clone(), contract.report()?.clone()));
+        for (path, report) in self.contracts.iter().filter_map(closed).collect::<Vec<_>>() {
+            self.end_root(&path, &report);
         }
     }
 

@@ -139,7 +139,7 @@ fn compare(whole: &Shown, resumed: &Shown) -> Result<Exit, Unwritten> {
 impl Shown {
     /// What the whole tree cost.
     fn total(&self) -> String {
-        let msat = self.bill["spent"]["msat"].as_u64().unwrap_or_default();
+        let msat = self.bill["charged"]["msat"].as_u64().unwrap_or_default();
         let contracts = self.bill["contracts"].as_array().map_or(0, Vec::len);
         format!("{} for {contracts} contracts", sats(Msat::capped(u128::from(msat))))
     }

@@ -1,0 +1,264 @@
+//! What is charged for a model call, and what is known about it: what no provider bills costs nothing, what may have been billed
+//! is reserved, what was reported counts at its largest, and what was not reported is estimated.
+
+use serde_json::{Value, json};
+
+use crate::house::{Ended, House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
+
+/// The answer to a model call as it is stored.
+#[derive(Debug)]
+struct Settled {
+    /// What came: `said`, `lost`, `aborted` or `failed`.
+    answer: String,
+    /// `{"known": …}`, `{"estimated": …}` or `"unknown"`.
+    cost: Value,
+    hold: u64,
+}
+
+impl Settled {
+    fn cost(&self, kind: &str) -> u64 {
+        self.cost[kind].as_u64().unwrap_or_else(|| panic!("it is not {kind}: {self:?}"))
+    }
+}
+
+/// The answers to all model calls of a session, in order.
+fn settled(house: &House, id: &str) -> Vec<Settled> {
+    let shown = house.show(id);
+    let facts: Vec<&Value> = shown["facts"].as_array().unwrap().iter().map(|stored| &stored["fact"]).collect();
+    let asked = |id: &Value| {
+        let asks = facts.iter().map(|fact| &fact["asked"]);
+        asks.clone().find(|asked| asked["id"] == *id && asked["ask"]["model"].is_object()).cloned()
+    };
+    let answers = facts.iter().map(|fact| &fact["answered"]).filter(|answered| answered.is_object());
+    let settled = answers.filter_map(|answered| {
+        let asked = asked(&answered["id"])?;
+        let answer = answered["answer"].as_object().and_then(|answer| answer.keys().next().cloned());
+        Some(Settled {
+            answer: answer.unwrap_or_else(|| answered["answer"].as_str().unwrap_or_default().to_owned()),
+            cost: answered["cost"].clone(),
+            hold: asked["hold"]["money"].as_u64().unwrap(),
+        })
+    });
+    settled.collect()
+}
+
+fn provider(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic => "anthropic",
+        Wire::OpenAi => "openai",
+    }
+}
+
+fn session(result: &Value) -> &str {
+    result["session"].as_str().unwrap()
+}
+
+/// How often the program said that it waits.
+fn pauses(ended: &Ended) -> usize {
+    ended.stderr.lines().filter(|line| line.contains("before asking again")).count()
+}
+
+fn raw(status: u16, retry_after: Option<&str>) -> Value {
+    let headers: Value = retry_after.map_or_else(|| json!({}), |after| json!({"retry-after": after}));
+    json!({"raw": {"status": status, "headers": headers, "body": "{\"error\": {\"message\": \"Sorry\"}}"}})
+}
+
+/// What no provider bills.
+const UNBILLED: [u16; 5] = [408, 429, 500, 503, 529];
+
+#[test]
+fn what_no_provider_bills_is_asked_again_within_the_ask_and_costs_nothing() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
+        let price = msat(&house.run(&[]).expect(0).json()["bill"]["charged"]);
+        for status in UNBILLED {
+            let rules = json!([{"repeat": 1, "then": raw(status, None)}, {"then": says("On Tuesday.")}]);
+            let house = House::new(wire, &rules);
+            let ended = house.run(&[]).expect(0).says(&format!("HTTP {status}: Sorry"));
+            let result = ended.json();
+            let settled = settled(&house, session(&result));
+            assert_eq!((settled.len(), settled[0].cost("known")), (1, price), "{wire:?} {status}: {settled:?}");
+            assert_eq!((house.requests().len(), pauses(&ended)), (2, 1), "{wire:?} {status}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_met_nothing_but_what_no_provider_bills_costs_nothing() {
+    for wire in WIRES {
+        for status in UNBILLED {
+            // It is told to come back too late, so that it gives up at once.
+            let house = House::new(wire, &json!([{"then": raw(status, Some("4000"))}]));
+            let ended = house.run(&[]).expect(5).says(&format!("HTTP {status}: Sorry"));
+            let result = ended.json();
+            let settled = settled(&house, session(&result));
+            assert_eq!((settled.len(), settled[0].answer.as_str()), (1, "failed"), "{wire:?} {status}");
+            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["charged"])), (0, 0), "{wire:?} {status}");
+            assert_eq!(house.requests().len(), 1, "{wire:?} {status}");
+        }
+    }
+}
+
+#[test]
+fn a_gateways_error_reserves_one_hold_and_a_new_ask_follows() {
+    for wire in WIRES {
+        for status in [502, 504, 520, 527] {
+            let rules = json!([{"repeat": 1, "then": raw(status, None)}, {"then": says("On Tuesday.")}]);
+            let house = House::new(wire, &rules);
+            let ended =
+                house.run(&[]).expect(0).says(&format!("1: no whole reply from {}: HTTP {status}", provider(wire)));
+            let settled = settled(&house, session(&ended.json()));
+            assert_eq!(settled.len(), 2, "{wire:?} {status}: {settled:?}");
+            assert_eq!(
+                (settled[0].answer.as_str(), &settled[0].cost),
+                ("lost", &json!("unknown")),
+                "{wire:?} {status}"
+            );
+            assert!(settled[1].answer == "said" && settled[1].cost("known") < settled[1].hold, "{wire:?}: {settled:?}");
+            assert_eq!((house.requests().len(), pauses(&ended)), (2, 0), "{wire:?} {status}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_that_broke_off_is_reserved_whatever_was_reported_by_then() {
+    let cut = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": {"events": 4}, "how": "close"}}}});
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"repeat": 1, "then": cut}, {"then": says("On Tuesday.")}]));
+        let ended = house.run(&[]).expect(0).says("the connection broke after ").says(" bytes: ");
+        let settled = settled(&house, session(&ended.json()));
+        assert_eq!((settled[0].answer.as_str(), &settled[0].cost), ("lost", &json!("unknown")), "{wire:?}");
+    }
+}
+
+#[test]
+fn a_server_that_says_to_come_back_at_once_is_asked_once_a_second_with_one_line_each() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"then": raw(429, Some("0"))}]));
+        let ended = house.run(&["--timeout", "4s"]);
+        let requests = house.requests().len();
+        assert!((2..=6).contains(&requests), "{wire:?}: {requests} requests in four seconds");
+        let pauses = pauses(&ended);
+        assert!((requests - 1..=requests).contains(&pauses), "{wire:?}: {pauses} pauses between {requests} requests");
+    }
+}
+
+#[test]
+fn of_several_usage_reports_the_largest_is_charged_and_of_contradictions_the_dearest() {
+    let shrinking = json!({"input": 10, "output": 1, "earlier": [{"input": 2000, "output": 3000}]});
+    // More from the cache than there was in all: so little input is none.
+    let contradiction = json!({"input": -4900, "output": 10, "cache_read": 5000});
+    for (wires, usage, cost) in
+        [(&WIRES[..], shrinking, 2000 + 5 * 3000), (&[Wire::OpenAi][..], contradiction, 5000 + 5 * 10)]
+    {
+        for wire in wires {
+            let house = House::new(*wire, &json!([{"then": {"reply": {"text": "On Tuesday.", "usage": usage}}}]));
+            let result = house.run(&[]).expect(0).json();
+            let settled = settled(&house, session(&result));
+            assert_eq!((settled[0].cost("known"), msat(&result["bill"]["charged"])), (cost, cost), "{wire:?} {usage}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_without_usage_is_estimated_from_its_bytes_and_costs_no_more_than_that() {
+    for wire in WIRES {
+        for usage in [json!("absent"), json!({"input": -1, "output": -1})] {
+            let house = House::new(wire, &json!([{"then": {"reply": {"text": "hello", "usage": usage}}}]));
+            let result = house.run(&["--budget", "100sat"]).expect(0).json();
+            let settled = settled(&house, session(&result));
+            let estimated = settled[0].cost("estimated");
+            let request = house.requests()[0].to_string().len() as u64;
+            assert!(estimated <= request + 5 * 100, "{wire:?}: {estimated} for a request of {request} bytes");
+            assert!(estimated >= request / 2, "{wire:?}: {estimated} is no upper bound for {request} bytes");
+            assert_eq!(msat(&result["bill"]["charged"]), estimated, "{wire:?}");
+        }
+    }
+}
+
+#[test]
+fn every_reply_that_claims_more_than_was_held_is_stored_at_what_it_claims() {
+    for wire in WIRES {
+        let claim = json!({"input": 1000, "output": 1, "earlier": [{"input": 1000, "output": 200_000}]});
+        let house = House::new(wire, &json!([{"then": {"reply": {"text": "On Tuesday.", "usage": claim}}}]));
+        let ended = house.run(&["--budget", "1000sat"]);
+        let settled = settled(&house, session(&ended.json()));
+        assert!(!settled.is_empty(), "{wire:?}: {ended:?}");
+        for answer in settled {
+            assert_eq!(answer.cost("known"), 1000 + 5 * 200_000, "{wire:?}");
+            assert!(answer.hold < answer.cost("known"), "{wire:?}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn absurd_token_counts_leave_every_session_readable() {
+    for wire in WIRES {
+        let absurd = json!({"input": "10000000000000000000", "output": 7});
+        let mut first = reads(&["notes.txt"]);
+        first["reply"]["usage"] = absurd.clone();
+        let rules =
+            json!([{"repeat": 1, "then": first}, {"then": {"reply": {"text": "On Tuesday.", "usage": absurd}}}]);
+        let house = House::new(wire, &rules);
+        let ended = house.run(&[]);
+        assert_eq!(house.requests().len(), 2, "{wire:?}: {ended:?}");
+        for command in [&["ls"][..], &["verify"], &["show", session(&ended.json())]] {
+            house.guildhall(command).expect(0);
+        }
+    }
+}
+
+/// A house whose provider wants no key, so that nobody bills it.
+fn local(wire: Wire, rules: &Value) -> House {
+    House::scripted(wire, Known::ByVariables, json!({"rules": rules}))
+}
+
+fn start_local(house: &House) -> Running {
+    let mut command = house.command(&["run", "When is the meeting?", "--yes", "--output", "json"]);
+    command.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY");
+    Running::start(command, "")
+}
+
+/// What is charged for a call whose request has so many bytes and of whose reply only a few words arrived.
+#[track_caller]
+fn assert_arrived(settled: &Settled, answer: &str, request: u64) {
+    let cost = settled.cost("known");
+    assert_eq!(settled.answer, answer);
+    assert!((request / 2..=request + 5 * 200).contains(&cost) && cost < settled.hold, "{request}: {settled:?}");
+}
+
+#[test]
+fn a_call_to_a_server_that_nobody_bills_costs_what_arrived_when_it_breaks_off() {
+    let cut = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": {"events": 4}, "how": "close"}}}});
+    for wire in WIRES {
+        let house = local(wire, &json!([{"repeat": 1, "then": cut}, {"then": says("On Tuesday.")}]));
+        let result = start_local(&house).end().expect(0).json();
+        let request = house.requests()[0].to_string().len() as u64;
+        assert_arrived(&settled(&house, session(&result))[0], "lost", request);
+    }
+}
+
+#[test]
+fn a_call_to_a_server_that_nobody_bills_costs_what_arrived_when_it_is_stopped_or_killed() {
+    let stalls = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"stall": {"after": {"events": 4}}}}});
+    for wire in WIRES {
+        let house = local(wire, &json!([{"then": stalls}]));
+        let running = start_local(&house);
+        let id = running.session();
+        wait_for("the request", || (!house.requests().is_empty()).then_some(()));
+        house.guildhall(&["stop", &id]).expect(0);
+        running.end().expect(1);
+        let request = house.requests()[0].to_string().len() as u64;
+        assert_arrived(&settled(&house, &id)[0], "aborted", request);
+
+        let house = local(wire, &json!([{"repeat": 1, "then": stalls}, {"then": says("On Tuesday.")}]));
+        let running = start_local(&house);
+        let id = running.session();
+        wait_for("the request", || (!house.requests().is_empty()).then_some(()));
+        running.kill();
+        let mut command = house.command(&["resume", &id]);
+        command.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY");
+        Running::start(command, "").end().expect(0);
+        assert_arrived(&settled(&house, &id)[0], "lost", request);
+    }
+}

@@ -1,0 +1,110 @@
+//! Shares at work: a tree grows as far as its heads and its money go, and whoever gets nothing is told why.
+
+use serde_json::{Value, json};
+
+use crate::crew::{always, answer, assert_has, by, calls, first, hires, shown, staffed, worked};
+use crate::house::{House, Running, WIRES, Wire, msat, says};
+
+const RECURSIVE: &str = "delegation:\n  team: [worker]\n  recursive: true";
+
+fn run(house: &House, task: &str, more: &[&str]) -> Value {
+    let args = [&["run", task, "--yes", "--output", "json", "--team", "crew"], more].concat();
+    Running::start(house.command(&args), "").end().expect(0).json()
+}
+
+#[test]
+fn ten_times_ten_leaves_answer_with_130_hires_however_many_calls_run_at_once() {
+    for (wire, at_once) in [(Wire::Anthropic, "1"), (Wire::OpenAi, "5"), (Wire::Anthropic, "100")] {
+        let house = staffed(House::new(wire, &json!([{"then": {"tree": {}}}])), &[("worker", RECURSIVE)]);
+        let flags = ["--budget", "100000sat", "--max-hires", "130", "--max-concurrency", at_once];
+        let result = run(&house, "TREE depth=2 fanout=10", &flags);
+        assert_eq!(answer(&result), "done d=2 n=100 err=0", "{at_once} at once");
+        assert_eq!(worked(&result).len(), 111, "{at_once} at once");
+    }
+}
+
+#[test]
+fn ten_times_ten_leaves_answer_at_the_default_limits() {
+    let house = staffed(House::new(Wire::OpenAi, &json!([{"then": {"tree": {}}}])), &[("worker", RECURSIVE)]);
+    let result = run(&house, "TREE depth=2 fanout=10", &["--budget", "100000sat"]);
+    assert_eq!(answer(&result), "done d=2 n=100 err=0");
+}
+
+#[test]
+fn a_chain_of_fifteen_hires_goes_down_at_the_default_limits() {
+    for wire in WIRES {
+        let house = staffed(House::new(wire, &json!([{"then": {"tree": {}}}])), &[("worker", RECURSIVE)]);
+        let result = run(&house, "TREE depth=15 fanout=1", &["--budget", "20000sat"]);
+        assert_eq!(answer(&result), "done d=15 n=1 err=0", "{wire:?}");
+        assert_eq!(worked(&result).len(), 16, "{wire:?}");
+    }
+}
+
+/// Ten hires of one reply, without a budget.
+fn ten() -> Value {
+    json!({"reply": {"calls": [{"name": "delegate_task", "times": 10, "arguments":
+        {"specialty": "ada", "task": "Look {{i}}."}}]}})
+}
+
+#[test]
+fn of_ten_hires_as_many_are_made_as_have_their_minimum_and_the_others_are_told_the_figure() {
+    let rules = json!([first("lead", ten()), always("lead", says("All.")), always("ada", says("Tuesday."))]);
+    for wire in WIRES {
+        let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        // What Sonnet costs at a hundred thousand dollars per bitcoin: three and fifteen millisatoshis per token.
+        let config = house.read_config().replace("input = 1\n", "input = 3\n").replace("output = 5\n", "output = 15\n");
+        house.write_config(&config);
+        let result = run(&house, "Look everywhere.", &["--budget", "250sat"]);
+        let hired = worked(&result).len() - 1;
+        assert!((3..10).contains(&hired), "{wire:?}: {hired} hired");
+        assert!(worked(&result).iter().all(|line| line.ends_with(" done")), "{:?}", worked(&result));
+        let heard = shown(&house, "lead").swap_remove(1);
+        assert_eq!(heard.matches("<sub-agent-complete").count(), hired, "{wire:?}");
+        assert_eq!(heard.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {heard}");
+        assert_has(&heard, &["at least ", "sat needed"]);
+    }
+}
+
+#[test]
+fn a_budget_beyond_what_is_left_is_cut_and_the_call_is_told_what_was_granted() {
+    let rules = json!([
+        first("lead", calls(&[("delegate_task", json!({"specialty": "ada", "task": "Look.", "budget": 900_000}))])),
+        always("lead", says("All.")),
+        always("ada", says("Tuesday.")),
+    ]);
+    for wire in WIRES {
+        let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let result = run(&house, "Look.", &["--budget", "1000sat"]);
+        let granted = msat(&result["bill"]["contracts"][1]["granted"]);
+        assert!((400_000..900_000).contains(&granted), "{wire:?}: {granted}");
+        let heard = shown(&house, "lead").swap_remove(1);
+        assert_has(&heard, &[&format!("{}.{}", granted / 1000, granted % 1000).trim_end_matches('0')[..4], "granted"]);
+    }
+}
+
+#[test]
+fn a_hirer_that_waits_for_a_hire_that_asked_it_something_is_told_to_answer_first() {
+    let background = json!({"specialty": "ada", "task": "Look.", "budget": 500, "background": true});
+    let rules = json!([
+        first("lead", calls(&[("delegate_task", background)])),
+        by(
+            "lead",
+            json!({"tool_result": "waits for your answer"}),
+            calls(&[("message_agent", json!({"id": "1.1", "text": "The newest."}))])
+        ),
+        by("lead", json!({"tool_result": "elivered"}), calls(&[("wait_for_agents", json!({}))])),
+        by("lead", json!({"last_user": "Which log?"}), calls(&[("wait_for_agents", json!({}))])),
+        by("lead", json!({"tool_result": "hires has reported"}), says("All.")),
+        by("lead", json!({"last_user": "<sub-agent-complete"}), says("All.")),
+        by("ada", json!({"nth_of_agent": 1}), calls(&[("ask_hirer", json!({"question": "Which log?"}))])),
+        always("ada", says("Tuesday.")),
+        always("lead", says("I wait.")),
+    ]);
+    for wire in WIRES {
+        let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let result = run(&house, "Look.", &["--budget", "5000sat"]);
+        let told = shown(&house, "lead").join("\n");
+        assert_has(&told, &["1.1 has asked you a question and waits for your answer"]);
+        assert_eq!(worked(&result)[1], "1.1 ada done", "{wire:?}: {result:#}");
+    }
+}

@@ -1,0 +1,277 @@
+//! The bill: what each contract cost, and how much of that is known. It is made from stored facts and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use guildhall_kernel::{
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Certainty, Cost, Fact, Msat, Nudge, Outcome, Path, Report,
+    Stored, Tokens,
+};
+use guildhall_laws::Checker;
+use serde::Serialize;
+
+use crate::setup::Staffing;
+
+/// What contracts cost, each its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bill {
+    /// One line per contract, hires below their hirers.
+    pub lines: Vec<Line>,
+}
+
+/// An amount by what is known of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charges {
+    /// What was reported.
+    pub used: Msat,
+    /// An upper bound, where no usage was reported.
+    pub estimated: Msat,
+    /// What is set aside for calls that may or may not have been billed.
+    pub reserved: Msat,
+}
+
+impl Charges {
+    /// Returns everything that counts against the budget.
+    pub fn total(&self) -> Msat {
+        sum(sum(self.used, self.estimated), self.reserved)
+    }
+
+    pub(crate) fn and(self, other: Charges) -> Charges {
+        Charges {
+            used: sum(self.used, other.used),
+            estimated: sum(self.estimated, other.estimated),
+            reserved: sum(self.reserved, other.reserved),
+        }
+    }
+}
+
+/// One contract's line of the bill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Which contract.
+    pub contract: Path,
+    /// Who worked.
+    pub agent: AgentName,
+    /// The model that was asked, as `PROVIDER/NAME`. A clerk asks none.
+    pub model: Option<String>,
+    /// Whether nobody bills that model: then its price is nominal.
+    pub nominal: bool,
+    /// What it was granted, top-ups included.
+    pub granted: Msat,
+    /// What it cost itself, its fee included.
+    pub own: Charges,
+    /// What it cost with all its hires.
+    pub all: Charges,
+    /// How many model calls were answered.
+    pub calls: u64,
+    /// The tokens of its own calls, as reported.
+    pub tokens: Tokens,
+    /// The tokens of its calls and those of all its hires.
+    pub all_tokens: Tokens,
+    /// Its own calls that may or may not have been billed, with what is set aside for each.
+    pub reserved: Vec<(AskId, Msat)>,
+    /// Its own calls that cost more than was held for them.
+    pub overruns: Vec<Overrun>,
+    /// How it ended, if it has.
+    pub outcome: Option<Outcome>,
+    /// What its report lacks, although it is done.
+    pub lack: Option<Lack>,
+}
+
+/// A call that cost more than was held for it. The budget covers the hold and no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overrun {
+    /// Which call of the contract.
+    pub ask: AskId,
+    /// What was held.
+    pub held: Msat,
+    /// By how much the cost exceeds that.
+    pub excess: Msat,
+}
+
+/// What a report lacks whose contract ended as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// It did not pass a check, or a check could not be paid for.
+    Acceptance,
+    /// Nobody was hired, and the agent's file demands it.
+    Hire,
+    /// A hire that was promised was not made.
+    PromisedHire,
+}
+
+impl Lack {
+    /// Returns what a report lacks.
+    pub fn of(report: &Report) -> Option<Lack> {
+        if report.outcome != Outcome::Done {
+            return None;
+        }
+        match (report.acceptance, report.unheeded) {
+            (Acceptance::NotAccepted, _) => Some(Lack::Acceptance),
+            (Acceptance::Accepted, Some(Nudge::Required)) => Some(Lack::Hire),
+            (Acceptance::Accepted, Some(Nudge::Promise)) => Some(Lack::PromisedHire),
+            (Acceptance::Accepted, Some(Nudge::Mend | Nudge::Empty) | None) => None,
+        }
+    }
+}
+
+/// What a person has said of calls whose bill became known later: how much less it was than what had been set aside.
+pub(crate) type Credits = BTreeMap<AskKey, Msat>;
+
+impl Bill {
+    /// Adds the contracts of one root up, or of all.
+    pub(crate) fn of(
+        facts: &[Stored],
+        root: Option<&Path>,
+        staffing: Option<&Staffing>,
+        checker: &Checker,
+        credits: &Credits,
+    ) -> Bill {
+        let mut lines: BTreeMap<&Path, Line> = BTreeMap::new();
+        let mut holds: BTreeMap<(&Path, AskId), Msat> = BTreeMap::new();
+        for Stored { contract, fact, .. } in
+            facts.iter().filter(|stored| root.is_none_or(|root| stored.contract.top() == *root))
+        {
+            if let Fact::Opened(brief) = fact {
+                let model = staffing.and_then(|staffing| staffing.model_of(brief));
+                let nominal = staffing.zip(model).is_some_and(|(staffing, model)| staffing.is_nominal(model));
+                lines.insert(contract, Line::new(contract, &brief.agent, model, nominal, checker));
+            }
+            let Some(line) = lines.get_mut(contract) else { continue };
+            match fact {
+                Fact::Asked { id, ask: Ask::Model(_) | Ask::Tool(_) | Ask::Check(_), hold, .. } => {
+                    holds.insert((contract, *id), hold.money);
+                }
+                Fact::Answered { id, answer, cost } => {
+                    if let Some(hold) = holds.remove(&(contract, *id)) {
+                        let key = AskKey { contract: contract.clone(), ask: *id };
+                        line.answered(*id, answer, *cost, hold, credits.get(&key).copied());
+                    }
+                }
+                Fact::Closed(report) => line.closed(report),
+                Fact::Opened(_)
+                | Fact::Asked { .. }
+                | Fact::Refused { .. }
+                | Fact::Raised { .. }
+                | Fact::Heard { .. }
+                | Fact::Waiting { .. }
+                | Fact::Woke { .. }
+                | Fact::Nudged(_)
+                | Fact::Compacted { .. }
+                | Fact::Closing(_) => {}
+            }
+        }
+        Bill { lines: rolled_up(lines) }
+    }
+
+    /// Returns what all contracts cost together.
+    pub fn charges(&self) -> Charges {
+        self.lines.iter().fold(Charges::default(), |all, line| all.and(line.own))
+    }
+
+    /// Returns by how much calls have exceeded their holds, all together.
+    pub fn overrun(&self) -> Msat {
+        self.lines.iter().flat_map(|line| &line.overruns).fold(Msat::ZERO, |all, overrun| sum(all, overrun.excess))
+    }
+
+    /// The models that were asked, as `PROVIDER/NAME`.
+    pub fn models(&self) -> BTreeSet<&str> {
+        self.lines.iter().filter_map(|line| line.model.as_deref()).collect()
+    }
+
+    /// All tokens.
+    pub fn tokens(&self) -> u64 {
+        let tokens = |line: &Line| line.tokens.input.saturating_add(line.tokens.output);
+        self.lines.iter().map(tokens).fold(0, u64::saturating_add)
+    }
+}
+
+/// Adds what hires cost to their hirers' lines. A hirer's path comes before those of its hires.
+fn rolled_up(lines: BTreeMap<&Path, Line>) -> Vec<Line> {
+    let mut lines: Vec<Line> = lines.into_values().collect();
+    for at in (0..lines.len()).rev() {
+        let (above, below) = lines.split_at_mut(at);
+        let line = &below[0];
+        let hirer = line.contract.hirer();
+        let place = hirer.and_then(|hirer| above.binary_search_by(|above| above.contract.cmp(&hirer)).ok());
+        if let Some(place) = place {
+            let hirer = &mut above[place];
+            hirer.all = hirer.all.and(line.all);
+            add_tokens(&mut hirer.all_tokens, line.all_tokens);
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn new(contract: &Path, agent: &AgentName, model: Option<&str>, nominal: bool, checker: &Checker) -> Line {
+        let granted = checker.line(contract).map_or(0, |line| line.granted);
+        Line {
+            contract: contract.clone(),
+            agent: agent.clone(),
+            model: model.map(str::to_owned),
+            nominal,
+            granted: Msat::capped(u128::try_from(granted).unwrap_or_default()),
+            own: Charges::default(),
+            all: Charges::default(),
+            calls: 0,
+            tokens: Tokens::default(),
+            all_tokens: Tokens::default(),
+            reserved: Vec::new(),
+            overruns: Vec::new(),
+            outcome: None,
+            lack: None,
+        }
+    }
+
+    fn answered(&mut self, id: AskId, answer: &Answer, cost: Cost, hold: Msat, credit: Option<Msat>) {
+        if let Answer::Said(said) = answer {
+            self.calls += 1;
+            let tokens = said.used.unwrap_or_default();
+            add_tokens(&mut self.tokens, tokens);
+            add_tokens(&mut self.all_tokens, tokens);
+        }
+        let charge = cost.within(hold);
+        let charges = match (cost.certainty(answer), credit) {
+            (Certainty::Used, _) => Charges { used: charge, ..Charges::default() },
+            (Certainty::Estimated, _) => Charges { estimated: charge, ..Charges::default() },
+            (Certainty::Reserved, None) => {
+                if charge > Msat::ZERO {
+                    self.reserved.push((id, charge));
+                }
+                Charges { reserved: charge, ..Charges::default() }
+            }
+            // The bill is known now.
+            (Certainty::Reserved, Some(credit)) => {
+                let billed = Msat::capped(u128::from(charge.get().saturating_sub(credit.get())));
+                Charges { used: billed, ..Charges::default() }
+            }
+        };
+        if let Some(excess) = cost.overrun(hold) {
+            self.overruns.push(Overrun { ask: id, held: hold, excess });
+        }
+        self.charge(charges);
+    }
+
+    fn closed(&mut self, report: &Report) {
+        self.charge(Charges { used: report.fee, ..Charges::default() });
+        self.outcome = Some(report.outcome);
+        self.lack = Lack::of(report);
+    }
+
+    fn charge(&mut self, charges: Charges) {
+        self.own = self.own.and(charges);
+        self.all = self.all.and(charges);
+    }
+}
+
+fn add_tokens(to: &mut Tokens, more: Tokens) {
+    to.input = to.input.saturating_add(more.input);
+    to.cached = to.cached.saturating_add(more.cached);
+    to.output = to.output.saturating_add(more.output);
+}
+
+/// Adds two amounts; more than all there is counts as all there is.
+pub(crate) fn sum(one: Msat, other: Msat) -> Msat {
+    Msat::capped(u128::from(one.get()) + u128::from(other.get()))
+}

@@ -1,0 +1,45 @@
+//! Corrections: a person who has seen the provider's bill says what a reserved call really cost. The difference becomes free
+//! money of the session. Nothing else about the call changes.
+
+use guildhall_kernel::{AskKey, Contract, Msat, Quantity, Session, SessionFact, Stored};
+use guildhall_local::{SessionBatch, SessionId, UnixMs};
+
+use crate::hall::{Hall, HallError};
+
+/// What a correction came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrected {
+    /// What had been reserved for the call.
+    pub reserved: Msat,
+    /// The part of that which is free again.
+    pub released: Msat,
+    /// What is free in the session now.
+    pub free: Msat,
+}
+
+impl Hall {
+    /// Records what the provider billed for a reserved call of a session that no process runs. The same correction twice is
+    /// one; another one for the same call is refused.
+    pub async fn correct(&self, id: &SessionId, ask: &AskKey, billed: Msat) -> Result<Corrected, HallError> {
+        let journal = self.journal();
+        let lease = journal.lease(id, UnixMs::now()).await?;
+        let stored = journal.contract_facts(id, &ask.contract).await?;
+        let at = stored.last().map(|stored| stored.at);
+        let reserved = Contract::reserved_charge(stored.iter().map(|Stored { fact, .. }| fact), ask.ask);
+        let not_reserved = || HallError::NotReserved { session: id.clone(), ask: ask.clone() };
+        let (reserved, at) = reserved.zip(at).ok_or_else(not_reserved)?;
+        let beyond = || HallError::BilledBeyondReserve { ask: ask.clone(), billed, reserved };
+        let released = reserved.minus(billed).ok_or_else(beyond)?;
+        let damaged = |why: guildhall_kernel::SessionCorrupt| HallError::Damaged(why.to_string());
+        let mut account = Session::restore(journal.account(id).await?).map_err(damaged)?;
+        let credited = account.credited();
+        let corrected = SessionFact::Corrected { ask: ask.clone(), credit: released };
+        account.apply(&corrected)?;
+        // The same correction as before changes nothing, unless it is of nothing.
+        if account.credited() != credited || released == Msat::ZERO {
+            let batch = SessionBatch { at, facts: vec![corrected], texts: Vec::new(), done: None };
+            journal.append_session(&lease, batch).await?;
+        }
+        Ok(Corrected { reserved, released, free: account.free() })
+    }
+}

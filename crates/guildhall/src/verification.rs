@@ -1,0 +1,95 @@
+//! The check of everything that is stored: hashes, heads, texts, and the laws.
+
+use guildhall_local::{Head, JournalError, SessionId};
+
+use crate::hall::{Hall, HallError};
+use crate::session::View;
+
+/// What a check of what is stored found.
+#[derive(Debug)]
+pub struct Findings {
+    /// What is wrong with the hall as a whole.
+    pub hall: Vec<String>,
+    /// The sessions that were checked.
+    pub sessions: Vec<Checked>,
+}
+
+/// A session that was checked.
+#[derive(Debug)]
+pub struct Checked {
+    /// Which.
+    pub id: SessionId,
+    /// How it stands, if it can be read.
+    pub view: Option<View>,
+    /// What is wrong with it.
+    pub wrong: Vec<String>,
+}
+
+impl Findings {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.hall.is_empty() && self.sessions.iter().all(|checked| checked.wrong.is_empty())
+    }
+}
+
+impl Hall {
+    /// Checks a session, or all of them, and the hall as a whole. With a head that was printed earlier it also finds out whether
+    /// the journal is still the one of then; without one, somebody who computes all hashes anew is not found.
+    pub async fn verify(&self, id: Option<&SessionId>, printed: Option<Head>) -> Result<Findings, HallError> {
+        let ids: Vec<SessionId> = match id {
+            Some(id) => vec![id.clone()],
+            None => self.journal().sessions().await?.into_iter().map(|row| row.id).collect(),
+        };
+        let mut sessions = Vec::new();
+        for id in ids {
+            sessions.push(self.check(id, printed).await?);
+        }
+        Ok(Findings { hall: self.check_hall().await?, sessions })
+    }
+
+    /// Says what is wrong with the hall as a whole: whether sessions or commits are missing, and whether the database is sound.
+    async fn check_hall(&self) -> Result<Vec<String>, HallError> {
+        let mut wrong: Vec<String> = self.missing_commits().into_iter().collect();
+        match self.journal().verify_hall().await {
+            Ok(broken) => wrong.extend(broken.iter().map(ToString::to_string)),
+            Err(damaged @ JournalError::Damaged { .. }) => wrong.push(damaged.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(wrong)
+    }
+
+    /// Says what is wrong with the list of sessions, without reading any of them.
+    pub async fn check_listing(&self) -> Result<Vec<String>, HallError> {
+        let broken = self.journal().check_listing().await?;
+        Ok(self.missing_commits().into_iter().chain(broken.iter().map(ToString::to_string)).collect())
+    }
+
+    /// Says whether commits are missing that were stored.
+    pub fn missing_commits(&self) -> Option<String> {
+        match self.journal().unwritable() {
+            Some(missing @ JournalError::LogMissing { .. }) => Some(missing.to_string()),
+            Some(_) | None => None,
+        }
+    }
+
+    async fn check(&self, id: SessionId, printed: Option<Head>) -> Result<Checked, HallError> {
+        let mut wrong = Vec::new();
+        match self.journal().verify_chain(&id, printed).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(broken)) => wrong.push(broken.to_string()),
+            Err(unknown @ JournalError::UnknownSession { .. }) => return Err(unknown.into()),
+            Err(error) => wrong.push(error.to_string()),
+        }
+        let view = match self.session(&id).await {
+            Ok(view) => Some(view),
+            // What is wrong with it was said.
+            Err(_) if !wrong.is_empty() => None,
+            Err(why) => {
+                wrong.push(why.to_string());
+                None
+            }
+        };
+        wrong.extend(view.iter().flat_map(|view| view.violations.iter().cloned()));
+        Ok(Checked { id, view, wrong })
+    }
+}

@@ -1,0 +1,102 @@
+//! Whoever changes the journal behind the program's back is found by `verify`, without a printed head, or changes nothing that
+//! anybody is shown. And whether or not it was found: nothing forged is ever shown or built upon.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+mod cases;
+mod home;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use cases::{Case, Expect};
+use home::{Home, Shown};
+use tempfile::tempdir;
+
+/// The first seed. Every case is drawn from one of its own, so that one that fails can be run again.
+const SEED: u64 = 8;
+
+/// How many cases there are at least.
+const CASES_MIN: usize = 150;
+
+/// What became of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    /// `verify` says that something is wrong.
+    Found,
+    /// `verify` says nothing, and everybody is shown what they were shown before.
+    Unchanged,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tampering_is_found_or_changes_nothing_that_anybody_is_shown() {
+    let home = Home::new().await;
+    let cases = cases::all(&home, SEED);
+    assert!(cases.len() >= CASES_MIN, "{}", cases.len());
+    let (mut failed, mut verdicts) = (Vec::new(), BTreeMap::<Verdict, usize>::new());
+    for case in &cases {
+        match judge(&home, case).await {
+            Ok(verdict) => *verdicts.entry(verdict).or_default() += 1,
+            Err(why) => failed.push(format!("{}: {why}", case.name)),
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} cases:\n{}", failed.len(), cases.len(), failed.join("\n"));
+    // Flips where nothing is stored change nothing; most of what is done here must not be of that kind.
+    assert!(verdicts[&Verdict::Found] > cases.len() / 2, "{verdicts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_touched_is_sound_and_shown_the_same_every_time() {
+    let home = Home::new().await;
+    for from in [home.closed(), home.crashed()] {
+        let dir = tempdir().unwrap();
+        home::copy(from, dir.path());
+        let (wrong, shown) = home.look(dir.path()).await;
+        assert_eq!(wrong, None);
+        assert!(&shown == home.shown(), "a copy shows the same");
+    }
+    // What the comparison rests on is there.
+    for (part, least) in [("show ", 3), ("facts ", 3), ("text ", 10), ("inbox ", 3), ("account ", 3)] {
+        let parts = home.shown().iter().filter(|(key, value)| key.starts_with(part) && value.is_ok());
+        assert!(parts.count() >= least, "{part}");
+    }
+}
+
+async fn judge(home: &Home, case: &Case<'_>) -> Result<Verdict, String> {
+    let dir = tempdir().unwrap();
+    home::copy(case.from, dir.path());
+    let before: BTreeMap<_, _> = files(dir.path());
+    (case.tamper)(dir.path());
+    assert!(files(dir.path()) != before, "{} changes something", case.name);
+    let (wrong, shown) = home.look(dir.path()).await;
+    match case.expect {
+        // What is left of a lost log is true, and older.
+        Expect::LogFound => {}
+        Expect::Found | Expect::FoundOrUnchanged => forged(home.shown(), &shown)?,
+    }
+    match (wrong, case.expect) {
+        (Some(_), _) => Ok(Verdict::Found),
+        (None, Expect::Found | Expect::LogFound) => Err("was not found".into()),
+        (None, Expect::FoundOrUnchanged) if shown == *home.shown() => Ok(Verdict::Unchanged),
+        (None, Expect::FoundOrUnchanged) => {
+            let changed = home.shown().iter().find(|(key, value)| shown.get(*key) != Some(value));
+            Err(format!("was not found, and changed {:?}", changed.map(|(key, _)| key)))
+        }
+    }
+}
+
+/// Everything but the list is shown as it was, or is an error.
+fn forged(before: &Shown, now: &Shown) -> Result<(), String> {
+    let differs = now.iter().find(|(key, value)| {
+        let listed = key.starts_with("ls ");
+        !listed && value.is_ok() && before.get(*key) != Some(value)
+    });
+    match differs {
+        None => Ok(()),
+        Some((key, value)) => Err(format!("{key} was forged: {:.200?}", value)),
+    }
+}
+
+fn files(dir: &std::path::Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let paths = dir.read_dir().unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}

@@ -1,0 +1,178 @@
+//! What the hires of one reply are granted, and what their hirer keeps.
+
+use guildhall_kernel::{Answer, Ask, Brief, Cost, Fact, Grant, Heads, Hiring, Msat, Refusal, Tariff, TextKind};
+
+use crate::hall::Hall;
+use crate::say::{Do, TARIFF, hire, hiring, msat, path, root, sat, text, tool};
+
+/// A contractor whose purse, with its first reply paid, has this much free.
+fn with_free(money: u64, heads: u32) -> Hall {
+    let own = root("contractor", money + 2 + 4);
+    let grant = Grant { heads: Heads(heads), ..own.grant };
+    Hall::open(Brief { grant, hiring: Some(team()), ..own })
+}
+
+fn team() -> Hiring {
+    hiring(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"])
+}
+
+fn heads_of(hall: &Hall, hires: u32) -> Vec<u32> {
+    (1..=hires).map(|hire| hall.contract(&format!("1.{hire}")).brief().grant.heads.0).collect()
+}
+
+fn money_of(hall: &Hall, hires: u32) -> Vec<Msat> {
+    (1..=hires).map(|hire| hall.contract(&format!("1.{hire}")).brief().grant.money).collect()
+}
+
+fn refusals(facts: &[Fact]) -> Vec<&Refusal> {
+    facts.iter().filter_map(|fact| if let Fact::Refused { why, .. } = fact { Some(why) } else { None }).collect()
+}
+
+fn lead(name: &str) -> Do {
+    hire(name).team(&["x"])
+}
+
+#[test]
+fn hires_that_can_hire_share_the_heads_but_for_a_tenth() {
+    let mut hall = with_free(1000, 130);
+    let ten = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"].map(lead);
+    hall.says("1", &ten);
+    // (130 - 13) / 10 = 11 each, its own head included: ten leaves below each of ten.
+    assert_eq!(heads_of(&hall, 10), [10; 10]);
+    assert_eq!(hall.contract("1").heads().available(), Heads(130 - 110));
+}
+
+#[test]
+fn whoever_cant_hire_takes_one_head_and_said_heads_come_first() {
+    let mut hall = with_free(1000, 50);
+    let said = lead("b").with(|offer| offer.heads = Some(Heads(7)));
+    hall.says("1", &[lead("a"), said, hire("c"), lead("d")]);
+    // 50 - 1 - 8 = 41; 41 - 4 = 37; 37 / 2 = 18 each, its own head included.
+    assert_eq!(heads_of(&hall, 4), [17, 7, 0, 17]);
+}
+
+#[test]
+fn a_hire_at_the_last_level_cant_hire_whatever_its_file_says() {
+    let mut hall = with_free(1000, 50);
+    hall.says("1", &[lead("a").with(|offer| offer.depth = Some(0)), lead("b")]);
+    // 50 - 1 = 49; 49 - 4 = 45.
+    assert_eq!(heads_of(&hall, 2), [0, 44]);
+}
+
+#[test]
+fn a_hirer_takes_part_in_the_division_if_a_hire_works_in_the_background() {
+    let mut hall = with_free(1000, 100);
+    hall.says("1", &[lead("a"), lead("b").background()]);
+    assert_eq!(heads_of(&hall, 2), [29, 29]);
+}
+
+#[test]
+fn too_few_heads_go_to_the_first_hires_of_a_reply() {
+    let mut hall = with_free(1000, 2);
+    let facts = hall.says("1", &[lead("a"), lead("b"), lead("c")]);
+    assert_eq!(heads_of(&hall, 2), [0, 0]);
+    assert_eq!(refusals(&facts), [&Refusal::NoHeads { asked: Heads(1), free: Heads(0) }]);
+}
+
+#[test]
+fn a_chain_of_fifteen_goes_down_with_a_thousand_heads() {
+    let own = root("contractor", 1_000_000);
+    let grant = Grant { heads: Heads(1000), depth: 16, ..own.grant };
+    let mut hall = Hall::open(Brief { grant, ..own });
+    let mut at = "1".to_owned();
+    for level in 0..15 {
+        let next = format!("l{}", level + 1);
+        let name = if level == 0 { "coder".to_owned() } else { format!("l{level}") };
+        hall.says(&at, &[hire(&name).task(&format!("level {level}")).team(&[next.as_str()])]);
+        at = format!("{at}.1");
+    }
+    assert_eq!(hall.contract(&at).brief().path, path(&at));
+}
+
+#[test]
+fn a_hirer_keeps_two_more_turns_between_a_tenth_and_a_half() {
+    // Two turns of 1,024 tokens cost 8 sat.
+    for (free, kept) in [(1000, 100), (80, 8), (50, 8), (10, 5)] {
+        let mut hall = with_free(free, 10);
+        hall.says("1", &[hire("a")]);
+        assert_eq!(money_of(&hall, 1), [sat(free - kept)], "{free} free");
+    }
+}
+
+#[test]
+fn what_a_hirer_keeps_pays_for_reading_every_report() {
+    let input = Tariff { input: msat(1_000_000), ..TARIFF };
+    let own = root("contractor", 1006);
+    let mut hall = Hall::open(Brief { tariff: input, hiring: Some(team()), ..own });
+    hall.says("1", &[hire("a"), hire("b"), hire("c")]);
+    let kept = hall.contract("1").purse().available();
+    // A msat per token: 4 sat and the view, and once more with 12,000 bytes of reports.
+    let least = sat(4 + 4 + 12);
+    assert!(kept >= least && kept < sat(1000 / 10 + 1), "{kept}");
+}
+
+#[test]
+fn said_budgets_come_first_and_are_cut_to_what_is_left() {
+    let mut hall = with_free(100, 10);
+    let facts = hall.says("1", &[hire("a"), hire("b").budget(60), hire("c").budget(500)]);
+    // 10 are kept: 60 to b, 30 to c, and nothing is left for a.
+    assert_eq!(money_of(&hall, 2), [sat(60), sat(30)]);
+    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
+}
+
+#[test]
+fn the_rest_is_shared_equally_up_to_each_maximum() {
+    let mut hall = with_free(100, 10);
+    let capped = |name, max| hire(name).with(|offer| offer.share_max = Some(sat(max)));
+    hall.says("1", &[capped("a", 10), hire("b").budget(20), hire("c"), capped("d", 200)]);
+    // 90 - 20 = 70; each has its minimum of 3, and 61 are left: 7 to a, which then has its maximum, and 27 to each other.
+    assert_eq!(money_of(&hall, 4), [sat(10), sat(20), sat(30), sat(30)]);
+}
+
+#[test]
+fn too_little_money_goes_to_the_first_hires_that_can_work_with_it() {
+    let mut hall = with_free(20, 10);
+    let facts = hall.says("1", &[hire("a"), hire("b"), hire("c"), hire("d"), hire("e")]);
+    // 8 are kept, so 12 are left: four minimums of 3.
+    assert_eq!(money_of(&hall, 4), [sat(3); 4]);
+    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
+}
+
+#[test]
+fn the_tools_of_a_reply_are_paid_before_its_hires_share() {
+    let mut hall = with_free(150, 10);
+    hall.says("1", &[hire("a"), tool("map").price(50)]);
+    assert_eq!(money_of(&hall, 1), [sat(90)]);
+}
+
+#[test]
+fn a_refused_hire_takes_no_share() {
+    let mut hall = with_free(100, 10);
+    hall.says("1", &[hire("nobody"), hire("a"), hire("contractor")]);
+    assert_eq!(money_of(&hall, 1), [sat(90)]);
+}
+
+#[test]
+fn a_long_reply_is_asked_for_with_half_of_what_is_free_so_that_a_lost_one_can_be_asked_for_again() {
+    // A reply of 2,560 tokens costs 10 sat, an ordinary turn 4.
+    for (money, first, second) in
+        [(100, 10_000, 10_000), (18, 9_000, 4_500), (10, 5_000, 4_000), (8, 4_000, 4_000), (5, 4_000, 1_000)]
+    {
+        let mut hall = Hall::open(root("contractor", money + 2));
+        let held = |hall: &Hall| {
+            let id = hall.find("1", |ask| matches!(ask, Ask::Model(_)));
+            hall.contract("1").hold(id).expect("it is open").money
+        };
+        assert_eq!(held(&hall), msat(first), "first of {money}");
+        hall.model("1", Answer::Lost, Cost::Unknown);
+        assert_eq!(held(&hall), msat(second), "second of {money}");
+    }
+}
+
+#[test]
+fn an_offer_of_a_label_becomes_the_contracts() {
+    let mut hall = with_free(100, 10);
+    let label = Some(Box::new(text(TextKind::Label, "the careful one")));
+    hall.says("1", &[hire("a").with(|offer| offer.label = label.clone())]);
+    assert_eq!(hall.contract("1.1").brief().label, label);
+}

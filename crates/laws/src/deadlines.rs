@@ -1,0 +1,77 @@
+//! Deadlines and margins: a contract begins to wrap up one margin before its deadline, and its hires are due by then.
+
+use guildhall_kernel::{Grant, Millis, WRAP_UP_MARGIN_MAX};
+
+use crate::form::Form;
+use crate::violation::{Found, Law};
+
+/// A margin is the grant's time divided by this, up to the longest margin.
+const MARGIN_DIVISOR: u64 = 5;
+
+/// A hire may be refused for lack of time if its deadline is no further away than this. Form 1 compared with the longest
+/// margin.
+const TIME_TO_WORK_MIN: Millis = Millis(1000);
+
+/// The margin of a grant. One without a margin has the longest: form 1 stored none.
+fn margin(grant: &Grant) -> u64 {
+    grant.margin.unwrap_or(WRAP_UP_MARGIN_MAX).0
+}
+
+/// The margin of a grant that begins at `from`.
+fn margin_from(deadline: Millis, from: Millis) -> Millis {
+    let time = deadline.0.saturating_sub(from.0);
+    Millis(time / MARGIN_DIVISOR).min(WRAP_UP_MARGIN_MAX)
+}
+
+/// Checks the deadline of a hire that is asked for at `at`, and its margin.
+pub(crate) fn check_hire(hirer: &Grant, hire: &Grant, at: Millis, form: Form, found: &mut Found<'_>) {
+    let in_time = match (hirer.deadline, hire.deadline) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(mine), Some(its)) => u128::from(its.0) + u128::from(margin(hirer)) <= u128::from(mine.0),
+    };
+    let (mine, its) = (hirer.deadline, hire.deadline);
+    found.demand(in_time, Law::Grants, format_args!("due {its:?}, too late for a hirer that is due {mine:?}"));
+    if let Some(deadline) = hire.deadline {
+        found.demand(deadline > at, Law::Refusals, format_args!("a hire is due at {deadline}, and it is {at} already"));
+        if let (Form::Second, Some(margin)) = (form, hire.margin) {
+            let due = margin_from(deadline, at);
+            found.demand(margin == due, Law::Grants, format_args!("a margin of {margin} where {due} is due"));
+        }
+    }
+    check_stored(hire, form, found);
+}
+
+/// Checks the margin of a root that was opened at `at`. Its time began with the request, which is no fact: somewhere between
+/// the session's beginning and the opening.
+pub(crate) fn check_root(grant: &Grant, at: Millis, form: Form, found: &mut Found<'_>) {
+    check_stored(grant, form, found);
+    if let (Form::Second, Some(deadline), Some(margin)) = (form, grant.deadline, grant.margin) {
+        let (least, most) = (margin_from(deadline, at), margin_from(deadline, Millis(0)));
+        let fits = (least..=most).contains(&margin);
+        found.demand(fits, Law::Grants, format_args!("a root's margin of {margin}, not {least} to {most}"));
+    }
+}
+
+/// Checks that a margin is stored where there is a deadline, and only there.
+fn check_stored(grant: &Grant, form: Form, found: &mut Found<'_>) {
+    match grant.deadline {
+        Some(_) => form.check_field("margin", grant.margin, found),
+        None => found.demand(grant.margin.is_none(), Law::Grants, format_args!("a margin without a deadline")),
+    }
+}
+
+/// Returns whether it is time to wrap up.
+pub(crate) fn is_near(grant: &Grant, at: Millis) -> bool {
+    let then = u128::from(at.0) + u128::from(margin(grant));
+    grant.deadline.is_some_and(|deadline| then >= u128::from(deadline.0))
+}
+
+/// Returns whether a hire with this deadline may be refused for lack of time.
+pub(crate) fn is_too_near(deadline: Millis, now: Millis, form: Form) -> bool {
+    let least = match form {
+        Form::First => WRAP_UP_MARGIN_MAX,
+        Form::Second => TIME_TO_WORK_MIN,
+    };
+    u128::from(deadline.0) <= u128::from(now.0) + u128::from(least.0)
+}

@@ -1,0 +1,129 @@
+//! What is known about what was spent. *Reserved* may not have been billed at all, *estimated* is an upper bound, *used* is
+//! the rest: what was reported, and fees.
+
+use std::ops::AddAssign;
+
+use guildhall_kernel::{Answer, Cost, Report, Tokens};
+
+use crate::contract::Contract;
+use crate::form::Form;
+use crate::purse::wide;
+use crate::violation::{Found, Law};
+
+/// The parts of a sum of money, in millisatoshis. Signed, since a broken journal may claim more parts than there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// What was reported by whoever bills it, and fees.
+    pub used: i128,
+    /// What is an upper bound, since nobody reported it.
+    pub estimated: i128,
+    /// What was charged for calls that were lost, aborted or failed, or whose cost nobody knows.
+    pub reserved: i128,
+}
+
+impl Parts {
+    /// Returns the whole sum.
+    pub fn total(&self) -> i128 {
+        self.used + self.estimated + self.reserved
+    }
+
+    pub(crate) fn used(used: i128) -> Parts {
+        Parts { used, ..Parts::default() }
+    }
+
+    /// The parts of what was charged for the answer to a model call, a tool call or a check.
+    pub(crate) fn of_leaf(answer: &Answer, cost: Cost, charge: i128) -> Parts {
+        match (answer, cost) {
+            (Answer::Lost | Answer::Aborted | Answer::Failed(_), _) | (_, Cost::Unknown) => {
+                Parts { reserved: charge, ..Parts::default() }
+            }
+            (_, Cost::Estimated(_)) => Parts { estimated: charge, ..Parts::default() },
+            (_, Cost::Known(_)) => Parts::used(charge),
+        }
+    }
+
+    /// The parts of what was charged for a hire, by its report. What a report of form 1 does not say is nothing.
+    pub(crate) fn of_report(report: &Report, charge: i128) -> Parts {
+        let (estimated, reserved) = (report.estimated.map_or(0, wide), report.reserved.map_or(0, wide));
+        Parts { used: charge - estimated - reserved, estimated, reserved }
+    }
+}
+
+impl AddAssign for Parts {
+    fn add_assign(&mut self, other: Parts) {
+        self.used += other.used;
+        self.estimated += other.estimated;
+        self.reserved += other.reserved;
+    }
+}
+
+/// A sum of tokens. Wide: a provider may claim any number in each reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenSum {
+    /// All input, the cached part included.
+    pub input: u128,
+    /// The part of the input that was read from a cache.
+    pub cached: u128,
+    /// All output.
+    pub output: u128,
+}
+
+impl From<Tokens> for TokenSum {
+    fn from(tokens: Tokens) -> TokenSum {
+        let Tokens { input, cached, output } = tokens;
+        TokenSum { input: input.into(), cached: cached.into(), output: output.into() }
+    }
+}
+
+impl AddAssign for TokenSum {
+    fn add_assign(&mut self, other: TokenSum) {
+        self.input += other.input;
+        self.cached += other.cached;
+        self.output += other.output;
+    }
+}
+
+/// What was spent, and the tokens that it bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spending {
+    pub(crate) parts: Parts,
+    pub(crate) tokens: TokenSum,
+}
+
+impl From<Parts> for Spending {
+    fn from(parts: Parts) -> Spending {
+        Spending { parts, tokens: TokenSum::default() }
+    }
+}
+
+impl AddAssign for Spending {
+    fn add_assign(&mut self, other: Spending) {
+        self.parts += other.parts;
+        self.tokens += other.tokens;
+    }
+}
+
+/// Checks the parts that a closing report tells: those of the contract's own asks and of its hires' reports.
+pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, found: &mut Found<'_>) {
+    form.check_field("reserved", report.reserved, found);
+    form.check_field("estimated", report.estimated, found);
+    let Form::Second = form else { return };
+    let paid = contract.paid();
+    let claims = [("reserved", report.reserved, paid.reserved), ("estimated", report.estimated, paid.estimated)];
+    for (name, claimed, due) in claims {
+        let claimed = claimed.map_or(0, wide);
+        found.demand(claimed == due, Law::Hires, format_args!("reports {claimed} msat {name}, {due} are"));
+    }
+    check_within(report, found);
+}
+
+/// Checks that the parts of a report are parts of what was spent.
+pub(crate) fn check_within(report: &Report, found: &mut Found<'_>) {
+    let (spent, fee) = (wide(report.spent), wide(report.fee));
+    let (reserved, estimated) = (report.reserved.map_or(0, wide), report.estimated.map_or(0, wide));
+    found.demand(
+        reserved + estimated + fee <= spent,
+        Law::Hires,
+        format_args!("{reserved} msat reserved, {estimated} estimated and a fee of {fee} are more than {spent} spent"),
+    );
+}

@@ -1,0 +1,333 @@
+//! Heads: one row per session that says where the session stands, and one for the hall that covers all of them. The commit
+//! that changes a session updates both, so a row that somebody deletes, changes or adds by other means is found. They are no
+//! protection against a person who computes the hashes anew; the head that a bill prints is.
+
+use std::collections::BTreeMap;
+
+use guildhall_kernel::Hash;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
+use super::{JournalError, verify, walk};
+use crate::id::SessionId;
+use crate::lease::Holder;
+
+/// What the hash of each kind of row begins with. These words are part of the stored form: they never change.
+const ABOUT: &str = "guildhall journal 3: a session";
+const COMMAND: &str = "guildhall journal 3: a command that waits";
+const IN_LINE: &str = "guildhall journal 3: a call in line";
+const LEASE: &str = "guildhall journal 3: the lease of a session";
+const SESSION_HEAD: &str = "guildhall journal 3: head of a session";
+const HALL_HEAD: &str = "guildhall journal 3: head of the hall";
+
+/// The hash of an empty set, and of what is not there.
+pub(crate) const NOTHING: Hash = Hash([0; 32]);
+
+/// Adds a row's hash to a set's, or takes it out again. Sets change with every commit, and must not be read whole for that.
+pub(crate) fn xor(set: Hash, item: Hash) -> Hash {
+    let mut mixed = set.0;
+    mixed.iter_mut().zip(item.0).for_each(|(byte, other)| *byte ^= other);
+    Hash(mixed)
+}
+
+fn item(kind: &str, session: &SessionId, parts: &[&[u8]]) -> Hash {
+    link(Hash(blake3::derive_key(kind, session.as_str().as_bytes())), parts)
+}
+
+/// Returns the hash of a session's own row.
+pub(crate) fn about(session: &SessionId, created_at: i64, project: &[u8], label: &[u8]) -> Hash {
+    item(ABOUT, session, &[&created_at.to_le_bytes(), project, label])
+}
+
+/// Returns the hash of a command that waits.
+pub(crate) fn command(session: &SessionId, number: i64, at: i64, command: &[u8]) -> Hash {
+    item(COMMAND, session, &[&number.to_le_bytes(), &at.to_le_bytes(), command])
+}
+
+/// Returns the hash of a call in line.
+pub(crate) fn in_line(session: &SessionId, contract: &[u8], ask: i64) -> Hash {
+    item(IN_LINE, session, &[contract, &ask.to_le_bytes()])
+}
+
+/// Returns the hash of a session's lease.
+pub(crate) fn lease(session: &SessionId, holder: &Holder) -> Hash {
+    let Holder { pid, boot, since, epoch } = holder;
+    item(LEASE, session, &[&epoch.to_le_bytes(), &pid.to_le_bytes(), boot.as_bytes(), &since.0.to_le_bytes()])
+}
+
+/// Where a session stands, as its head row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SessionHead {
+    /// The hash of the session's own row: when it began, its project and its label.
+    pub(crate) about: Hash,
+    /// The last fact's number and hash.
+    pub(crate) facts: u64,
+    pub(crate) facts_hash: Hash,
+    /// The same of the account.
+    pub(crate) account: u64,
+    pub(crate) account_hash: Hash,
+    /// The number of the newest command, done or not.
+    pub(crate) commands: u64,
+    /// All commands that wait.
+    pub(crate) commands_open: Hash,
+    /// All calls in line.
+    pub(crate) in_line: Hash,
+    /// The lease.
+    pub(crate) lease: Hash,
+}
+
+impl SessionHead {
+    /// Returns the head of a session that has nothing yet.
+    pub(crate) fn new(session: &SessionId, about: Hash) -> SessionHead {
+        SessionHead {
+            about,
+            facts: 0,
+            facts_hash: Chain::Facts.genesis(session),
+            account: 0,
+            account_hash: Chain::Account.genesis(session),
+            commands: 0,
+            commands_open: NOTHING,
+            in_line: NOTHING,
+            lease: NOTHING,
+        }
+    }
+
+    /// Returns what people are shown of it.
+    pub(crate) fn printed(&self) -> Head {
+        Head { facts: self.facts, hash: self.facts_hash, account: self.account, account_hash: self.account_hash }
+    }
+
+    fn hash(&self, session: &SessionId) -> Hash {
+        let SessionHead {
+            about,
+            facts,
+            facts_hash,
+            account,
+            account_hash,
+            commands,
+            commands_open,
+            in_line,
+            lease,
+        } = self;
+        let (facts, account, commands) = (facts.to_le_bytes(), account.to_le_bytes(), commands.to_le_bytes());
+        let hashes = [about, facts_hash, account_hash, commands_open, in_line, lease].map(|hash| &hash.0[..]);
+        item(SESSION_HEAD, session, &[&[&facts[..], &account, &commands], &hashes[..]].concat())
+    }
+
+    /// Reads a session's head. One that is missing, or is not what was stored, is broken.
+    pub(crate) fn read(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
+        let mut find = db.prepare_cached(
+            "SELECT about, facts, facts_hash, account, account_hash, commands, commands_open, in_line, lease, hash
+             FROM session_head WHERE session = ?1",
+        )?;
+        let read = |row: &Row<'_>| Ok(SessionHead::of(row).filter(|(head, hash)| head.hash(session) == *hash));
+        let found = find.query_row([session.as_str()], read).optional()?;
+        found.flatten().map(|(head, _)| head).ok_or(Fault::Broken(Broken::Head))
+    }
+
+    fn of(row: &Row<'_>) -> Option<(SessionHead, Hash)> {
+        let head = SessionHead {
+            about: hash(row, 0)?,
+            facts: number(row, 1)?,
+            facts_hash: hash(row, 2)?,
+            account: number(row, 3)?,
+            account_hash: hash(row, 4)?,
+            commands: number(row, 5)?,
+            commands_open: hash(row, 6)?,
+            in_line: hash(row, 7)?,
+            lease: hash(row, 8)?,
+        };
+        Some((head, hash(row, 9)?))
+    }
+
+    /// Stores the head and returns its hash.
+    fn store(&self, db: &Connection, session: &SessionId) -> Result<Hash, rusqlite::Error> {
+        let mut store = db.prepare_cached(
+            "INSERT INTO session_head (session, about, facts, facts_hash, account, account_hash, commands, commands_open,
+                                       in_line, lease, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (session) DO UPDATE SET about = ?2, facts = ?3, facts_hash = ?4, account = ?5, account_hash = ?6,
+                                                 commands = ?7, commands_open = ?8, in_line = ?9, lease = ?10, hash = ?11",
+        )?;
+        let hash = self.hash(session);
+        store.execute((
+            session.as_str(),
+            self.about.0,
+            self.facts.cast_signed(),
+            self.facts_hash.0,
+            self.account.cast_signed(),
+            self.account_hash.0,
+            self.commands.cast_signed(),
+            self.commands_open.0,
+            self.in_line.0,
+            self.lease.0,
+            hash.0,
+        ))?;
+        Ok(hash)
+    }
+}
+
+fn hash(row: &Row<'_>, column: usize) -> Option<Hash> {
+    row.get(column).ok().map(Hash)
+}
+
+fn number(row: &Row<'_>, column: usize) -> Option<u64> {
+    row.get::<_, i64>(column).ok().map(i64::cast_unsigned)
+}
+
+/// Where the hall stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HallHead {
+    /// How many commits there were.
+    pub(crate) commits: u64,
+    /// How many sessions there are.
+    pub(crate) sessions: u64,
+    /// The heads of all of them.
+    pub(crate) heads: Hash,
+}
+
+impl HallHead {
+    const NEW: HallHead = HallHead { commits: 0, sessions: 0, heads: NOTHING };
+
+    fn hash(&self) -> Hash {
+        let key = Hash(blake3::derive_key(HALL_HEAD, &[]));
+        link(key, &[&self.commits.to_le_bytes(), &self.sessions.to_le_bytes(), &self.heads.0])
+    }
+
+    /// Reads the hall's head and the hash that is stored with it.
+    fn read(db: &Connection) -> Result<Option<(HallHead, Hash)>, rusqlite::Error> {
+        let mut find = db.prepare_cached("SELECT commits, sessions, heads, hash FROM hall_head WHERE one = 1")?;
+        let read = |row: &Row<'_>| {
+            let head = || Some(HallHead { commits: number(row, 0)?, sessions: number(row, 1)?, heads: hash(row, 2)? });
+            Ok(head().zip(hash(row, 3)))
+        };
+        Ok(find.query_row([], read).optional()?.flatten())
+    }
+
+    fn store(&self, db: &Connection, hash: Hash) -> Result<(), rusqlite::Error> {
+        let mut store = db.prepare_cached(
+            "INSERT INTO hall_head (one, commits, sessions, heads, hash) VALUES (1, ?1, ?2, ?3, ?4)
+             ON CONFLICT (one) DO UPDATE SET commits = ?1, sessions = ?2, heads = ?3, hash = ?4",
+        )?;
+        store.execute((self.commits.cast_signed(), self.sessions.cast_signed(), self.heads.0, hash.0)).map(|_| ())
+    }
+}
+
+/// Returns the number of the newest commit.
+pub(crate) fn commits(db: &Connection) -> Result<u64, rusqlite::Error> {
+    Ok(HallHead::read(db)?.map_or(0, |(head, _)| head.commits))
+}
+
+/// One job's part of a transaction: the connection, and the heads of the sessions that the job changes.
+pub(crate) struct Change<'a> {
+    pub(crate) db: &'a Connection,
+    group: &'a Touched,
+    own: Touched,
+}
+
+impl<'a> Change<'a> {
+    pub(crate) fn new(db: &'a Connection, group: &'a Touched) -> Change<'a> {
+        Change { db, group, own: Touched::default() }
+    }
+
+    /// Returns the head of a session that is there, to be changed.
+    pub(crate) fn head(&mut self, session: &SessionId) -> Result<&mut SessionHead, JournalError> {
+        if !self.own.0.contains_key(session) {
+            let touch = match self.group.0.get(session) {
+                Some(touch) => touch.clone(),
+                None => {
+                    let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
+                    Touch { before: Some(head.hash(session)), head }
+                }
+            };
+            self.own.0.insert(session.clone(), touch);
+        }
+        Ok(&mut self.own.0.get_mut(session).expect("it was put there").head)
+    }
+
+    /// Gives a session that begins a head.
+    pub(crate) fn begin(&mut self, session: &SessionId, about: Hash) {
+        let touch = Touch { before: None, head: SessionHead::new(session, about) };
+        self.own.0.insert(session.clone(), touch);
+    }
+
+    /// Returns the heads that the job has changed, once it is done.
+    pub(crate) fn done(self) -> Touched {
+        self.own
+    }
+}
+
+/// The sessions that a transaction changes, with the heads that they will have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched(BTreeMap<SessionId, Touch>);
+
+#[derive(Clone, Debug)]
+struct Touch {
+    /// The hash of the stored head; none if the session begins.
+    before: Option<Hash>,
+    head: SessionHead,
+}
+
+impl Touched {
+    /// Takes over what a job has changed.
+    pub(crate) fn take(&mut self, job: Touched) {
+        self.0.extend(job.0);
+    }
+
+    /// Stores the heads, and the hall's with them. Returns the number of this commit, if anything changed.
+    pub(crate) fn store(self, db: &Connection) -> Result<Option<u64>, rusqlite::Error> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let (mut hall, stored) = HallHead::read(db)?.unwrap_or((HallHead::NEW, HallHead::NEW.hash()));
+        // What did not fit before this commit must not fit afterwards: a commit hides no damage.
+        let damage = xor(hall.hash(), stored);
+        for (session, Touch { before, head }) in self.0 {
+            let after = head.store(db, &session)?;
+            hall.sessions = hall.sessions.wrapping_add(u64::from(before.is_none()));
+            hall.heads = xor(xor(hall.heads, before.unwrap_or(NOTHING)), after);
+        }
+        // The row may hold any number that a damaged disk gave it.
+        hall.commits = hall.commits.wrapping_add(1);
+        hall.store(db, xor(hall.hash(), damage))?;
+        Ok(Some(hall.commits))
+    }
+}
+
+/// Gives every session of an older format its head, from the rows that it has. One whose rows can't be read gets none, so
+/// that it is named as damaged and keeps nobody from the others.
+pub(crate) fn found(db: &Connection) -> Result<(), JournalError> {
+    let mut touched = Touched::default();
+    for row in walk::sessions(db)? {
+        match verify::head_of_rows(db, &row.id) {
+            Ok(head) => touched.0.insert(row.id, Touch { before: None, head }),
+            Err(Fault::Broken(_)) => None,
+            Err(Fault::Journal(error)) => return Err(error),
+        };
+    }
+    HallHead::NEW.store(db, HallHead::NEW.hash())?;
+    touched.store(db)?;
+    Ok(())
+}
+
+/// Compares the hall's head with the heads of the sessions that there are.
+pub(crate) fn check_hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
+    let mut broken = Vec::new();
+    let (mut sessions, mut heads) = (0, NOTHING);
+    let mut all = db.prepare_cached("SELECT hash FROM session_head")?;
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        sessions += 1;
+        heads = xor(heads, hash(row, 0).unwrap_or(NOTHING));
+    }
+    match HallHead::read(db)? {
+        None => broken.push(HallBroken::HeadMissing),
+        Some((head, stored)) if head.hash() != stored => broken.push(HallBroken::Head),
+        Some((head, _)) if head.sessions != sessions => {
+            broken.push(HallBroken::Sessions { recorded: head.sessions, found: sessions });
+        }
+        Some((head, _)) if head.heads != heads => broken.push(HallBroken::SessionHeads),
+        Some(_) => {}
+    }
+    Ok(broken)
+}

@@ -1,0 +1,372 @@
+//! Reading: rows as they stand in the database, each against its own hash and the hash before it. No fact and no text leaves
+//! the journal that is not the one that was stored.
+
+use std::ops::RangeInclusive;
+
+use guildhall_kernel::{FORMAT, Fact, Hash, Millis, SessionFact, Stored};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::chain::{Broken, Chain, Fault};
+use super::heads::{self, SessionHead};
+use super::rows::{link_account, link_fact};
+use super::{JournalError, SessionRow, hash_text};
+use crate::clock::UnixMs;
+use crate::id::SessionId;
+
+/// The forms of facts that this program reads.
+const FORMS: RangeInclusive<u16> = 1..=FORMAT;
+
+/// A fact as it stands in the database, whatever is there.
+pub(crate) struct RawFact<'a> {
+    pub(crate) seq: u64,
+    v: i64,
+    pub(crate) contract: &'a [u8],
+    at: i64,
+    cause: &'a [u8],
+    pub(crate) body: &'a [u8],
+    hash: &'a [u8],
+}
+
+impl<'a> RawFact<'a> {
+    fn read(row: &'a Row<'_>) -> Option<RawFact<'a>> {
+        Some(RawFact {
+            seq: row.get::<_, i64>(0).ok()?.cast_unsigned(),
+            v: row.get(1).ok()?,
+            contract: bytes(row, 2)?,
+            at: row.get(3).ok()?,
+            cause: bytes(row, 4)?,
+            body: bytes(row, 5)?,
+            hash: bytes(row, 6)?,
+        })
+    }
+
+    /// Returns the row's hash, if the stored one is right for it.
+    fn follows(&self, before: Hash) -> Option<Hash> {
+        let hash = link_fact(before, self.seq, self.v, self.at, [self.contract, self.cause, self.body]);
+        (hash.0 == self.hash).then_some(hash)
+    }
+
+    /// Returns the row by itself.
+    pub(crate) fn owned(&self) -> Result<FactRow, Fault> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Broken::Fact { seq: self.seq });
+        let (contract, cause, body) = (text(self.contract)?, text(self.cause)?, text(self.body)?);
+        Ok(FactRow { seq: self.seq, v: self.v, contract, at: self.at, cause, body })
+    }
+}
+
+/// Returns a text's or a blob's bytes, sound or not.
+fn bytes<'a>(row: &'a Row<'_>, column: usize) -> Option<&'a [u8]> {
+    row.get_ref(column).ok()?.as_bytes().ok()
+}
+
+/// A fact whose hash was right.
+pub(crate) struct FactRow {
+    pub(crate) seq: u64,
+    v: i64,
+    pub(crate) contract: String,
+    at: i64,
+    cause: String,
+    pub(crate) body: String,
+}
+
+impl FactRow {
+    /// Returns the row as one line of JSON, with the texts that it names.
+    pub(crate) fn line(&self, texts: &serde_json::Value) -> String {
+        let FactRow { seq, v, contract, at, cause, body } = self;
+        format!(
+            "{{\"seq\":{seq},\"v\":{v},\"contract\":\"{contract}\",\"at\":{at},\"cause\":{cause},\"fact\":{body},\"texts\":{texts}}}\n"
+        )
+    }
+
+    /// Returns the fact, or says why it is none.
+    pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
+        let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);
+        let v = known_form(self.v).map_err(corrupt)?;
+        let contract = self.contract.parse().map_err(|why: guildhall_kernel::PathError| corrupt(why.to_string()))?;
+        let cause = serde_json::from_str(&self.cause).map_err(|why| corrupt(why.to_string()))?;
+        let fact: Fact = serde_json::from_str(&self.body).map_err(|why| corrupt(why.to_string()))?;
+        Ok(Stored { v, seq: self.seq, contract, at: Millis(self.at.cast_unsigned()), cause, fact })
+    }
+}
+
+fn known_form(v: i64) -> Result<u16, String> {
+    let form = u16::try_from(v).ok().filter(|form| FORMS.contains(form));
+    form.ok_or_else(|| format!("it has form {v}, and this guildhall reads forms up to {FORMAT}"))
+}
+
+fn corrupt(session: &SessionId, place: String, why: String) -> JournalError {
+    JournalError::Corrupt { session: session.clone(), place, why }
+}
+
+/// The hash of the fact before this one.
+fn hash_before(db: &Connection, session: &SessionId, seq: u64) -> Result<Hash, Fault> {
+    if seq <= 1 {
+        return Ok(Chain::Facts.genesis(session));
+    }
+    let before = seq - 1;
+    let mut find = db.prepare_cached("SELECT hash FROM fact WHERE session = ?1 AND seq = ?2")?;
+    let found = find.query_row((session.as_str(), before.cast_signed()), |row| Ok(row.get(0).ok())).optional()?;
+    found.flatten().map(Hash).ok_or(Fault::Broken(Broken::Fact { seq: before }))
+}
+
+/// Calls `each` for a session's facts from `from` on, at most `limit` of them, in order and without a gap, with the hash of
+/// each. The last one must be the one that the head names.
+pub(crate) fn each_raw(
+    db: &Connection,
+    session: &SessionId,
+    head: &SessionHead,
+    (from, limit): (u64, u32),
+    mut each: impl FnMut(&RawFact<'_>, Hash) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let from = from.max(1);
+    if from > head.facts.saturating_add(1) {
+        return Ok(());
+    }
+    let mut last = (from - 1, hash_before(db, session, from)?);
+    let mut facts = db.prepare_cached(
+        "SELECT seq, v, contract, at, cause, body, hash FROM fact WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+    )?;
+    let mut rows = facts.query((session.as_str(), from.cast_signed(), limit))?;
+    let mut left = limit;
+    while let Some(row) = rows.next()? {
+        let (due, before) = (last.0 + 1, last.1);
+        let fact = RawFact::read(row).filter(|fact| fact.seq == due).ok_or(Broken::Fact { seq: due })?;
+        last = (due, fact.follows(before).ok_or(Broken::Fact { seq: due })?);
+        each(&fact, last.1)?;
+        left -= 1;
+    }
+    match left {
+        0 => Ok(()),
+        _ if last == (head.facts, head.facts_hash) => Ok(()),
+        _ if last.0 == head.facts => Err(Broken::Fact { seq: last.0 }.into()),
+        _ => Err(Broken::Facts { recorded: head.facts, found: last.0 }.into()),
+    }
+}
+
+/// Calls `each` for a session's facts from `from` on, at most `limit` of them.
+pub(crate) fn each_fact(
+    db: &Connection,
+    session: &SessionId,
+    from: u64,
+    limit: u32,
+    mut each: impl FnMut(FactRow) -> Result<(), JournalError>,
+) -> Result<(), JournalError> {
+    let mut walk = || {
+        let head = SessionHead::read(db, session)?;
+        each_raw(db, session, &head, (from, limit), |fact, _| Ok(each(fact.owned()?)?))
+    };
+    walk().map_err(|fault: Fault| fault.of(session))
+}
+
+/// Which facts of a contract are wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Which {
+    All,
+    First,
+    Newest,
+}
+
+/// Calls `each` for the facts of one contract, in order. Each is checked against the fact before it, whosever that is.
+pub(crate) fn each_of_contract(
+    db: &Connection,
+    session: &SessionId,
+    contract: &str,
+    which: Which,
+    mut each: impl FnMut(FactRow) -> Result<(), JournalError>,
+) -> Result<(), JournalError> {
+    let order = match which {
+        Which::All => "ASC",
+        Which::First => "ASC LIMIT 1",
+        Which::Newest => "DESC LIMIT 1",
+    };
+    let sql = format!(
+        "SELECT fact.seq, fact.v, fact.contract, fact.at, fact.cause, fact.body, fact.hash, before.hash
+         FROM fact LEFT JOIN fact AS before ON before.session = fact.session AND before.seq = fact.seq - 1
+         WHERE fact.session = ?1 AND fact.contract = ?2 ORDER BY fact.seq {order}"
+    );
+    let mut facts = db.prepare_cached(&sql)?;
+    let mut rows = facts.query((session.as_str(), contract))?;
+    let mut walk = || {
+        let mut seq = 0;
+        while let Some(row) = rows.next()? {
+            let fact = RawFact::read(row).ok_or(Broken::Fact { seq: seq + 1 })?;
+            seq = fact.seq;
+            let before = match seq {
+                1 => Some(Chain::Facts.genesis(session)),
+                _ => row.get(7).ok().map(Hash),
+            };
+            before.and_then(|before| fact.follows(before)).ok_or(Broken::Fact { seq })?;
+            each(fact.owned()?)?;
+        }
+        Ok(())
+    };
+    walk().map_err(|fault: Fault| fault.of(session))
+}
+
+/// Returns one fact of a contract, if it has any.
+pub(crate) fn one_of_contract(
+    db: &Connection,
+    session: &SessionId,
+    contract: &str,
+    which: Which,
+) -> Result<Option<FactRow>, JournalError> {
+    let mut found = None;
+    each_of_contract(db, session, contract, which, |row| {
+        found = Some(row);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A fact of the account as it stands in the database.
+pub(crate) struct RawAccount<'a> {
+    pub(crate) n: u64,
+    v: i64,
+    after: i64,
+    at: i64,
+    pub(crate) body: &'a [u8],
+    hash: &'a [u8],
+}
+
+impl<'a> RawAccount<'a> {
+    fn read(row: &'a Row<'_>) -> Option<RawAccount<'a>> {
+        let n = row.get::<_, i64>(0).ok()?.cast_unsigned();
+        let (v, after, at) = (row.get(1).ok()?, row.get(2).ok()?, row.get(3).ok()?);
+        Some(RawAccount { n, v, after, at, body: bytes(row, 4)?, hash: bytes(row, 5)? })
+    }
+
+    fn follows(&self, before: Hash) -> Option<Hash> {
+        let hash = link_account(before, self.n, self.v, [self.after, self.at], self.body);
+        (hash.0 == self.hash).then_some(hash)
+    }
+
+    /// Returns the fact, or says why it is none.
+    pub(crate) fn fact(&self, session: &SessionId) -> Result<SessionFact, JournalError> {
+        let corrupt = |why: String| corrupt(session, format!("fact {} of the account", self.n), why);
+        known_form(self.v).map_err(corrupt)?;
+        serde_json::from_slice(self.body).map_err(|why| corrupt(why.to_string()))
+    }
+}
+
+/// Calls `each` for the facts of a session's account, in order and without a gap, up to the one that the head names.
+pub(crate) fn each_of_account(
+    db: &Connection,
+    session: &SessionId,
+    head: &SessionHead,
+    mut each: impl FnMut(&RawAccount<'_>, Hash) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut facts =
+        db.prepare_cached("SELECT n, v, after, at, body, hash FROM session_fact WHERE session = ?1 ORDER BY n")?;
+    let mut rows = facts.query([session.as_str()])?;
+    let mut last = (0, Chain::Account.genesis(session));
+    while let Some(row) = rows.next()? {
+        let (due, before) = (last.0 + 1, last.1);
+        let fact = RawAccount::read(row).filter(|fact| fact.n == due).ok_or(Broken::Account { n: due })?;
+        last = (due, fact.follows(before).ok_or(Broken::Account { n: due })?);
+        each(&fact, last.1)?;
+    }
+    if last == (head.account, head.account_hash) {
+        Ok(())
+    } else if last.0 == head.account {
+        Err(Broken::Account { n: last.0 }.into())
+    } else {
+        Err(Broken::Accounts { recorded: head.account, found: last.0 }.into())
+    }
+}
+
+/// Returns the facts of a session's account.
+pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
+    let mut account = Vec::new();
+    let mut walk = || {
+        let head = SessionHead::read(db, session)?;
+        each_of_account(db, session, &head, |fact, _| {
+            account.push(fact.fact(session)?);
+            Ok(())
+        })
+    };
+    walk().map_err(|fault: Fault| fault.of(session))?;
+    Ok(account)
+}
+
+/// A command that waits, as it stands in the database.
+pub(crate) struct RawCommand {
+    pub(crate) number: i64,
+    pub(crate) at: i64,
+    pub(crate) command: Vec<u8>,
+}
+
+/// Returns the commands of a session that wait, if they are those that were stored.
+pub(crate) fn open_commands(
+    db: &Connection,
+    session: &SessionId,
+    head: &SessionHead,
+) -> Result<Vec<RawCommand>, Fault> {
+    let (commands, set) = commands_as_they_are(db, session)?;
+    if set == head.commands_open { Ok(commands) } else { Err(Broken::Inbox.into()) }
+}
+
+/// Returns the commands of a session that wait, whatever is there, and the hash of their set.
+pub(crate) fn commands_as_they_are(
+    db: &Connection,
+    session: &SessionId,
+) -> Result<(Vec<RawCommand>, Hash), Fault> {
+    let mut waiting = db.prepare_cached(
+        "SELECT number, at, command FROM inbox WHERE session = ?1 AND done = 0 ORDER BY number",
+    )?;
+    let mut rows = waiting.query([session.as_str()])?;
+    let (mut commands, mut set) = (Vec::new(), heads::NOTHING);
+    while let Some(row) = rows.next()? {
+        let read = || {
+            Some(RawCommand { number: row.get(0).ok()?, at: row.get(1).ok()?, command: bytes(row, 2)?.to_vec() })
+        };
+        let command = read().ok_or(Broken::Inbox)?;
+        set = heads::xor(set, heads::command(session, command.number, command.at, &command.command));
+        commands.push(command);
+    }
+    Ok((commands, set))
+}
+
+/// Returns a text, if it is stored. One whose bytes do not have its hash is an error.
+pub(crate) fn text(db: &Connection, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
+    let mut find = db.prepare_cached("SELECT bytes FROM text WHERE hash = ?1")?;
+    let found = find.query_row([hash.0], |row| Ok(bytes(row, 0).map(<[u8]>::to_vec))).optional()?;
+    match found {
+        None => Ok(None),
+        Some(Some(bytes)) if hash_text(&bytes) == hash => Ok(Some(bytes)),
+        Some(_) => Err(JournalError::TextDamaged { hash }),
+    }
+}
+
+/// Returns all sessions, the newest first. What is damaged of one is for its head to find; an id that is none, for the hall's.
+pub(crate) fn sessions(db: &Connection) -> Result<Vec<SessionRow>, JournalError> {
+    let mut all = db.prepare_cached(
+        "SELECT id, created_at, project, label, (SELECT facts FROM session_head WHERE session = id)
+         FROM session ORDER BY created_at DESC, id",
+    )?;
+    let mut rows = all.query([])?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        sessions.extend(session_row(row));
+    }
+    Ok(sessions)
+}
+
+/// Returns one session's row, if there is such a session.
+pub(crate) fn session(db: &Connection, session: &SessionId) -> Result<Option<SessionRow>, JournalError> {
+    let mut one = db.prepare_cached(
+        "SELECT id, created_at, project, label, (SELECT facts FROM session_head WHERE session = id)
+         FROM session WHERE id = ?1",
+    )?;
+    Ok(one.query_row([session.as_str()], |row| Ok(session_row(row))).optional()?.flatten())
+}
+
+fn session_row(row: &Row<'_>) -> Option<SessionRow> {
+    let text = |column| bytes(row, column).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    Some(SessionRow {
+        id: text(0)?.parse().ok()?,
+        created_at: UnixMs(row.get::<_, i64>(1).ok()?.cast_unsigned()),
+        project: text(2)?,
+        label: text(3)?,
+        facts: row.get::<_, i64>(4).unwrap_or(0).cast_unsigned(),
+    })
+}

@@ -1,0 +1,234 @@
+//! What counts as used, over a real connection: of several reports the largest, of contradictions the dearest reading, and
+//! without a report what arrived.
+
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use guildhall_agent::{Billing, Delta, Model, Usage, Wire};
+use guildhall_kernel::Msat;
+use guildhall_models::{BaseUrl, Endpoint, Price, PriceBook, Rate, Seller, TOKENS_MAX, Usd};
+use serde_json::{Value, json};
+
+use crate::anthropic::{block, part};
+use crate::faults::WIRES;
+use crate::server::{Server, Step, stream};
+use crate::setting::{ask, chunks, delta, endpoint, finish, named, prompt, provider};
+
+/// Input in all, what of it a cache had, and output.
+#[derive(Clone, Copy)]
+struct Report(u64, u64, u64);
+
+/// A whole reply that says "Hello." and reports usage so often.
+fn reporting(wire: Wire, reports: &[Report]) -> Step {
+    match wire {
+        Wire::Anthropic => {
+            let usage = |Report(input, cached, output): &Report| json!({"input_tokens": input - cached, "cache_read_input_tokens": cached, "output_tokens": output});
+            stream(anthropic(&reports.iter().map(usage).collect::<Vec<_>>()))
+        }
+        Wire::OpenAi => {
+            let usage = |Report(input, cached, output): &Report| json!({"prompt_tokens": input, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}});
+            stream(openai(&reports.iter().map(usage).collect::<Vec<_>>()))
+        }
+        Wire::Inside => panic!("no wire"),
+    }
+}
+
+/// The first of these comes with the start of the reply, the others with its end.
+fn anthropic(reports: &[Value]) -> String {
+    let (first, rest) = reports.split_first().map_or((Value::Null, reports), |(first, rest)| (first.clone(), rest));
+    let message = json!({"role": "assistant", "content": [], "usage": first});
+    let mut events = vec![
+        json!({"type": "message_start", "message": message}),
+        block(0, &json!({"type": "text", "text": "Hello."})),
+    ];
+    for usage in rest {
+        events.push(json!({"type": "message_delta", "delta": {"stop_reason": null}, "usage": usage}));
+    }
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}));
+    events.push(json!({"type": "message_stop"}));
+    named(&events)
+}
+
+fn openai(reports: &[Value]) -> String {
+    let mut events = vec![delta(&json!({"content": "Hello."})), finish("stop")];
+    events.extend(reports.iter().map(|usage| json!({"choices": [], "usage": usage})));
+    chunks(&events) + "data: [DONE]\n\n"
+}
+
+async fn usage_of(wire: Wire, reply: Step) -> Option<Usage> {
+    let attempt = ask(wire, vec![vec![reply]]).await.attempt;
+    assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."), "{wire:?}");
+    attempt.usage
+}
+
+fn used(input: u64, cache_read: u64, output: u64) -> Usage {
+    Usage { input, cache_read, cache_write: 0, output }
+}
+
+#[tokio::test]
+async fn of_several_usage_reports_the_largest_counts() {
+    for wire in WIRES {
+        for (reports, expect) in [
+            (vec![Report(9000, 0, 9000), Report(11, 0, 1)], used(9000, 0, 9000)),
+            (vec![Report(11, 0, 1), Report(9000, 0, 9000)], used(9000, 0, 9000)),
+            (vec![Report(9000, 0, 1), Report(11, 0, 9000), Report(0, 0, 0)], used(9000, 0, 9000)),
+            (vec![Report(0, 0, 0), Report(2010, 2000, 42)], used(2010, 2000, 42)),
+            (vec![Report(2010, 2000, 1), Report(2010, 2000, 42)], used(2010, 2000, 42)),
+        ] {
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(expect), "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn reports_that_disagree_about_the_cache_count_as_if_it_had_saved_the_least() {
+    for wire in WIRES {
+        for reports in [[Report(100, 0, 5), Report(100, 80, 5)], [Report(100, 80, 5), Report(100, 0, 5)]] {
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(used(100, 0, 5)), "{wire:?}");
+        }
+    }
+    let both = json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 30, "prompt_tokens_details": {"cached_tokens": 80}});
+    assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[both]))).await, Some(used(100, 30, 5)));
+}
+
+#[tokio::test]
+async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
+    let details = |details: &Value| {
+        let mut usage = json!({"prompt_tokens": 100, "completion_tokens": 5});
+        usage.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
+        stream(openai(&[usage]))
+    };
+    for (more, expect) in [
+        (json!({"prompt_tokens_details": {"cached_tokens": 5000}}), used(5000, 0, 5)),
+        (json!({"prompt_cache_hit_tokens": 101}), used(101, 0, 5)),
+        // What is missing of the total was thought, and thoughts are billed as output.
+        (json!({"total_tokens": 400}), used(100, 0, 300)),
+        (json!({"total_tokens": 7}), used(100, 0, 5)),
+        (json!({"completion_tokens_details": {"reasoning_tokens": 30}}), used(100, 0, 35)),
+        (json!({"completion_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 105}), used(100, 0, 5)),
+    ] {
+        assert_eq!(usage_of(Wire::OpenAi, details(&more)).await, Some(expect), "{more}");
+    }
+    let written = json!({"input_tokens": 10, "cache_creation_input_tokens": 300, "output_tokens": 1});
+    let read = json!({"input_tokens": 10, "cache_read_input_tokens": 300, "output_tokens": 42});
+    let dear = Some(Usage { input: 310, cache_read: 0, cache_write: 300, output: 42 });
+    assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[written, read]))).await, dear);
+}
+
+#[tokio::test]
+async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
+    let rate = Rate::parse("100000").unwrap();
+    let price = Price::flat(Usd::parse("1").unwrap(), Usd::parse("5").unwrap());
+    let book = PriceBook::new(rate, SystemTime::now()).with_price("m", price);
+    let seller = Seller::Provider("tester".into());
+    for wire in WIRES {
+        let (input, output) = if wire == Wire::Anthropic {
+            ("input_tokens", "output_tokens")
+        } else {
+            ("prompt_tokens", "completion_tokens")
+        };
+        for absurd in ["10000000000000000000", "100000000000000000000", "18446744073709551615", "1e300"] {
+            let report: Value =
+                serde_json::from_str(&format!(r#"{{"{input}": {absurd}, "{output}": {absurd}}}"#)).unwrap();
+            let reply = stream(if wire == Wire::Anthropic { anthropic(&[report]) } else { openai(&[report]) });
+            let usage = usage_of(wire, reply).await.unwrap();
+            assert_eq!((usage.input, usage.output), (TOKENS_MAX, TOKENS_MAX), "{wire:?} {absurd}");
+            assert_eq!(
+                book.cost(&seller, "m", &usage).unwrap().get(),
+                6 * TOKENS_MAX,
+                "{wire:?}: the true cost is told"
+            );
+        }
+        // A reply that claims many times what was allowed is charged by its claim.
+        let usage = usage_of(wire, reporting(wire, &[Report(1000, 0, 200_000)])).await.unwrap();
+        let cost = book.cost(&seller, "m", &usage).unwrap();
+        assert_eq!(
+            (cost, cost > Msat::new(1000 + 5 * 512).unwrap()),
+            (Msat::new(1_001_000).unwrap(), true),
+            "{wire:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_reply_without_usage_or_with_half_of_it_reports_none() {
+    for wire in WIRES {
+        assert_eq!(usage_of(wire, reporting(wire, &[])).await, None, "{wire:?}");
+    }
+    for half in
+        [json!({"input_tokens": 9}), json!({"output_tokens": 9}), json!({"input_tokens": -1, "output_tokens": "x"})]
+    {
+        assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[half]))).await, None);
+    }
+    for half in [json!({"prompt_tokens": 9}), json!({"completion_tokens": 9}), json!({"total_tokens": 9}), json!([])] {
+        assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[half]))).await, None);
+    }
+}
+
+#[tokio::test]
+async fn what_goes_wrong_after_the_reason_to_stop_takes_nothing_away_and_its_usage_is_final() {
+    let stopped = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 9, "output_tokens": 3}});
+    let message = json!({"type": "message_start", "message": {"role": "assistant", "content": []}});
+    let anthropic = named(&[message, block(0, &json!({"type": "text", "text": "Hello."})), stopped]);
+    let counted = json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}});
+    let openai = chunks(&[delta(&json!({"content": "Hello."})), finish("stop"), counted]);
+    for (wire, text) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
+        for tail in ["data: {\"x\": 1e400}\n\n", "data: {\"error\": {\"message\": \"Sorry\"}}\n\n", "data: {\"ha"] {
+            assert_eq!(usage_of(wire, stream(format!("{text}{tail}"))).await, Some(used(9, 0, 3)), "{wire:?} {tail}");
+        }
+    }
+    let uncounted = chunks(&[delta(&json!({"content": "Hello."})), finish("stop")]) + "data: {\"usage\": 1e400}\n\n";
+    assert_eq!(usage_of(Wire::OpenAi, stream(uncounted)).await, None);
+}
+
+#[tokio::test]
+async fn every_byte_that_a_model_writes_is_told_as_it_arrives() {
+    let text = |text: &str| json!({"type": "text_delta", "text": text});
+    let anthropic = named(&[
+        json!({"type": "message_start", "message": {"role": "assistant", "content": []}}),
+        block(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
+        part(0, &json!({"type": "thinking_delta", "thinking": "hm"})),
+        block(1, &json!({"type": "text", "text": ""})),
+        part(1, &text("Hel")),
+        part(1, &text("lo.")),
+        block(2, &json!({"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {}})),
+        part(2, &json!({"type": "input_json_delta", "partial_json": "{\"path\":"})),
+        part(2, &json!({"type": "input_json_delta", "partial_json": "\"a\"}"})),
+    ]);
+    let call = |function: &Value| {
+        delta(&json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}))
+    };
+    let openai = chunks(&[
+        delta(&json!({"role": "assistant", "content": ""})),
+        delta(&json!({"reasoning_content": "hm"})),
+        delta(&json!({"content": "Hel"})),
+        delta(&json!({"content": "lo."})),
+        call(&json!({"name": "read_file", "arguments": ""})),
+        call(&json!({"arguments": "{\"path\":"})),
+        call(&json!({"arguments": "\"a\"}"})),
+    ]);
+    for (wire, text) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
+        let server = Server::start(vec![vec![stream(text)]]);
+        let received = Mutex::new(Vec::new());
+        let watch = |delta: Delta<'_>| {
+            if let Delta::Received { bytes } = delta {
+                received.lock().unwrap().push(bytes);
+            }
+        };
+        let attempt = provider(wire, endpoint(&server.url())).ask(&prompt(), &watch).await;
+        assert!(attempt.outcome.is_err(), "{wire:?}: it breaks off");
+        let written = "hm".len() + "Hello.".len() + "read_file".len() + r#"{"path":"a"}"#.len();
+        assert_eq!(received.into_inner().unwrap().iter().sum::<u64>(), written as u64, "{wire:?}");
+    }
+}
+
+#[test]
+fn only_a_server_on_this_machine_without_a_key_is_one_that_nobody_bills() {
+    for wire in WIRES {
+        let local = Endpoint::new(BaseUrl::parse("http://127.0.0.1:8080").unwrap(), None, "m");
+        assert_eq!(provider(wire, local).billing(), Billing::Nominal);
+        assert_eq!(provider(wire, endpoint("http://127.0.0.1:8080")).billing(), Billing::Billed, "it has a key");
+        let far = Endpoint::new(BaseUrl::parse("http://192.168.0.7:8080").unwrap(), None, "m");
+        assert_eq!(provider(wire, far).billing(), Billing::Billed);
+    }
+}
