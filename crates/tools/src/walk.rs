@@ -138,7 +138,7 @@ struct Walker<'a> {
 /// Names of one directory, in order, with what they are.
 #[derive(Default)]
 struct Names {
-    names: BTreeMap<OsString, FileType>,
+    kinds: BTreeMap<OsString, FileType>,
     bytes: usize,
     /// Whether the directory has names after these.
     has_more: bool,
@@ -147,13 +147,13 @@ struct Names {
 impl Names {
     fn push(&mut self, name: OsString, kind: FileType) {
         self.bytes += name.len() + NAME_BYTES;
-        self.names.insert(name, kind);
+        self.kinds.insert(name, kind);
     }
 
     /// Drops the last names until the others take no more than this.
     fn shrink(&mut self, bytes_max: usize) {
-        while self.bytes > bytes_max && self.names.len() > HELD_NAMES_MIN {
-            let Some((name, _)) = self.names.pop_last() else { return };
+        while self.bytes > bytes_max && self.kinds.len() > HELD_NAMES_MIN {
+            let Some((name, _)) = self.kinds.pop_last() else { return };
             self.bytes -= name.len() + NAME_BYTES;
             self.has_more = true;
         }
@@ -165,10 +165,10 @@ impl Walker<'_> {
         self.ignored.enter(path, handle);
         let mut last: Option<OsString> = None;
         loop {
-            let Names { names, bytes, has_more } = self.names_after(last.as_deref(), handle)?;
+            let Names { kinds, bytes, has_more } = self.names_after(last.as_deref(), handle)?;
             self.held_bytes += bytes;
-            last = names.last_key_value().map(|(name, _)| name.clone());
-            for (name, kind) in names {
+            last = kinds.last_key_value().map(|(name, _)| name.clone());
+            for (name, kind) in kinds {
                 self.check_time()?;
                 self.entry(handle, &path.join(&name), &name, kind, depth)?;
             }
@@ -253,7 +253,7 @@ impl Walker<'_> {
             found.shrink(self.held_bytes_max.saturating_sub(self.held_bytes));
         }
         // Some file systems don't say what an entry is.
-        for (name, kind) in found.names.iter_mut().filter(|(_, kind)| **kind == FileType::Unknown) {
+        for (name, kind) in found.kinds.iter_mut().filter(|(_, kind)| **kind == FileType::Unknown) {
             if let Ok(stat) = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) {
                 *kind = FileType::from_raw_mode(stat.st_mode);
             }
@@ -298,7 +298,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         for directory in ["", "b", "b/c"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
-            for number in 0..2 * HELD_NAMES_MIN + 1 {
+            for number in 0..=2 * HELD_NAMES_MIN {
                 fs::write(root.path().join(directory).join(format!("{}", number * 7919 % 1000)), "").unwrap();
             }
         }
@@ -319,7 +319,7 @@ mod tests {
             names.shrink(1_000_000);
         }
         assert!(names.has_more && names.bytes <= 1_000_000, "{}", names.bytes);
-        let first: Vec<OsString> = names.names.into_keys().collect();
+        let first: Vec<OsString> = names.kinds.into_keys().collect();
         assert_eq!(first, (0..first.len()).map(|number| format!("{number:0200}").into()).collect::<Vec<OsString>>());
     }
 }

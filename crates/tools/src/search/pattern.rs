@@ -121,9 +121,9 @@ impl Pattern {
             self.until_look -= 1;
             state = match self.dfa.next_state(&mut self.cache, state, *byte) {
                 Ok(next) if !next.is_tagged() => next,
-                next => match told_by(next) {
+                next => match told_by(&next) {
                     Standing::Open(next) => next,
-                    told => return Ok((told, at)),
+                    told @ (Standing::Match | Standing::NoMatch | Standing::Unclear) => return Ok((told, at)),
                 },
             };
         }
@@ -133,9 +133,9 @@ impl Pattern {
     /// How a line stands that is over.
     pub(super) fn end(&mut self, standing: Standing) -> Standing {
         let Standing::Open(state) = standing else { return standing };
-        match told_by(self.dfa.next_eoi_state(&mut self.cache, state)) {
+        match told_by(&self.dfa.next_eoi_state(&mut self.cache, state)) {
             Standing::Open(_) => Standing::NoMatch,
-            told => told,
+            told @ (Standing::Match | Standing::NoMatch | Standing::Unclear) => told,
         }
     }
 
@@ -150,12 +150,12 @@ impl Pattern {
 }
 
 /// What a state of the automaton says of the line.
-fn told_by<E>(state: Result<LazyStateID, E>) -> Standing {
+fn told_by<E>(state: &Result<LazyStateID, E>) -> Standing {
     match state {
         Ok(state) if state.is_match() => Standing::Match,
         Ok(state) if state.is_dead() => Standing::NoMatch,
         Ok(state) if state.is_quit() => Standing::Unclear,
-        Ok(state) => Standing::Open(state),
+        Ok(state) => Standing::Open(*state),
         // It gives up only where it was told to.
         Err(_) => Standing::Unclear,
     }
