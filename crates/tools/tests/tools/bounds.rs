@@ -1,5 +1,6 @@
 //! Files, patterns and directories that would take too much: each call keeps to its time, and says what it left out.
 
+use std::fs;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ const MANY_STATES: &str = "a[ab]{30}c";
 #[test]
 fn the_time_of_a_search_can_end_in_the_middle_of_a_line() {
     let bench = Bench::new(&[("a.txt", "x\n")]).with_time_max(Duration::from_secs(1));
-    bench.write("long.txt", letters(16 * 1024 * 1024));
+    bench.write("long.txt", letters(16_000_000));
     let start = Instant::now();
     let text = bench.done("search", &json!({ "pattern": MANY_STATES }));
     assert!(start.elapsed() < Duration::from_secs(1) + LATE_MAX, "{:?}", start.elapsed());
@@ -38,15 +39,34 @@ fn the_time_of_a_search_can_end_in_the_middle_of_a_line() {
     assert_eq!(text, expected);
 }
 
+/// How long the threads of this name have used a processor, in ticks of 10 ms.
+fn cpu_ticks(name: &str) -> u64 {
+    let threads = fs::read_dir("/proc/self/task").unwrap().map(|thread| thread.unwrap().path());
+    // A thread that ends meanwhile has no more files.
+    let stats = threads.filter_map(|thread| fs::read_to_string(thread.join("stat")).ok());
+    let of_name = stats.filter(|stat| stat.contains(&format!("({name})")));
+    let ticks = |stat: String| -> u64 {
+        let (_, after_name) = stat.rsplit_once(')').unwrap();
+        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    };
+    of_name.map(ticks).sum()
+}
+
 #[test]
 fn a_search_that_nobody_waits_for_ends_in_the_middle_of_a_line() {
+    const THREAD: &str = "long-line";
     let bench = Bench::new(&[]);
-    bench.write("long.txt", letters(16 * 1024 * 1024));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    bench.write("long.txt", letters(16_000_000));
+    let runtime = tokio::runtime::Builder::new_current_thread().thread_name(THREAD).build().unwrap();
     let (tool, key, arguments) = (bench.tool("search"), key(), json!({ "pattern": MANY_STATES }));
     let mut call = tool.call(&key, &arguments);
     let has_ended = runtime.block_on(poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_ready())));
     assert!(!has_ended, "it is at work");
+    let until = Instant::now() + Duration::from_secs(20);
+    while cpu_ticks(THREAD) < 100 {
+        assert!(Instant::now() < until, "the file was not read");
+        std::thread::yield_now();
+    }
     drop(call);
     let start = Instant::now();
     // This waits for the thread of the search.
@@ -57,7 +77,7 @@ fn a_search_that_nobody_waits_for_ends_in_the_middle_of_a_line() {
 #[test]
 fn a_line_longer_than_memory_should_hold_is_searched_to_its_end() {
     let bench = Bench::new(&[]);
-    let line = [&[b'x'; 40_000_000][..], b" needle\nneedle\n"].concat();
+    let line = [vec![b'x'; 40_000_000], b" needle\nneedle\n".to_vec()].concat();
     bench.write("long.txt", line);
     let text = bench.done("search", &json!({ "pattern": "needle$" }));
     let shown = format!("…{} needle [part of a line of 40000007 bytes]", "x".repeat(193));
@@ -90,7 +110,7 @@ fn more_ignore_rules_than_may_be_applied_are_counted() {
 #[test]
 fn lines_that_were_read_in_time_are_shown() {
     let bench = Bench::new(&[]).with_time_max(Duration::from_millis(300));
-    let file = std::fs::File::create(bench.at("endless.txt")).unwrap();
+    let file = fs::File::create(bench.at("endless.txt")).unwrap();
     std::io::Write::write_all(&mut &file, "line\n".repeat(100_000).as_bytes()).unwrap();
     file.set_len(1 << 40).unwrap();
     let text = bench.done("read_file", &json!({ "path": "endless.txt", "limit": 2 }));
