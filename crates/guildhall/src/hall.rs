@@ -16,6 +16,7 @@ use guildhall_tools::{Project, ProjectError, read_only};
 use crate::agents::Agent;
 use crate::builder::HallBuilder;
 use crate::crew::{Crew, Staff};
+use crate::faults::Faults;
 use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::running::Running;
@@ -302,13 +303,17 @@ impl Hall {
         View::read(self.journal(), row).await
     }
 
-    /// Opens the office of a session, with a place for everybody who can come to work in it.
-    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
+    /// Opens the office of a session, with a place for everybody who can come to work in it, and with the faults that its
+    /// providers will have made.
+    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<(Office, Faults), HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let places: Places =
-            Arc::new(move |brief| crew.place(brief).expect("the kernel admits only those whom the crew knows"));
-        Ok(Office::open(self.journal().clone(), lease, places).await?)
+        let faults = Faults::default();
+        let noted = faults.clone();
+        let places: Places = Arc::new(move |brief| {
+            noted.watching(crew.place(brief).expect("the kernel admits only those whom the crew knows"), brief)
+        });
+        Ok((Office::open(self.journal().clone(), lease, places).await?, faults))
     }
 
     /// Puts everybody at a seat.

@@ -53,6 +53,7 @@ mod built_in;
 mod clerk;
 mod crew;
 mod failure;
+mod faults;
 mod guide;
 mod hall;
 mod meter;

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
     Acceptance, AgentName, Answer, Ask, AskId, Cost, Fact, Hold, Msat, Nudge, Origin, Outcome, Path, Report, Session,
-    Stored, Tokens, Wording,
+    Stored, TextKind, TextRef, Tokens, Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Head, Holder, Journal, SessionId, SessionRow};
 use serde::Serialize;
 
 use crate::failure::failure;
+use crate::faults::Faults;
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
@@ -22,7 +23,7 @@ pub struct Ended {
     pub session: SessionId,
     /// What it was set up with.
     pub setup: Setup,
-    /// The answer, or what was found instead of one.
+    /// The answer, or what was found instead of one; empty if nothing was found. Why nothing was is the failure, never this.
     pub text: String,
     /// The report.
     pub report: Report,
@@ -215,7 +216,7 @@ pub struct View {
     pub report: Option<Report>,
     /// The limit of tokens that ended that root, if one did.
     pub out_of_tokens: Option<u64>,
-    /// The root's last words.
+    /// The root's answer, or what it found instead of one.
     pub text: Option<String>,
     /// Why its model failed or said nothing, if it did.
     pub failure: Option<String>,
@@ -247,9 +248,9 @@ impl View {
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
-        let text = match (&report, &root) {
-            (Some(report), Some(root)) => Some(answer(journal, &root.setup, report).await?),
-            (Some(_) | None, _) => None,
+        let text = match &report {
+            Some(report) => answer(journal, report).await?,
+            None => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, &path, root.as_ref().map(|root| &root.setup.staffing), &checker);
@@ -258,7 +259,7 @@ impl View {
         Ok(View {
             holder: journal.running(&id).await?,
             bill,
-            failure: failure(journal, &facts, &path).await?,
+            failure: failure(journal, &facts, &path, &Faults::default()).await?,
             head: journal.head(&id).await?,
             free: account.free(),
             row,
@@ -309,12 +310,12 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     limit.ended()
 }
 
-/// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, HallError> {
-    if report.text == Wording::Assembled(setup.brief.task) {
-        return Ok(String::new());
+/// What was found. A report that was assembled around a task or around an error has found nothing.
+async fn answer(journal: &Journal, report: &Report) -> Result<Option<String>, HallError> {
+    match report.text {
+        Wording::Assembled(TextRef { kind: TextKind::Task | TextKind::Error, .. }) => Ok(None),
+        Wording::Assembled(text) | Wording::Final(text) => stored_text(journal, text).await.map(Some),
     }
-    stored_text(journal, report.text.text()).await
 }
 
 /// What the newest of a contract's failed checks found.
@@ -350,6 +351,7 @@ impl Ended {
         root: &Path,
         setup: Setup,
         report: Report,
+        faults: &Faults,
     ) -> Result<Ended, HallError> {
         let facts = journal.facts(session, 1).await?;
         let (checker, violations) = checked(&facts);
@@ -366,10 +368,10 @@ impl Ended {
             structured,
             finding: finding(journal, &facts, root).await?,
             session: session.clone(),
-            text: answer(journal, &setup, &report).await?,
+            text: answer(journal, &report).await?.unwrap_or_default(),
             bill: Bill::of(&facts, root, Some(&setup.staffing), &checker),
             setup,
-            failure: failure(journal, &facts, root).await?,
+            failure: failure(journal, &facts, root, faults).await?,
             granted,
             report,
             violations,

@@ -3,11 +3,13 @@
 
 mod alone;
 mod bad_teams;
+mod bounds;
 mod chat;
 mod control;
 mod crew;
 mod delegation;
 mod demo;
+mod endings;
 mod faults;
 mod hire;
 mod hostile;
