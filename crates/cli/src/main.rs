@@ -34,8 +34,8 @@ use crate::args::Cli;
 use crate::exit::Exit;
 use crate::print::{BAD, say, tame_lines};
 
-/// How long threads are waited for at the end that can't be called off.
-const STUCK_TIME_MAX: Duration = Duration::from_millis(300);
+/// How long the end of the program waits for threads.
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// Where everything runs. A file that may not grow any more is an error of the write, which says what happened: by default,
 /// the system ends the process without a word.
@@ -64,14 +64,14 @@ fn main() -> ExitCode {
             failure.exit
         }
     };
-    leave(runtime);
+    shut_down(runtime);
     exit.into()
 }
 
-/// Ends everything that is still under way. What is stored is durable by now, so a tool's thread that can't be called off, as
-/// one that waits for a disk, is not waited for any longer: it ends with the process.
-fn leave(runtime: Runtime) {
-    runtime.shutdown_timeout(STUCK_TIME_MAX);
+/// Stops what still runs. A thread that can't be interrupted, for example one that waits for a disk, ends with the process: all
+/// that must be stored is durable by now.
+fn shut_down(runtime: Runtime) {
+    runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
-    use super::{leave, runtime};
+    use super::{runtime, shut_down};
 
     #[test]
     fn a_thread_that_can_not_be_called_off_does_not_keep_the_program() {
@@ -92,7 +92,7 @@ mod tests {
         });
         has_begun.recv().unwrap();
         let start = Instant::now();
-        leave(runtime);
+        shut_down(runtime);
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         drop(release);
     }

@@ -60,8 +60,8 @@ pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
-/// Makes JSON safe for a terminal: what is not seen stands there as an escape, which programs read as the character itself.
-/// Outside of its strings, JSON has nothing of the kind but line breaks.
+/// Makes JSON safe for a terminal: characters that are not seen are written as escapes, so that the JSON still means the same.
+/// Outside of strings, the only such characters are line breaks.
 pub(crate) fn tame_json(json: &str) -> String {
     let mut tamed = String::with_capacity(json.len());
     for c in json.chars() {

@@ -289,7 +289,7 @@ impl Work {
     async fn leave(mut self) -> Exit {
         self.end_line();
         let id = self.running.id().clone();
-        // What is stored is durable already. Whoever asked for the end does not wait for a journal that is slow to close.
+        // What was stored is durable without this. A journal that is slow to close does not delay the end.
         let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
         let then = match self.interrupted {
             Interrupted::No => "",

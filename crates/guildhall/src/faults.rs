@@ -1,5 +1,5 @@
-//! What providers did wrong last, as far as this process has seen it: a call that is cut off at a deadline leaves no reason in
-//! the journal, although its provider may have refused it all the time. Nothing is decided by it but what a person is told.
+//! What providers did wrong last, as far as this process has seen it. A call that is cut off at its deadline leaves no reason in
+//! the journal, although its provider may have refused it all the time. Contracts never see this: it only explains an end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,13 +24,13 @@ impl Faults {
         faults.get(contract).filter(|fault| fault.ask == ask).map(|fault| fault.why.clone())
     }
 
-    /// Watches the model of a root's place. Those of hires are heard by their hirers.
-    pub(crate) fn watching(&self, place: Place, brief: &Brief) -> Place {
+    /// Records the faults of a root's model. What happens to hires, their hirers are told.
+    pub(crate) fn record(&self, place: Place, brief: &Brief) -> Place {
         if brief.path.level() > 0 {
             return place;
         }
         let (model, scribe) = (Arc::clone(&place.seat.model), place.seat.scribe.clone());
-        let model = Arc::new(Watched { model, scribe, faults: self.clone() });
+        let model = Arc::new(Recorder { model, scribe, faults: self.clone() });
         Place { seat: Arc::new(Seat { model, ..Seat::clone(&place.seat) }), ..place }
     }
 
@@ -44,20 +44,20 @@ impl Faults {
     }
 }
 
-/// A model whose faults are noted.
-struct Watched {
+/// A model whose faults are recorded.
+struct Recorder {
     model: Arc<dyn Model>,
     scribe: Scribe,
     faults: Faults,
 }
 
-impl Watched {
+impl Recorder {
     fn note(&self, key: &AskKey, why: &str) {
         self.faults.note(key, self.scribe.text(TextKind::Error, why).says);
     }
 }
 
-impl Model for Watched {
+impl Model for Recorder {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             let key = &prompt.key;
@@ -87,7 +87,7 @@ mod tests {
     use guildhall_agent::{Attempt, Delta, Model, ModelError, Prompt, Reply, Scribe, Task, Watch};
     use guildhall_kernel::{AskId, AskKey, Path};
 
-    use super::{Faults, Watched};
+    use super::{Faults, Recorder};
 
     /// Turns everybody away, says something and breaks off; or answers.
     struct Flaky {
@@ -109,7 +109,7 @@ mod tests {
         let faults = Faults::default();
         let flaky = Arc::new(Flaky { answers: AtomicBool::new(false) });
         let scribe = Scribe::new(Arc::new(|text| text.into()));
-        let model = Watched { model: flaky.clone(), scribe, faults: faults.clone() };
+        let model = Recorder { model: flaky.clone(), scribe, faults: faults.clone() };
         let (root, ask) = (Path::root(1), AskId(3));
         let prompt = Prompt {
             key: AskKey { contract: root.clone(), ask },

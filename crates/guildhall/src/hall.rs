@@ -303,15 +303,15 @@ impl Hall {
         View::read(self.journal(), row).await
     }
 
-    /// Opens the office of a session, with a place for everybody who can come to work in it, and with the faults that its
-    /// providers will have made.
+    /// Opens the office of a session, with a place for everybody who can come to work in it. The faults of the root's provider
+    /// are recorded from then on.
     pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<(Office, Faults), HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
         let faults = Faults::default();
-        let noted = faults.clone();
+        let recorded = faults.clone();
         let places: Places = Arc::new(move |brief| {
-            noted.watching(crew.place(brief).expect("the kernel admits only those whom the crew knows"), brief)
+            recorded.record(crew.place(brief).expect("the kernel admits only those whom the crew knows"), brief)
         });
         Ok((Office::open(self.journal().clone(), lease, places).await?, faults))
     }

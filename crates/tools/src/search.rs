@@ -13,7 +13,7 @@ use guildhall_agent::{Task, Tool, ToolResult, ToolSpec, ToolTerms};
 use guildhall_kernel::AskKey;
 use serde_json::Value;
 
-use self::lines::{Enough, Found as Lines, Line, Stop};
+use self::lines::{Enough, Finding, Line, Stop};
 use self::pattern::{Case, Pattern};
 use crate::answer;
 use crate::arguments::{Arguments, Field, Kind, Need, schema};
@@ -120,11 +120,11 @@ impl Wish {
 fn search(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
     let answer = |trouble| suggest::answer(project, &wish.path, &trouble, watch);
     let pattern = Pattern::compile(&wish.pattern, wish.case)?;
-    let mut hits = Hits { pattern, context: wish.context, watch, found: Findings::default() };
+    let mut search = Running { pattern, context: wish.context, watch, findings: Findings::default() };
     let tally = match project.find(&wish.path).map_err(answer)? {
         Found::File { real, file, .. } => {
             // There is nothing after it that could be left out.
-            let _ = hits.search(&real, file);
+            let _ = search.search(&real, file);
             Tally::default()
         }
         Found::Directory { real: start } => walk(project, &start, DEPTH_MAX, watch, &mut |entry| {
@@ -133,45 +133,45 @@ fn search(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, S
             }
             match &entry.kind {
                 EntryKind::File => match open_file(entry.directory, entry.name) {
-                    Ok((file, _)) => return hits.search(entry.path, file),
-                    Err(_) => hits.found.unread.push(|| shown_name(entry.path)),
+                    Ok((file, _)) => return search.search(entry.path, file),
+                    Err(_) => search.findings.unread.push(|| shown_name(entry.path)),
                 },
-                EntryKind::Refused { .. } => hits.found.refused.push(|| shown_name(entry.path)),
+                EntryKind::Refused { .. } => search.findings.refused.push(|| shown_name(entry.path)),
                 EntryKind::Directory | EntryKind::Link { .. } | EntryKind::Special => {}
             }
             ControlFlow::Continue(())
         })
         .map_err(answer)?,
     };
-    Ok(hits.found.into_result(&tally, watch))
+    Ok(search.findings.into_result(&tally, watch))
 }
 
 /// A search under way.
-struct Hits<'a> {
+struct Running<'a> {
     pattern: Pattern,
     context: usize,
     watch: &'a Watch,
-    found: Findings,
+    findings: Findings,
 }
 
-impl Hits<'_> {
+impl Running<'_> {
     /// Searches a file, and says whether to go on to the next.
     fn search(&mut self, path: &Path, file: File) -> ControlFlow<()> {
-        let found = &mut self.found;
+        let findings = &mut self.findings;
         let mut is_first = true;
         let file = Watched { inner: file, watch: self.watch };
         let searched = lines::search(file, &mut self.pattern, self.context, self.watch, &mut |line| {
-            found.take(path, &mut is_first, &line)
+            findings.take(path, &mut is_first, &line)
         });
-        found.files_searched += 1;
+        findings.files_searched += 1;
         match searched {
             Ok(()) => return ControlFlow::Continue(()),
             Err(Stop::Unreadable) => {
-                found.unread.push(|| shown_name(path));
+                findings.unread.push(|| shown_name(path));
                 return ControlFlow::Continue(());
             }
-            Err(Stop::Enough) => found.end = End::Full,
-            Err(Stop::Time) => found.end = End::TimeWithin(shown_name(path)),
+            Err(Stop::Enough) => findings.end = End::Full,
+            Err(Stop::OutOfTime) => findings.end = End::OutOfTimeWithin(shown_name(path)),
         }
         ControlFlow::Break(())
     }
@@ -187,7 +187,7 @@ struct Findings {
     end: End,
     refused: Named,
     unread: Named,
-    unclear: Named,
+    too_long: Named,
 }
 
 /// Why no more is looked for.
@@ -197,7 +197,7 @@ enum End {
     NotYet,
     Full,
     /// The time was up within this file.
-    TimeWithin(String),
+    OutOfTimeWithin(String),
 }
 
 /// Things that were left out: how many, and the names of the first.
@@ -223,16 +223,16 @@ impl Named {
 }
 
 impl Findings {
-    fn take(&mut self, path: &Path, is_first: &mut bool, found: &Lines<'_>) -> Result<(), Enough> {
+    fn take(&mut self, path: &Path, is_first: &mut bool, found: &Finding<'_>) -> Result<(), Enough> {
         match found {
-            Lines::Match(_) if self.matches == MATCHES_MAX => return Err(Enough),
-            Lines::Match(line) => {
+            Finding::Match(_) if self.matches == MATCHES_MAX => return Err(Enough),
+            Finding::Match(line) => {
                 self.show(path, is_first, line, ':')?;
                 self.matches += 1;
             }
-            Lines::Context(line) => self.show(path, is_first, line, '-')?,
-            Lines::Gap => self.push("--")?,
-            Lines::Unclear(line) => self.unclear.push(|| format!("{}:{}", shown_name(path), line.number)),
+            Finding::Context(line) => self.show(path, is_first, line, '-')?,
+            Finding::Gap => self.push("--")?,
+            Finding::TooLong(line) => self.too_long.push(|| format!("{}:{}", shown_name(path), line.number)),
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Findings {
         let stopped = format!("stopped after {} s", watch.time_max().as_secs());
         let narrow = "narrow it with `path`, `glob` or the pattern";
         self.page.note(match &self.end {
-            End::TimeWithin(path) => {
+            End::OutOfTimeWithin(path) => {
                 format!("{stopped}, before the end of {path}: {counted} searched so far; {narrow}")
             }
             End::NotYet if tally.out_of_time => format!("{stopped}: {counted} searched so far; {narrow}"),
@@ -267,7 +267,7 @@ impl Findings {
         let left_out = [
             self.refused.note("not searched, since such files hold secrets"),
             self.unread.note("could not be read"),
-            self.unclear.note("lines that are too long for a pattern with word boundaries (\\b) were left out"),
+            self.too_long.note("lines that are too long for a pattern with word boundaries (\\b) were left out"),
         ];
         for note in tally.notes().into_iter().chain(left_out.into_iter().flatten()) {
             self.page.note(note);

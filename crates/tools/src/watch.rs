@@ -11,15 +11,15 @@ use tokio::sync::Semaphore;
 /// How long one call may take.
 pub(crate) const CALL_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// How many calls that walk through directories are at work at once in this process, and how many others. Further calls wait
-/// for their turn, which takes nothing of their time: each needs memory of its own, and there can be a thousand agents.
+/// How many calls that walk through directories run at once in this process, and how many others. Each takes memory, and a
+/// thousand agents may call at once. A call that waits for its permit loses none of its time.
 const WALKS_AT_ONCE: usize = 4;
 const READS_AT_ONCE: usize = 8;
 
-static WALKS: Semaphore = Semaphore::const_new(WALKS_AT_ONCE);
-static READS: Semaphore = Semaphore::const_new(READS_AT_ONCE);
+static WALK_PERMITS: Semaphore = Semaphore::const_new(WALKS_AT_ONCE);
+static READ_PERMITS: Semaphore = Semaphore::const_new(READS_AT_ONCE);
 
-/// Which calls a call shares its turns with.
+/// With which other calls a call shares its permits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lane {
     /// Those that walk through directories.
@@ -29,10 +29,10 @@ pub(crate) enum Lane {
 }
 
 impl Lane {
-    fn turns(self) -> &'static Semaphore {
+    fn permits(self) -> &'static Semaphore {
         match self {
-            Lane::Walking => &WALKS,
-            Lane::Reading => &READS,
+            Lane::Walking => &WALK_PERMITS,
+            Lane::Reading => &READ_PERMITS,
         }
     }
 }
@@ -82,13 +82,13 @@ pub(crate) fn blocking<'a>(
     work: impl FnOnce(&Watch) -> ToolResult + Send + 'static,
 ) -> Task<'a, ToolResult> {
     Box::pin(async move {
-        let turn = lane.turns().acquire().await.expect("nobody closes the lanes");
+        let permit = lane.permits().acquire().await.expect("no lane is ever closed");
         let watch = Watch::new(time_max);
         let _told_when_dropped = Tell(watch.dropped.clone());
         let work = move || {
             let result = work(&watch);
-            // Not before: a task that is dropped does not wait for its work, which may take a moment to end.
-            drop(turn);
+            // The work of a task that was dropped still takes memory until here.
+            drop(permit);
             result
         };
         match tokio::task::spawn_blocking(work).await {

@@ -1,5 +1,5 @@
-//! The part of a line that is shown: all of a short one, and of a long one its beginning or what is around the match. A line is
-//! taken as it comes, and only what may be shown is held.
+//! The part of a line that is shown: all of a short line, and the surroundings of the match in a long one. A line is taken piece
+//! by piece, and only what may be shown is held.
 
 use crate::text::shown;
 
@@ -52,12 +52,12 @@ impl Excerpt {
     }
 
     /// The match ends after what was taken so far.
-    pub(super) fn mark(&mut self) {
+    pub(super) fn mark_match_end(&mut self) {
         let text = std::mem::take(&mut self.newest);
         self.around = Some(Around { at: self.bytes - text.len() as u64, text });
     }
 
-    /// Shows it. A byte that ends it besides the line break is left out.
+    /// Returns the text to show. A carriage return at the end of a short line belongs to the line break and is left out.
     pub(super) fn shown(&self) -> String {
         if self.bytes <= SHOWN_BYTES_MAX as u64 {
             return shown(self.head.strip_suffix(b"\r").unwrap_or(&self.head));
@@ -112,7 +112,7 @@ mod tests {
             let (before, after) = line.as_bytes().split_at(end.unwrap_or(0));
             before.chunks(piece).for_each(|bytes| excerpt.push(bytes));
             if end.is_some() {
-                excerpt.mark();
+                excerpt.mark_match_end();
             }
             after.chunks(piece).for_each(|bytes| excerpt.push(bytes));
             assert_eq!(excerpt.shown(), expected, "in pieces of {piece}");

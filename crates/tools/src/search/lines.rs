@@ -1,11 +1,11 @@
-//! Goes through a file line by line and holds of each line only what may be shown. A long line takes more time than a short one
-//! and no more memory, and the time can end in the middle of it.
+//! Searches a file line by line, and holds of each line only what may be shown: a long line takes more time than a short one, and
+//! no more memory. The search can end in the middle of a line.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::search::excerpt::Excerpt;
-use crate::search::pattern::{Over, Pattern, Standing};
+use crate::search::pattern::{MatchState, OutOfTime, Pattern};
 use crate::watch::Watch;
 
 /// How much is read at a time.
@@ -14,7 +14,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Why a file was not searched to its end.
 pub(super) enum Stop {
     /// The time was up.
-    Time,
+    OutOfTime,
     /// No more lines are wanted.
     Enough,
     /// It can't be read.
@@ -27,9 +27,9 @@ impl From<Enough> for Stop {
     }
 }
 
-impl From<Over> for Stop {
-    fn from(_: Over) -> Stop {
-        Stop::Time
+impl From<OutOfTime> for Stop {
+    fn from(_: OutOfTime) -> Stop {
+        Stop::OutOfTime
     }
 }
 
@@ -37,26 +37,26 @@ impl From<Over> for Stop {
 pub(super) struct Enough;
 
 /// What is found in a file, in its order.
-pub(super) enum Found<'a> {
+pub(super) enum Finding<'a> {
     /// A line that matches.
     Match(&'a Line),
     /// A line beside one that matches.
     Context(&'a Line),
     /// Lines are left out between this context and the one before it.
     Gap,
-    /// Whether this line matches is not known: the pattern needs all of it at once, and it is too long for that.
-    Unclear(&'a Line),
+    /// A line that may match: it is too long to be matched as a whole, and the pattern needs that.
+    TooLong(&'a Line),
 }
 
 /// Takes what is found.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<(), Enough>;
+pub(super) type Take<'a> = &'a mut dyn FnMut(Finding<'_>) -> Result<(), Enough>;
 
 /// A line, as far as it was read.
 pub(super) struct Line {
     pub(super) number: u64,
     pub(super) excerpt: Excerpt,
-    standing: Standing,
-    /// Its beginning, if the pattern may need all of it.
+    state: MatchState,
+    /// Its first bytes, as many as the pattern may have to match as a whole.
     whole: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn search(
         let read = match reader.fill_buf() {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) if watch.is_over() => return Err(Stop::Time),
+            Err(_) if watch.is_over() => return Err(Stop::OutOfTime),
             Err(_) => return Err(Stop::Unreadable),
         };
         let text = if read.contains(&0) { read.split(|byte| *byte == 0).next().unwrap_or_default() } else { read };
@@ -110,26 +110,26 @@ impl Search<'_> {
         if line.whole.len() + bytes.len() <= self.pattern.whole_line_bytes_max() {
             line.whole.extend_from_slice(bytes);
         }
-        let (standing, read) = self.pattern.read(line.standing, bytes, self.watch)?;
+        let (state, read) = self.pattern.read(line.state, bytes, self.watch)?;
         let (before, after) = bytes.split_at(read);
         line.excerpt.push(before);
-        line.turn(standing);
+        line.set_state(state);
         line.excerpt.push(after);
         Ok(())
     }
 
     fn end_line(&mut self) -> Result<(), Stop> {
         let line = &mut self.line;
-        line.turn(self.pattern.end(line.standing));
+        line.set_state(self.pattern.end_line(line.state));
         let is_whole = line.whole.len() as u64 == line.excerpt.bytes();
-        if line.standing == Standing::Unclear && is_whole {
+        if line.state == MatchState::NeedsWholeLine && is_whole {
             line.match_whole(self.pattern, self.watch)?;
         }
-        match line.standing {
-            Standing::Match => self.context.around(&mut self.line, &mut *self.take)?,
-            Standing::NoMatch | Standing::Open(_) => self.context.beside(&mut self.line, &mut *self.take)?,
-            Standing::Unclear => {
-                (self.take)(Found::Unclear(line))?;
+        match line.state {
+            MatchState::Match => self.context.around(&mut self.line, &mut *self.take)?,
+            MatchState::NoMatch | MatchState::Undecided(_) => self.context.beside(&mut self.line, &mut *self.take)?,
+            MatchState::NeedsWholeLine => {
+                (self.take)(Finding::TooLong(line))?;
                 self.context.beside(&mut self.line, &mut *self.take)?;
             }
         }
@@ -140,33 +140,33 @@ impl Search<'_> {
 
 impl Line {
     fn new(number: u64, pattern: &mut Pattern) -> Line {
-        Line { number, excerpt: Excerpt::default(), standing: pattern.begin(), whole: Vec::new() }
+        Line { number, excerpt: Excerpt::default(), state: pattern.begin_line(), whole: Vec::new() }
     }
 
     fn begin_next(&mut self, pattern: &mut Pattern) {
-        let Line { number, excerpt, standing, whole } = self;
+        let Line { number, excerpt, state, whole } = self;
         excerpt.clear();
         whole.clear();
-        (*number, *standing) = (*number + 1, pattern.begin());
+        (*number, *state) = (*number + 1, pattern.begin_line());
     }
 
-    /// Stands differently after what was read so far.
-    fn turn(&mut self, standing: Standing) {
-        if standing == Standing::Match && self.standing != Standing::Match {
-            self.excerpt.mark();
+    /// Notes what is known after the bytes that were read so far.
+    fn set_state(&mut self, state: MatchState) {
+        if state == MatchState::Match && self.state != MatchState::Match {
+            self.excerpt.mark_match_end();
         }
-        self.standing = standing;
+        self.state = state;
     }
 
     /// Matches all of it at once.
-    fn match_whole(&mut self, pattern: &Pattern, watch: &Watch) -> Result<(), Over> {
-        let end = pattern.end_of_match(&self.whole, watch)?;
-        self.standing = if end.is_some() { Standing::Match } else { Standing::NoMatch };
+    fn match_whole(&mut self, pattern: &Pattern, watch: &Watch) -> Result<(), OutOfTime> {
+        let end = pattern.match_whole_line(&self.whole, watch)?;
+        self.state = if end.is_some() { MatchState::Match } else { MatchState::NoMatch };
         if let Some(end) = end {
             let (before, after) = self.whole.split_at(end);
             self.excerpt.clear();
             self.excerpt.push(before);
-            self.excerpt.mark();
+            self.excerpt.mark_match_end();
             self.excerpt.push(after);
         }
         Ok(())
@@ -174,9 +174,9 @@ impl Line {
 
     /// Takes the line away, and leaves one behind that is as empty as a new one.
     fn take(&mut self) -> Line {
-        let Line { number, standing, .. } = *self;
+        let Line { number, state, .. } = *self;
         let excerpt = std::mem::take(&mut self.excerpt);
-        Line { number, excerpt, standing, whole: Vec::new() }
+        Line { number, excerpt, state, whole: Vec::new() }
     }
 }
 
@@ -201,12 +201,12 @@ impl Context {
     fn around(&mut self, line: &mut Line, take: Take<'_>) -> Result<(), Enough> {
         let first = self.before.front().map_or(line.number, |before| before.number);
         if self.lines > 0 && self.last_shown.is_some_and(|last| last + 1 < first) {
-            take(Found::Gap)?;
+            take(Finding::Gap)?;
         }
         for before in self.before.drain(..) {
-            take(Found::Context(&before))?;
+            take(Finding::Context(&before))?;
         }
-        take(Found::Match(line))?;
+        take(Finding::Match(line))?;
         (self.after, self.last_shown) = (self.lines, Some(line.number));
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Context {
     /// Shows a line that comes right after a match, or keeps it for the case that a match follows.
     fn beside(&mut self, line: &mut Line, take: Take<'_>) -> Result<(), Enough> {
         if self.after > 0 {
-            take(Found::Context(line))?;
+            take(Finding::Context(line))?;
             (self.after, self.last_shown) = (self.after - 1, Some(line.number));
         } else if self.lines > 0 {
             if self.before.len() == self.lines {

@@ -1,5 +1,9 @@
-//! A regular expression that is matched against a line a piece at a time: it holds no line, it can be interrupted after every
-//! byte, and it never needs more memory than its constants say, whatever the pattern and the line.
+//! A regular expression that is matched against a line piece by piece. Matching can be interrupted after every byte, and it takes
+//! no more memory than the limits below, whatever the pattern and the line.
+//!
+//! A lazy DFA does the work: one step per byte, from one state to the next, so nothing of the line is held. Its states are
+//! kept in a cache; when the cache is full, it is cleared. (Engines that match in one call can't be interrupted, and the usual
+//! default for the size of the cache is a gigabyte.)
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -14,17 +18,17 @@ use crate::watch::Watch;
 
 /// How big a pattern may grow when it is compiled.
 const COMPILED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many bytes the states of the automaton may take. When they take more, it forgets them and goes on.
+/// How many bytes the states of the DFA may take until they are cleared.
 const CACHE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How deep groups may be nested.
 const NEST_MAX: u32 = 250;
-/// How much is done between two looks at the watch, in bytes times states: a byte takes as long as the pattern has states, at
-/// worst.
+/// How much is done before the watch is asked again, in bytes times states of the compiled pattern: at worst, each byte takes a
+/// time that grows with their number.
 const WORK_BETWEEN_LOOKS: usize = 2_000_000;
 const BYTES_BETWEEN_LOOKS: usize = 64 * 1024;
-/// How much may be done in one go that can't be interrupted, in bytes times states.
-const EXACT_WORK_MAX: usize = 20_000_000;
-const EXACT_BYTES_MAX: usize = 1024 * 1024;
+/// How much is done in one call that can't be interrupted, in bytes times states, and how long a line is held for it.
+const WHOLE_LINE_WORK_MAX: usize = 20_000_000;
+const WHOLE_LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Whether capitals matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,32 +39,32 @@ pub(super) enum Case {
     Insensitive,
 }
 
-/// How a line stands with a pattern, as far as it was read.
+/// What is known of a line, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum MatchState {
     /// It may still match.
-    Open(LazyStateID),
+    Undecided(LazyStateID),
     /// It matches.
     Match,
     /// It does not match, however it goes on.
     NoMatch,
-    /// The automaton can't tell: it knows Unicode's words only as far as they are ASCII. The whole line is needed.
-    Unclear,
+    /// The DFA can't tell: it finds word boundaries only between ASCII characters. A slower engine can, from the whole line.
+    NeedsWholeLine,
 }
 
 /// The time is up.
 #[derive(Debug)]
-pub(super) struct Over;
+pub(super) struct OutOfTime;
 
-/// A compiled pattern with what it remembers.
+/// A compiled pattern with its cache.
 pub(super) struct Pattern {
     dfa: DFA,
     cache: Cache,
     states: usize,
     /// Bytes until the next look at the watch.
     until_look: usize,
-    /// Matches whole lines that the automaton can't tell, where a pattern may have such lines.
-    exact: Option<meta::Regex>,
+    /// Matches the lines of which the DFA can't tell, if the pattern has word boundaries.
+    whole_line: Option<meta::Regex>,
 }
 
 impl Pattern {
@@ -90,79 +94,87 @@ impl Pattern {
         let (states, looks) = (nfa.states().len(), nfa.look_set_any());
         let config = DFA::config().cache_capacity(CACHE_BYTES_MAX).unicode_word_boundary(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|why| too_big(&why))?;
-        let exact = looks.contains_word_unicode().then(|| exact(&hir)).transpose()?;
-        Ok(Pattern { cache: dfa.create_cache(), dfa, states, until_look: 0, exact })
+        let whole_line = looks.contains_word_unicode().then(|| whole_line(&hir)).transpose()?;
+        Ok(Pattern { cache: dfa.create_cache(), dfa, states, until_look: 0, whole_line })
     }
 
-    /// How long a line may be that is matched as a whole, where the automaton can't tell.
+    /// Returns how long a line may be that is matched as a whole. It is 0 if no line ever is.
     pub(super) fn whole_line_bytes_max(&self) -> usize {
-        self.exact.as_ref().map_or(0, |_| (EXACT_WORK_MAX / self.states).min(EXACT_BYTES_MAX))
+        self.whole_line.as_ref().map_or(0, |_| (WHOLE_LINE_WORK_MAX / self.states).min(WHOLE_LINE_BYTES_MAX))
     }
 
-    /// How a line stands of which nothing was read yet.
-    pub(super) fn begin(&mut self) -> Standing {
+    /// Begins a line.
+    pub(super) fn begin_line(&mut self) -> MatchState {
         match self.dfa.start_state_forward(&mut self.cache, &Input::new("")) {
-            Ok(state) => Standing::Open(state),
-            // The start depends on nothing but the pattern, so that this pattern is one for whole lines.
-            Err(_) => Standing::Unclear,
+            Ok(state) => MatchState::Undecided(state),
+            // It fails only after a byte that the DFA can't read, and nothing comes before a line.
+            Err(_) => MatchState::NeedsWholeLine,
         }
     }
 
-    /// Reads on in a line. Returns how it stands, and how many of these bytes belong to what was read for that.
-    pub(super) fn read(&mut self, standing: Standing, bytes: &[u8], watch: &Watch) -> Result<(Standing, usize), Over> {
-        let Standing::Open(mut state) = standing else { return Ok((standing, 0)) };
+    /// Reads the next bytes of a line. Returns what is known then, and how many of the bytes decided it: where the line matches,
+    /// the match ends after these.
+    pub(super) fn read(
+        &mut self,
+        line_state: MatchState,
+        bytes: &[u8],
+        watch: &Watch,
+    ) -> Result<(MatchState, usize), OutOfTime> {
+        let MatchState::Undecided(mut state) = line_state else { return Ok((line_state, 0)) };
         for (at, byte) in bytes.iter().enumerate() {
             if self.until_look == 0 {
                 if watch.is_over() {
-                    return Err(Over);
+                    return Err(OutOfTime);
                 }
                 self.until_look = (WORK_BETWEEN_LOOKS / self.states).clamp(1, BYTES_BETWEEN_LOOKS);
             }
             self.until_look -= 1;
             state = match self.dfa.next_state(&mut self.cache, state, *byte) {
                 Ok(next) if !next.is_tagged() => next,
-                next => match told_by(&next) {
-                    Standing::Open(next) => next,
-                    told @ (Standing::Match | Standing::NoMatch | Standing::Unclear) => return Ok((told, at)),
+                next => match meaning(&next) {
+                    MatchState::Undecided(next) => next,
+                    decided @ (MatchState::Match | MatchState::NoMatch | MatchState::NeedsWholeLine) => {
+                        return Ok((decided, at));
+                    }
                 },
             };
         }
-        Ok((Standing::Open(state), bytes.len()))
+        Ok((MatchState::Undecided(state), bytes.len()))
     }
 
-    /// How a line stands that is over.
-    pub(super) fn end(&mut self, standing: Standing) -> Standing {
-        let Standing::Open(state) = standing else { return standing };
-        match told_by(&self.dfa.next_eoi_state(&mut self.cache, state)) {
-            Standing::Open(_) => Standing::NoMatch,
-            told @ (Standing::Match | Standing::NoMatch | Standing::Unclear) => told,
+    /// Ends a line.
+    pub(super) fn end_line(&mut self, line_state: MatchState) -> MatchState {
+        let MatchState::Undecided(state) = line_state else { return line_state };
+        match meaning(&self.dfa.next_eoi_state(&mut self.cache, state)) {
+            MatchState::Undecided(_) => MatchState::NoMatch,
+            decided @ (MatchState::Match | MatchState::NoMatch | MatchState::NeedsWholeLine) => decided,
         }
     }
 
-    /// Matches a whole line, which takes as long as it takes, and returns where the first match ends. The line is no longer
-    /// than [`Self::whole_line_bytes_max`].
-    pub(super) fn end_of_match(&self, line: &[u8], watch: &Watch) -> Result<Option<usize>, Over> {
+    /// Matches a whole line in one call, and returns where the first match ends. The line must not be longer than
+    /// [`Self::whole_line_bytes_max`], which bounds the time.
+    pub(super) fn match_whole_line(&self, line: &[u8], watch: &Watch) -> Result<Option<usize>, OutOfTime> {
         if watch.is_over() {
-            return Err(Over);
+            return Err(OutOfTime);
         }
-        Ok(self.exact.as_ref().and_then(|exact| exact.find(line)).map(|found| found.end()))
+        Ok(self.whole_line.as_ref().and_then(|regex| regex.find(line)).map(|found| found.end()))
     }
 }
 
-/// What a state of the automaton says of the line.
-fn told_by<E>(state: &Result<LazyStateID, E>) -> Standing {
+/// What a state of the DFA says of the line.
+fn meaning<E>(state: &Result<LazyStateID, E>) -> MatchState {
     match state {
-        Ok(state) if state.is_match() => Standing::Match,
-        Ok(state) if state.is_dead() => Standing::NoMatch,
-        Ok(state) if state.is_quit() => Standing::Unclear,
-        Ok(state) => Standing::Open(*state),
-        // It gives up only where it was told to.
-        Err(_) => Standing::Unclear,
+        Ok(state) if state.is_match() => MatchState::Match,
+        Ok(state) if state.is_dead() => MatchState::NoMatch,
+        Ok(state) if state.is_quit() => MatchState::NeedsWholeLine,
+        Ok(state) => MatchState::Undecided(*state),
+        // The DFA gives up only if it is configured to, and it is not.
+        Err(_) => MatchState::NeedsWholeLine,
     }
 }
 
-/// Needs no memory that grows with the line, and takes a time that does.
-fn exact(hir: &Hir) -> Result<meta::Regex, String> {
+/// Compiles the slower engine, without those of its parts whose memory grows.
+fn whole_line(hir: &Hir) -> Result<meta::Regex, String> {
     let config = meta::Config::new()
         .utf8_empty(false)
         .which_captures(WhichCaptures::Implicit)
@@ -189,7 +201,7 @@ fn parse(pattern: &str, case: Case) -> Result<Hir, String> {
     translator.translate(pattern, &ast).map_err(|why| why.to_string())
 }
 
-/// Whether a pattern asks for a line break, which it would never find.
+/// Whether a pattern asks for a line break, which no line has.
 fn names_line_end(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.contains(&b'\n'),
@@ -200,7 +212,7 @@ fn names_line_end(hir: &Hir) -> bool {
     }
 }
 
-/// The letters of a pattern that stand for themselves.
+/// The letters that a pattern looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Letters {
     None,
@@ -252,21 +264,21 @@ impl ast::Visitor for Letters {
 
 #[cfg(test)]
 mod tests {
-    use super::{CACHE_BYTES_MAX, Case, Pattern, Standing};
+    use super::{CACHE_BYTES_MAX, Case, MatchState, Pattern};
     use crate::watch::{CALL_TIME_MAX, Watch};
 
     /// Whether a line matches that comes in pieces of this size.
     fn matches(pattern: &mut Pattern, line: &[u8], piece: usize) -> bool {
         let watch = Watch::new(CALL_TIME_MAX);
-        let mut standing = pattern.begin();
+        let mut line_state = pattern.begin_line();
         for bytes in line.chunks(piece) {
-            standing = pattern.read(standing, bytes, &watch).unwrap().0;
+            line_state = pattern.read(line_state, bytes, &watch).unwrap().0;
         }
-        match pattern.end(standing) {
-            Standing::Match => true,
-            Standing::NoMatch => false,
-            Standing::Open(_) => panic!("a line that is over stands open"),
-            Standing::Unclear => pattern.end_of_match(line, &watch).unwrap().is_some(),
+        match pattern.end_line(line_state) {
+            MatchState::Match => true,
+            MatchState::NoMatch => false,
+            MatchState::Undecided(_) => panic!("a line that is over is not decided"),
+            MatchState::NeedsWholeLine => pattern.match_whole_line(line, &watch).unwrap().is_some(),
         }
     }
 
@@ -324,8 +336,8 @@ mod tests {
     fn a_pattern_of_many_states_looks_at_the_watch_in_time() {
         let mut pattern = Pattern::compile("[ab]{1,1000}[abc]{1,1000}z", Case::Smart).unwrap();
         let over = Watch::new(std::time::Duration::ZERO);
-        let standing = pattern.begin();
-        assert!(pattern.read(standing, b"ab", &over).is_err());
+        let line_state = pattern.begin_line();
+        assert!(pattern.read(line_state, b"ab", &over).is_err());
     }
     #[test]
     fn the_states_of_a_pattern_keep_to_their_memory() {
