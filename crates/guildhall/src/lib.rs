@@ -55,6 +55,7 @@ mod clerk;
 mod correct;
 mod crew;
 mod failure;
+mod faults;
 mod guide;
 mod hall;
 mod meter;

@@ -4,12 +4,14 @@
 mod alone;
 mod bad_teams;
 mod billing;
+mod bounds;
 mod chat;
 mod control;
 mod correct;
 mod crew;
 mod delegation;
 mod demo;
+mod endings;
 mod faults;
 mod first_release;
 mod hire;
