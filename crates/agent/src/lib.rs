@@ -26,7 +26,8 @@ pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, mo
 pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
 pub use history::History;
 pub use model::{
-    Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, Watch, Wire,
+    Attempt, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage, WaitReason,
+    Watch, Wire,
 };
 pub use run::{RunError, run};
 pub use seat::{Arrival, Clock, Price, Seat, Surroundings};

@@ -45,15 +45,28 @@ pub enum Delta<'a> {
     },
     /// The request leaves, for the first time or once more. From here on it may cost something.
     Asking,
-    /// What was asked can't have cost anything. The attempt waits before it tries again.
+    /// What was asked can't have cost anything. The attempt waits before it tries again. It says so once per pause.
     Waiting {
         /// For how long.
         seconds: u64,
         /// Why.
-        why: &'a str,
+        why: WaitReason,
+        /// What the provider or the system said.
+        said: &'a str,
     },
     /// What the provider has reported as used so far.
     Used(Usage),
+}
+
+/// Why an attempt waits before it asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The provider takes only so many requests at a time: HTTP 429.
+    RateLimited,
+    /// The provider answered that it can't work now: HTTP 408, 500, 503, 529.
+    Unavailable,
+    /// There is no connection to the provider.
+    Unreachable,
 }
 
 /// Everything a model is shown. The longer it stays the same from its beginning, the more of it a provider has in its cache.

@@ -199,8 +199,8 @@ impl World {
 
 /// Says that a provider makes us wait: without a word it would look as if nothing happened.
 fn tell_waiting(_: &AskKey, delta: Delta<'_>) {
-    if let Delta::Waiting { seconds, why } = delta {
-        note(&format!("waiting {seconds} s before asking again: {}", tame(why, 200)));
+    if let Delta::Waiting { seconds, said, .. } = delta {
+        note(&format!("waiting {seconds} s before asking again: {}", tame(said, 200)));
     }
 }
 

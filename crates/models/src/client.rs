@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Usage, Watch, Wire};
+use guildhall_agent::{Attempt, Delta, ModelError, Prompt, Usage, WaitReason, Watch, Wire};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -48,17 +48,10 @@ enum Once {
     Over(Attempt),
     /// Nothing was done.
     Again {
-        why: String,
+        why: WaitReason,
+        said: String,
         wait: Option<Duration>,
-        at: Stage,
     },
-}
-
-/// How far a request came that can be made again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Connecting,
-    Answered,
 }
 
 impl Client {
@@ -79,20 +72,21 @@ impl Client {
         let mut tries = 0;
         let mut connects = 0;
         loop {
-            let (why, asked_wait, at) = match self.once(&body, prompt, watch).await {
+            let (why, said, asked_wait) = match self.once(&body, prompt, watch).await {
                 Once::Over(attempt) => return attempt,
-                Once::Again { why, wait, at } => (why, wait, at),
+                Once::Again { why, said, wait } => (why, said, wait),
             };
             tries += 1;
-            connects = if at == Stage::Connecting { connects + 1 } else { 0 };
+            connects = if why == WaitReason::Unreachable { connects + 1 } else { 0 };
             let retry = &self.endpoint.retry;
             let wait = asked_wait.unwrap_or_else(|| self.backoff(prompt, tries));
             if connects >= retry.connects_max || waited.saturating_add(wait) > retry.wait_total_max {
-                return Attempt { outcome: Err(self.given_up(&why, at, tries, asked_wait)), usage: None };
+                return Attempt { outcome: Err(self.given_up(&said, why, tries, asked_wait)), usage: None };
             }
             watch(Delta::Waiting {
                 seconds: u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX),
-                why: &why,
+                why,
+                said: &said,
             });
             sleep(wait).await;
             waited += wait;
@@ -100,14 +94,14 @@ impl Client {
     }
 
     /// What is said when asking again has no end that is near. Whoever answered was reached, and turns us away.
-    fn given_up(&self, why: &str, at: Stage, tries: u32, asked_wait: Option<Duration>) -> ModelError {
+    fn given_up(&self, said: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
         let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
-        match at {
-            Stage::Connecting => self.unavailable(&format!("{why}, tried {times}")),
-            Stage::Answered => {
+        match why {
+            WaitReason::Unreachable => self.unavailable(&format!("{said}, tried {times}")),
+            WaitReason::RateLimited | WaitReason::Unavailable => {
                 let back = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
                 self.refused(&format!(
-                    "it turns requests away for now ({why}), asked {times}. What to do: come back {back}"
+                    "it turns requests away for now ({said}), asked {times}. What to do: come back {back}"
                 ))
             }
         }
@@ -136,7 +130,7 @@ impl Client {
         match timeout_at(deadline, request.send()).await {
             Err(_) => self.broken(&format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())),
             Ok(Err(error)) if error.is_connect() => {
-                Once::Again { why: root_cause(&error), wait: None, at: Stage::Connecting }
+                Once::Again { why: WaitReason::Unreachable, said: root_cause(&error), wait: None }
             }
             Ok(Err(error)) => self.broken(&root_cause(&error)),
             Ok(Ok(response)) if response.status() == StatusCode::OK => {
@@ -184,7 +178,7 @@ impl Client {
         let said = Said::in_body(&String::from_utf8_lossy(&body));
         let why = format!("HTTP {}: {said}", status.as_u16());
         match judge(status.as_u16(), &said, wait) {
-            Verdict::Again => Once::Again { why: self.redacted(&why), wait, at: Stage::Answered },
+            Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
             Verdict::Refused(remedy) => over(self.refused(&format!("{why}. What to do: {}", remedy.advice()))),
             Verdict::TooLong => {
                 let (provider, why) = (self.endpoint.name.clone(), self.redacted(&why));
@@ -245,9 +239,9 @@ impl Client {
             && !has_begun
         {
             match judge(StatusCode::SERVICE_UNAVAILABLE.as_u16(), said, None) {
-                Verdict::Again => {
-                    let why = self.redacted(&said.to_string());
-                    return Once::Again { why, wait: None, at: Stage::Answered };
+                Verdict::Again(why) => {
+                    let said = self.redacted(&said.to_string());
+                    return Once::Again { why, said, wait: None };
                 }
                 Verdict::Refused(_) | Verdict::TooLong | Verdict::Broken => {}
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use guildhall_agent::WaitReason;
 use serde_json::Value;
 
 /// The most characters of a provider's words that are passed on.
@@ -112,7 +113,7 @@ pub(crate) fn clean(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing was done: ask again.
-    Again,
+    Again(WaitReason),
     /// It won't, now or later.
     Refused(Remedy),
     /// The prompt does not fit.
@@ -155,8 +156,9 @@ pub(crate) fn judge(status: u16, said: &Said, wait: Option<Duration>) -> Verdict
         // llama.cpp once said so with a 500.
         400 | 422 | 500 if said.has(&LONG_WORDS) => Verdict::TooLong,
         404 | 405 => Verdict::Refused(Remedy::ModelOrUrl),
-        429 | 529 => Verdict::Again,
-        503 if wait.is_some() || said.is_busy() => Verdict::Again,
+        429 => Verdict::Again(WaitReason::RateLimited),
+        529 => Verdict::Again(WaitReason::Unavailable),
+        503 if wait.is_some() || said.is_busy() => Verdict::Again(WaitReason::Unavailable),
         400..=407 | 409..=499 => Verdict::Refused(Remedy::Request),
         // A gateway's 5xx says nothing of what happened behind it.
         _ => Verdict::Broken,
@@ -186,7 +188,12 @@ pub(crate) fn wait(after_ms: Option<&str>, after: Option<&str>, date: Option<&st
 mod tests {
     use std::time::Duration;
 
+    use guildhall_agent::WaitReason;
+
     use super::{Remedy, Said, Verdict, clean, judge, wait};
+
+    const RATE_LIMITED: Verdict = Verdict::Again(WaitReason::RateLimited);
+    const UNAVAILABLE: Verdict = Verdict::Again(WaitReason::Unavailable);
 
     fn check(status: u16, body: &str, wait: Option<u64>, expect: Verdict) {
         let said = Said::in_body(body);
@@ -195,21 +202,21 @@ mod tests {
 
     #[test]
     fn what_cost_nothing_is_asked_again() {
-        check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), Verdict::Again);
-        check(429, "", None, Verdict::Again);
+        check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), RATE_LIMITED);
+        check(429, "", None, RATE_LIMITED);
         check(
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             None,
-            Verdict::Again,
+            UNAVAILABLE,
         );
         check(
             503,
             r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
             None,
-            Verdict::Again,
+            UNAVAILABLE,
         );
-        check(503, "", Some(1), Verdict::Again);
+        check(503, "", Some(1), UNAVAILABLE);
     }
 
     #[test]
@@ -227,7 +234,7 @@ mod tests {
         );
         check(402, "", None, account);
         // One that says when to come back means the minute's limit, whatever its words.
-        check(429, r#"{"error":{"message":"Usage limit reached for this minute"}}"#, Some(20), Verdict::Again);
+        check(429, r#"{"error":{"message":"Usage limit reached for this minute"}}"#, Some(20), RATE_LIMITED);
     }
 
     #[test]

@@ -82,8 +82,8 @@ async fn a_busy_server_is_asked_again_and_people_are_told() {
         check_hello(asked.attempt);
         assert_eq!(asked.requests.len(), 4);
         assert!(asked.requests.iter().all(|request| request.body == asked.requests[0].body));
-        assert_eq!(asked.told[0], "(waits 1 s: HTTP 429: slow (rate_limit_error))");
-        assert_eq!(asked.told[2], "(waits 1 s: HTTP 503: Loading model (unavailable_error))");
+        assert_eq!(asked.told[0], "(waits 1 s, RateLimited: HTTP 429: slow (rate_limit_error))");
+        assert_eq!(asked.told[2], "(waits 1 s, Unavailable: HTTP 503: Loading model (unavailable_error))");
     }
 }
 
