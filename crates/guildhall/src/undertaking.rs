@@ -26,10 +26,10 @@ use crate::tasks::Tasks;
 pub const TURNS_MAX: u32 = 50;
 
 /// How many may be hired in all, unless it is told otherwise.
-pub const HEADS_MAX: u32 = 100;
+pub const HEADS_MAX: u32 = 1000;
 
 /// How many levels of hires there may be, unless it is told otherwise.
-pub const DEPTH_MAX: u8 = 8;
+pub const DEPTH_MAX: u8 = 16;
 
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;

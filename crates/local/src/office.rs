@@ -17,10 +17,11 @@ use guildhall_kernel::{
     AskKey, Brief, Fact, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef,
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
+use crate::lane::Lane;
 use crate::lease::Lease;
 use desk::{Desk, Past};
 use mail::{Letter, Mail, Receipt};
@@ -57,7 +58,7 @@ pub struct Place {
     /// Its instructions, model and tools.
     pub seat: Arc<Seat>,
     /// How many calls to its provider may run at once.
-    pub lane: Arc<Semaphore>,
+    pub lane: Arc<Lane>,
     /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
     pub replays: Replays,
     /// Is told what arrives of its replies before they are whole.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, due};
+use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, WaitReason, due};
 use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
-use tokio::sync::{SemaphorePermit, TryAcquireError};
 use tokio::task::AbortHandle;
 
 use super::board::posts;
@@ -13,6 +12,7 @@ use super::desk::Desk;
 use super::mail::{Mail, send};
 use super::time::Why;
 use super::{Inner, Office, OfficeError, Place, Replays};
+use crate::lane::Permit;
 
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
@@ -77,16 +77,18 @@ impl Desk {
         };
         self.start(due, id, departure, async move {
             let permit = permit(&office, &place, &key, marked).await?;
-            let Some(permit) = permit else { return Ok(stopped(id, Answer::Lost, &leaving)) };
             leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
+                pace(&permit, delta);
                 (place.watch)(&key, delta);
             };
             let clock = || time.now();
             let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
-            drop(permit);
+            if matches!(arrival.input, Input::Reply { .. }) {
+                permit.succeeded();
+            }
             Ok(arrival)
         });
     }
@@ -172,24 +174,30 @@ impl Desk {
     }
 }
 
-/// Waits for a permit, and none comes if there are to be no more calls. Meanwhile it is noted that the call has not left,
-/// unless it could be made again anyway.
-async fn permit<'a>(
-    office: &Office,
-    place: &'a Place,
-    call: &AskKey,
-    mut marked: Marked,
-) -> Result<Option<SemaphorePermit<'a>>, OfficeError> {
+/// Tells the lane of a call what its provider answers.
+fn pace(permit: &Permit, delta: Delta<'_>) {
+    match delta {
+        Delta::Asking => permit.asking(),
+        Delta::Waiting { why: WaitReason::RateLimited, .. } => permit.rate_limited(),
+        Delta::Waiting { why: WaitReason::Unavailable | WaitReason::Unreachable, .. }
+        | Delta::Words(_)
+        | Delta::Thinking
+        | Delta::Call { .. }
+        | Delta::Used(_) => {}
+    }
+}
+
+/// Waits for a permit. Meanwhile it is noted that the call has not left, unless it could be made again anyway.
+async fn permit(office: &Office, place: &Place, call: &AskKey, mut marked: Marked) -> Result<Permit, OfficeError> {
     let Inner { journal, lease, .. } = &*office.inner;
-    let permit = match place.lane.try_acquire() {
-        Err(TryAcquireError::NoPermits) => {
-            if place.replays == Replays::No && marked == Marked::No {
-                journal.note_in_line(lease, call).await;
-                marked = Marked::AsInLine;
-            }
-            place.lane.acquire().await.ok()
+    let permit = if let Some(permit) = place.lane.try_enter() {
+        permit
+    } else {
+        if place.replays == Replays::No && marked == Marked::No {
+            journal.note_in_line(lease, call).await;
+            marked = Marked::AsInLine;
         }
-        permit => permit.ok(),
+        place.lane.enter().await
     };
     if marked == Marked::AsInLine {
         journal.note_leaving(lease, call).await?;

@@ -19,9 +19,9 @@ use guildhall_kernel::{
     Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
 };
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, NewSession, Office, Order, Place, Replays, UnixMs};
+use guildhall_local::{Journal, Lane, NewSession, Office, Order, Place, Replays, UnixMs};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// How many model calls run at once.
 const LANE: usize = 8;
@@ -132,7 +132,7 @@ struct Hall<M> {
     model: Arc<M>,
     office: Office,
     journal: Journal,
-    lane: Arc<Semaphore>,
+    lane: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -158,7 +158,7 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
         tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
         scribe: scribe(),
     });
-    let lane = Arc::new(Semaphore::new(LANE));
+    let lane = Arc::new(Lane::new(LANE));
     let place =
         Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}), exists: Arc::new(|_| false) };
     let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
