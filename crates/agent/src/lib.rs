@@ -33,6 +33,6 @@ pub use run::{RunError, run};
 pub use seat::{Arrival, Clock, Price, Seat, Surroundings};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{Redact, SECRET_BYTES_MIN, Scribe, Text, hash, is_unseen, task_key};
-pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
+pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::{Texts, transcript};
 pub use usd::{Usd, UsdError};

@@ -17,7 +17,7 @@ use crate::model::{Attempt, Model, ModelError, Prompt, RawCall, Reply, Stop, Too
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
-use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
+use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::{Texts, size};
 use crate::wording;
 
@@ -285,6 +285,20 @@ impl Seat {
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
         };
+        self.answer(key, result)
+    }
+
+    /// Finds out what became of a call that a crash interrupted. Without the tool nobody can tell.
+    pub async fn look_up(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> LookUp {
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        match self.tools.get(call.tool.as_str()) {
+            Some(tool) => tool.look_up(key, &arguments).await,
+            None => LookUp::Unknown,
+        }
+    }
+
+    /// Makes the answer to a call of its result.
+    pub fn answer(&self, key: &AskKey, result: ToolResult) -> Arrival {
         let mut says = result.text;
         if says.len() > RESULT_BYTES_MAX {
             let end = says.floor_char_boundary(RESULT_BYTES_MAX);

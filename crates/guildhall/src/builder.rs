@@ -7,12 +7,15 @@ use std::sync::Arc;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Model, Redact, Scribe, Tool};
 use guildhall_kernel::ToolName;
-use guildhall_local::{Journal, JournalError, Replays, Watcher};
+use guildhall_local::{Journal, JournalError, Lane, Replays, Watcher};
 use guildhall_models::Price;
 use guildhall_tools::{Project, ProjectError, Redactor};
 
 use crate::hall::{Hall, HallError, Inner};
 use crate::models::Models;
+
+/// How many tool calls run at once in a hall, unless it is told otherwise.
+pub const TOOLS_AT_ONCE: usize = 16;
 
 /// Where a hall keeps its journal in its project, unless it is told otherwise.
 const DATA: &str = ".guildhall/hall";
@@ -40,6 +43,7 @@ pub struct HallBuilder {
     project: PathBuf,
     models: Models,
     tools: Vec<Arc<dyn Tool>>,
+    tools_at_once: usize,
     secrets: Vec<String>,
     watch: Watcher,
     roster: Roster,
@@ -52,6 +56,7 @@ impl HallBuilder {
             project: PathBuf::from("."),
             models: Models::default(),
             tools: Vec::new(),
+            tools_at_once: TOOLS_AT_ONCE,
             secrets: Vec::new(),
             watch: Arc::new(|_, _| {}),
             roster: Roster::default(),
@@ -94,6 +99,14 @@ impl HallBuilder {
         self
     }
 
+    /// Sets how many tool calls run at once, of all agents together: at least one. Those beyond wait for their turn, and a model
+    /// can be asked meanwhile. Without it, that is [`TOOLS_AT_ONCE`].
+    #[must_use]
+    pub fn tools_at_once(mut self, calls: usize) -> HallBuilder {
+        self.tools_at_once = calls;
+        self
+    }
+
     /// Sets who can be hired. Work for which nobody is named goes to the one of them whom nobody else hires.
     #[must_use]
     pub fn roster(mut self, roster: Roster) -> HallBuilder {
@@ -117,7 +130,7 @@ impl HallBuilder {
 
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, secrets, watch, roster } = self;
+        let HallBuilder { data, project, models, tools, tools_at_once, secrets, watch, roster } = self;
         for tool in &tools {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
@@ -134,7 +147,8 @@ impl HallBuilder {
         if usual {
             ignore_all(&data)?;
         }
-        Ok(Hall::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }))
+        let tool_lane = Arc::new(Lane::new(tools_at_once));
+        Ok(Hall::new(Inner { journal, project, models, tools, tool_lane, scribe: Scribe::new(redact), watch, roster }))
     }
 }
 

@@ -9,7 +9,7 @@ use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{RunError, Scribe, Tool};
 use guildhall_kernel::{AgentName, Msat, NameError, Path, Refusal, SessionError, Stimulus};
-use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
+use guildhall_local::{Exists, Journal, JournalError, Lane, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
 
@@ -230,6 +230,7 @@ pub(crate) struct Inner {
     pub(crate) project: PathBuf,
     pub(crate) models: Models,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tool_lane: Arc<Lane>,
     pub(crate) scribe: Scribe,
     pub(crate) watch: Watcher,
     pub(crate) roster: Roster,
@@ -323,6 +324,7 @@ impl Hall {
             session: id,
             staffing,
             tools: &tools,
+            tool_lane: &self.inner.tool_lane,
             scribe: self.scribe(),
             watch: &self.inner.watch,
             exists: &exists,

@@ -69,7 +69,7 @@ mod tasks;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
-pub use builder::HallBuilder;
+pub use builder::{HallBuilder, TOOLS_AT_ONCE};
 pub use hall::{Ending, Hall, HallError, Telling};
 pub use meter::TokenLimit;
 pub use models::{
@@ -89,7 +89,7 @@ pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{
-    Attempt, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
+    Attempt, LookUp, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
 };
 pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};
 pub use guildhall_local::SessionId;

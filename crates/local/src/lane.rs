@@ -1,4 +1,4 @@
-//! A lane: how many calls to one provider run at once. A provider that answers "too many requests" halves its lane; calls that
+//! A lane: how many calls of one kind run at once, such as those to one provider. A provider that answers "too many requests" halves its lane; calls that
 //! succeed widen it again, one step at a time, up to the limit. A lane is never narrower than one call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 /// How many calls must succeed before a lane is one call wider.
 const SUCCESSES_PER_STEP: u32 = 8;
 
-/// The calls to one provider that may run at once.
+/// The calls of one kind that may run at once: those to one provider, or those of tools.
 #[derive(Debug)]
 pub struct Lane {
     permits: Arc<Semaphore>,

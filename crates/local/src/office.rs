@@ -8,6 +8,7 @@ mod mail;
 mod time;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use std::time::Duration;
@@ -59,6 +60,8 @@ pub struct Place {
     pub seat: Arc<Seat>,
     /// How many calls to its provider may run at once.
     pub lane: Arc<Lane>,
+    /// How many tool calls may run at once, of everybody in this hall. A call that waits for its turn has not been made.
+    pub tools: Arc<Lane>,
     /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
     pub replays: Replays,
     /// Is told what arrives of its replies before they are whole.
@@ -114,6 +117,8 @@ struct Inner {
     /// order of their times. Nobody waits for the disk with it.
     step: Arc<tokio::sync::Mutex<()>>,
     desks: Mutex<BTreeMap<Path, mpsc::UnboundedSender<Mail>>>,
+    /// Whether the work was dropped: no call leaves any more.
+    stopped: AtomicBool,
 }
 
 impl Office {
@@ -122,8 +127,8 @@ impl Office {
         let facts = journal.facts(lease.session(), 1).await?;
         let left = facts.last().map_or(Millis(0), |stored| stored.at);
         let time = Arc::new(SessionTime::from(left));
-        let (step, desks) = (Arc::default(), Mutex::default());
-        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks }) })
+        let (step, desks, stopped) = (Arc::default(), Mutex::default(), AtomicBool::new(false));
+        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks, stopped }) })
     }
 
     /// Records what happened to the session's account.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, JournalError, Lane, Lease, NewSession, Office, Place, Places, Replays, SessionId, UnixMs};
+use guildhall_local::{
+    Journal, JournalError, Lane, Lease, NewSession, Office, Place, Places, Replays, SessionId, UnixMs,
+};
 use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
 
 fn session() -> SessionId {
@@ -30,10 +32,11 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
-    let (lane, seats) = (Arc::new(Lane::new(8)), Arc::clone(stage));
+    let (lane, tools, seats) = (Arc::new(Lane::new(8)), Arc::new(Lane::new(8)), Arc::clone(stage));
     let places: Places = Arc::new(move |brief| Place {
         seat: Arc::new(seats.seat(brief)),
         lane: Arc::clone(&lane),
+        tools: Arc::clone(&tools),
         replays: Replays::Yes,
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),

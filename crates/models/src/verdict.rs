@@ -204,18 +204,8 @@ mod tests {
     fn what_cost_nothing_is_asked_again() {
         check(429, r#"{"error":{"type":"rate_limit_error","message":"Rate limited"}}"#, Some(3), RATE_LIMITED);
         check(429, "", None, RATE_LIMITED);
-        check(
-            529,
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            None,
-            UNAVAILABLE,
-        );
-        check(
-            503,
-            r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
-            None,
-            UNAVAILABLE,
-        );
+        check(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, None, UNAVAILABLE);
+        check(503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#, None, UNAVAILABLE);
         check(503, "", Some(1), UNAVAILABLE);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, Engine, History, Message, Reply, RunError, Status, Text, Texts};
 use guildhall_kernel::{
@@ -28,7 +29,8 @@ pub(super) struct Desk {
     past: Past,
     /// What was said before the contract's brief.
     pub(super) before: Arc<[Message]>,
-    pub(super) facts: Vec<Fact>,
+    /// Shared with the calls under way, which see them as they were: a fact that comes meanwhile copies them, once.
+    pub(super) facts: Arc<Vec<Fact>>,
     pub(super) texts: Shelf,
     /// How many of the facts have all their texts on the shelf.
     shelved: usize,
@@ -51,6 +53,8 @@ pub(super) struct Desk {
     pub(super) begun: BTreeSet<AskId>,
     owed: Owed,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
+    /// Whether calls that wait for a permit may not leave any more.
+    pub(super) barred: Arc<AtomicBool>,
     /// Everything that was started here. It ends with the desk.
     pub(super) tasks: JoinSet<()>,
 }
@@ -103,11 +107,15 @@ impl Owed {
     }
 }
 
-/// Texts at hand: all that a contract's facts name.
+/// Texts at hand: all that a contract's facts name. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(BTreeMap<Hash, Arc<str>>);
+pub(super) struct Shelf(Arc<BTreeMap<Hash, Arc<str>>>);
 
 impl Shelf {
+    fn insert(&mut self, hash: Hash, text: Arc<str>) {
+        Arc::make_mut(&mut self.0).insert(hash, text);
+    }
+
     /// Takes down what these facts name and is not at hand.
     async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
         for of in facts.iter().flat_map(texts_named) {
@@ -115,7 +123,7 @@ impl Shelf {
                 continue;
             }
             let says = office.inner.journal.text(of.hash).await?.ok_or(OfficeError::TextGone(of.hash))?;
-            self.0.insert(of.hash, String::from_utf8_lossy(&says).into());
+            self.insert(of.hash, String::from_utf8_lossy(&says).into());
         }
         Ok(())
     }
@@ -169,7 +177,7 @@ impl Desk {
             context,
             past: earlier,
             before: Arc::from([]),
-            facts: Vec::new(),
+            facts: Arc::default(),
             texts: Shelf::default(),
             shelved: 0,
             fresh: Vec::new(),
@@ -183,6 +191,7 @@ impl Desk {
             begun: BTreeSet::new(),
             owed: Owed::default(),
             leaves: BTreeMap::new(),
+            barred: Arc::default(),
             tasks: JoinSet::new(),
         };
         desk.keep(texts);
@@ -195,7 +204,7 @@ impl Desk {
 
     fn keep(&mut self, texts: Vec<Text>) {
         for text in texts {
-            self.texts.0.insert(text.of.hash, text.says.as_str().into());
+            self.texts.insert(text.of.hash, text.says.as_str().into());
             self.fresh.push(text);
         }
     }
@@ -386,6 +395,16 @@ fn notice(ended: Result<(), JoinError>) {
     }
 }
 
+impl Drop for Desk {
+    /// A desk that goes before its contract has closed goes with its session: the calls that are stopped by it return their
+    /// permits, and none that waits for one may leave instead.
+    fn drop(&mut self) {
+        if !matches!(self.facts.last(), Some(Fact::Closed(_))) {
+            self.office.inner.stopped.store(true, Ordering::Release);
+        }
+    }
+}
+
 impl Engine for Desk {
     type Error = OfficeError;
 
@@ -410,7 +429,7 @@ impl Engine for Desk {
         for fact in &facts {
             self.owed.note(fact);
         }
-        self.facts.clone_from(&facts);
+        self.facts = Arc::new(facts.clone());
         self.before = before(&self.office, &self.path, &self.context).await?.into();
         if facts.is_empty() {
             self.step = Some(self.turn().await);
@@ -437,7 +456,7 @@ impl Engine for Desk {
         for fact in &facts {
             self.owed.note(fact);
         }
-        self.facts.extend(facts);
+        Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())
     }
 

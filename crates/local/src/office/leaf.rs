@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, Surroundings, Texts, WaitReason, due};
-use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Cost, Input, Millis, Msat, Request, ToolCall, Turn};
+use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Surroundings, Texts, WaitReason, due};
+use guildhall_kernel::{
+    Answer, Ask, AskId, AskKey, Contract, Cost, Effect, Input, Millis, Msat, Request, ToolCall, Turn,
+};
 use tokio::task::AbortHandle;
 
 use super::board::posts;
 use super::desk::Desk;
 use super::mail::{Mail, send};
 use super::time::Why;
-use super::{Inner, Office, OfficeError, Place, Replays};
-use crate::lane::Permit;
+use super::{Inner, Office, OfficeError, Replays};
+use crate::lane::{Lane, Permit};
 
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
@@ -28,35 +30,54 @@ pub(super) struct Leaf {
     hastened: bool,
 }
 
-/// Whether a call has left for the world.
+/// Whether a call has left for the world, and whether it still may.
 #[derive(Clone)]
-struct Departure(Arc<AtomicBool>);
+struct Departure {
+    left: Arc<AtomicBool>,
+    /// Shared by all calls of a contract.
+    barred: Arc<AtomicBool>,
+}
 
-/// Whether the journal says of a call that it stands in line.
+/// Whether a call may simply be made again after a crash that took its outcome away.
+#[derive(Clone, Copy)]
+enum Again {
+    Allowed,
+    Never,
+}
+
+/// What the journal says of a call that waits for its permit: whether it is known not to have left.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Marked {
-    AsInLine,
-    No,
+enum InLine {
+    /// It is noted that the call waits.
+    Noted,
+    /// It is to be noted if the call has to wait.
+    ToBeNoted,
+    /// Nothing is noted: the call may be made again, or an earlier process may have made it.
+    NotNoted,
 }
 
 impl Departure {
     /// A call that waits to be made again has not left: the one before it can't have cost anything.
     fn follow(&self, delta: Delta<'_>) {
         match delta {
-            Delta::Asking => self.0.store(true, Ordering::Release),
-            Delta::Waiting { .. } => self.0.store(false, Ordering::Release),
+            Delta::Asking => self.left.store(true, Ordering::Release),
+            Delta::Waiting { .. } => self.left.store(false, Ordering::Release),
             Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => {}
         }
     }
 
     fn note(&self) {
-        self.0.store(true, Ordering::Release);
+        self.left.store(true, Ordering::Release);
+    }
+
+    fn is_barred(&self) -> bool {
+        self.barred.load(Ordering::Acquire)
     }
 
     /// What a call costs that is stopped: its hold, or nothing if it never left. What its provider has reported by then is
     /// no bill, since output is counted at the end only.
     fn cost_of_stopping(&self) -> Cost {
-        if self.0.load(Ordering::Acquire) { Cost::Unknown } else { Cost::Known(Msat::ZERO) }
+        if self.left.load(Ordering::Acquire) { Cost::Unknown } else { Cost::Known(Msat::ZERO) }
     }
 }
 
@@ -65,9 +86,13 @@ impl Desk {
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let (status, time) = (self.status(contract, id), self.time());
-        let (before, facts, texts) = (Arc::clone(&self.before), self.facts.clone(), self.texts.clone());
+        let (before, facts, texts) = (Arc::clone(&self.before), Arc::clone(&self.facts), self.texts.clone());
         let office = self.office.clone();
-        let marked = if self.in_line.contains(&id) { Marked::AsInLine } else { Marked::No };
+        let again = match place.replays {
+            Replays::Yes => Again::Allowed,
+            Replays::No => Again::Never,
+        };
+        let in_line = self.in_line(id, again);
         let departure = self.departure(id);
         let leaving = departure.clone();
         let patience = self.time().now().after(LAST_REPORT);
@@ -76,8 +101,8 @@ impl Desk {
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
         self.start(due, id, departure, async move {
-            let permit = permit(&office, &place, &key, marked).await?;
-            leaving.note();
+            let permit = permit(&office, &key, in_line, &place.lane, &leaving).await?;
+            let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
@@ -93,23 +118,48 @@ impl Desk {
         });
     }
 
+    /// Calls a tool, on a permit of the tools' own. A call that an earlier process may have made is made only if it is one
+    /// that may be made again, or if its tool knows that it did not happen.
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
-        let (arguments, facts) = (self.texts.text(&call.arguments), self.facts.clone());
+        let (arguments, facts) = (self.texts.text(&call.arguments), Arc::clone(&self.facts));
         let office = self.office.clone();
+        let again = match call.effect {
+            Effect::Pure | Effect::Idempotent => Again::Allowed,
+            Effect::Reconcilable | Effect::Once => Again::Never,
+        };
+        let in_line = self.in_line(id, again);
+        let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
         let departure = self.departure(id);
         let leaving = departure.clone();
         self.start(due(contract, id), id, departure, async move {
-            leaving.note();
+            let permit = permit(&office, &key, in_line, &place.tools, &leaving).await?;
+            let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
+            if is_looked_up {
+                match place.seat.look_up(&key, &call, &arguments).await {
+                    LookUp::Happened(result) => return Ok(place.seat.answer(&key, result)),
+                    LookUp::DidNotHappen => {}
+                    LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
+                }
+            }
             let board = if call.tool.as_str() == BOARD { posts(&office, &key).await? } else { Vec::new() };
             let around = Surroundings { facts: &facts, board: &board };
             Ok(place.seat.call(&key, &call, &arguments, around).await)
         });
     }
 
+    /// What is noted of a call if it has to wait.
+    fn in_line(&self, id: AskId, again: Again) -> InLine {
+        match again {
+            _ if self.in_line.contains(&id) => InLine::Noted,
+            Again::Never if !self.may_have_left(id) => InLine::ToBeNoted,
+            Again::Never | Again::Allowed => InLine::NotNoted,
+        }
+    }
+
     /// A call that an earlier process may have made counts as one that has left.
     fn departure(&self, id: AskId) -> Departure {
-        Departure(Arc::new(AtomicBool::new(self.may_have_left(id))))
+        Departure { left: Arc::new(AtomicBool::new(self.may_have_left(id))), barred: Arc::clone(&self.barred) }
     }
 
     /// Starts a call, unless it is due already. One that is still under way then is cut off.
@@ -160,6 +210,8 @@ impl Desk {
 
     /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
     pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
+        // Before any permit comes back: a call that waits for it must not leave in the place of one that was stopped.
+        self.barred.store(true, Ordering::Release);
         let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
         let departure = match self.leaves.remove(&id) {
             Some(Leaf { running, departure, .. }) => {
@@ -187,22 +239,33 @@ fn pace(permit: &Permit, delta: Delta<'_>) {
     }
 }
 
-/// Waits for a permit. Meanwhile it is noted that the call has not left, unless it could be made again anyway.
-async fn permit(office: &Office, place: &Place, call: &AskKey, mut marked: Marked) -> Result<Permit, OfficeError> {
+/// Waits for a permit with which the call leaves. Meanwhile it is noted that the call has not left, if that is to be known after
+/// a crash. A call that may not leave any more gets none.
+async fn permit(
+    office: &Office,
+    call: &AskKey,
+    mut in_line: InLine,
+    lane: &Arc<Lane>,
+    departure: &Departure,
+) -> Result<Option<Permit>, OfficeError> {
     let Inner { journal, lease, .. } = &*office.inner;
-    let permit = if let Some(permit) = place.lane.try_enter() {
+    let permit = if let Some(permit) = lane.try_enter() {
         permit
     } else {
-        if place.replays == Replays::No && marked == Marked::No {
+        if in_line == InLine::ToBeNoted {
             journal.note_in_line(lease, call).await;
-            marked = Marked::AsInLine;
+            in_line = InLine::Noted;
         }
-        place.lane.enter().await
+        lane.enter().await
     };
-    if marked == Marked::AsInLine {
+    if departure.is_barred() || office.inner.stopped.load(Ordering::Acquire) {
+        return Ok(None);
+    }
+    if in_line == InLine::Noted {
         journal.note_leaving(lease, call).await?;
     }
-    Ok(permit)
+    departure.note();
+    Ok(Some(permit))
 }
 
 fn stopped(id: AskId, answer: Answer, departure: &Departure) -> Arrival {

@@ -1,6 +1,7 @@
 //! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod calls;
 mod errors;
 mod limits;
 mod tree;
@@ -25,6 +26,9 @@ use tokio::sync::Notify;
 
 /// How many model calls run at once.
 const LANE: usize = 8;
+
+/// How many tool calls run at once.
+const TOOLS: usize = 4;
 
 /// A model that replies from a list, and says when it was asked. At the end of the list it thinks for ever.
 #[derive(Default)]
@@ -133,15 +137,26 @@ struct Hall<M> {
     office: Office,
     journal: Journal,
     lane: Arc<Lane>,
+    tools: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
-async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
+async fn open<M: Model + 'static>(
+    dir: &FilePath,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+) -> Hall<M> {
     open_on(Journal::open(dir).unwrap(), model, tool, replays).await
 }
 
 /// Opens the session on this journal.
-async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
+async fn open_on<M: Model + 'static>(
+    journal: Journal,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+) -> Hall<M> {
     let (id, now) = ("session".parse().unwrap(), UnixMs::now());
     if journal.sessions().await.unwrap().is_empty() {
         let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
@@ -155,14 +170,20 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
         model: Arc::clone(model) as Arc<dyn Model>,
         window: 100_000,
         price: Arc::new(|usage| sat(usage.output)),
-        tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
+        tools: BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]),
         scribe: scribe(),
     });
-    let lane = Arc::new(Lane::new(LANE));
-    let place =
-        Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}), exists: Arc::new(|_| false) };
+    let (lane, tools) = (Arc::new(Lane::new(LANE)), Arc::new(Lane::new(TOOLS)));
+    let place = Place {
+        seat,
+        lane: Arc::clone(&lane),
+        tools: Arc::clone(&tools),
+        replays,
+        watch: Arc::new(|_, _| {}),
+        exists: Arc::new(|_| false),
+    };
     let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal, lane }
+    Hall { model: Arc::clone(model), office, journal, lane, tools }
 }
 
 impl<M> Hall<M> {
@@ -177,7 +198,7 @@ impl<M> Hall<M> {
 
 impl Hall<Scripted> {
     /// Opens it with a model that replies from a list.
-    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: Counting, replays: Replays) -> Hall<Scripted> {
+    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: impl Tool + 'static, replays: Replays) -> Hall<Scripted> {
         let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
         open(dir, &model, tool, replays).await
     }
