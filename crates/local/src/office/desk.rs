@@ -209,7 +209,8 @@ impl Desk {
         }
     }
 
-    /// What the contract had left when it asked: a process that takes the ask up says the same to its provider.
+    /// What the contract had left when it asked: a process that takes the ask up says the same to its provider. A request is the
+    /// last fact of its step, so that the contract is restored as it was then only once, after a crash.
     pub(super) fn status(&self, contract: &Contract, id: AskId) -> Status {
         let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
         let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |place| place + 1);
