@@ -26,5 +26,5 @@ pub use journal::{
 };
 pub use lane::{Lane, Permit};
 pub use lease::{Holder, Lease};
-pub use office::{Exists, Office, OfficeError, Order, Place, Places, Replays, Watcher};
+pub use office::{Exists, Office, OfficeError, Order, Overruns, Place, Places, ProviderOf, Replays, Watcher};
 pub use transcript::{INLINE_BYTES_MAX, Trouble};

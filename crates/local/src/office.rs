@@ -5,6 +5,7 @@ mod board;
 mod desk;
 mod leaf;
 mod mail;
+mod overrun;
 mod time;
 
 use std::collections::BTreeMap;
@@ -24,8 +25,11 @@ use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lane::Lane;
 use crate::lease::Lease;
+use board::{Boards, call_to_board};
 use desk::{Desk, Past};
 use mail::{Letter, Mail, Receipt};
+use overrun::{Billed, Providers};
+pub use overrun::{Overruns, ProviderOf};
 use time::SessionTime;
 
 /// What went wrong with the engine. Nothing that was acknowledged is lost.
@@ -99,6 +103,9 @@ pub struct Order {
     pub texts: Vec<(TextRef, String)>,
 }
 
+/// How many of a session's facts are read at once.
+const FACTS_AT_ONCE: u32 = 4096;
+
 /// How long to wait before an order is tried again whose contract has no desk yet.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -117,18 +124,49 @@ struct Inner {
     /// order of their times. Nobody waits for the disk with it.
     step: Arc<tokio::sync::Mutex<()>>,
     desks: Mutex<BTreeMap<Path, mpsc::UnboundedSender<Mail>>>,
+    /// What hires posted for each other.
+    boards: Mutex<Boards>,
+    /// Who is paid for models.
+    providers: Providers,
     /// Whether the work was dropped: no call leaves any more.
     stopped: AtomicBool,
 }
 
 impl Office {
     /// Opens the office of a session that this process holds the lease of, at the time at which it was left.
-    pub async fn open(journal: Journal, lease: Lease, places: Places) -> Result<Office, OfficeError> {
-        let facts = journal.facts(lease.session(), 1).await?;
-        let left = facts.last().map_or(Millis(0), |stored| stored.at);
-        let time = Arc::new(SessionTime::from(left));
-        let (step, desks, stopped) = (Arc::default(), Mutex::default(), AtomicBool::new(false));
-        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks, stopped }) })
+    pub async fn open(
+        journal: Journal,
+        lease: Lease,
+        places: Places,
+        overruns: Overruns,
+    ) -> Result<Office, OfficeError> {
+        let (mut left, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
+        let mut from = 1;
+        loop {
+            let page = journal.page(lease.session(), from, FACTS_AT_ONCE).await?;
+            let Some(last) = page.last() else { break };
+            (left, from) = (last.at, last.seq + 1);
+            for stored in &page {
+                boards.note(&stored.contract, &stored.fact);
+                billed.note(stored);
+                if let Some((id, arguments)) = call_to_board(&stored.fact) {
+                    boards.visit(&stored.contract, id, &stored_text(&journal, arguments.hash).await?);
+                }
+            }
+        }
+        Ok(Office {
+            inner: Arc::new(Inner {
+                time: Arc::new(SessionTime::from(left)),
+                providers: Providers::new(overruns, billed),
+                boards: Mutex::new(boards),
+                step: Arc::default(),
+                desks: Mutex::default(),
+                stopped: AtomicBool::new(false),
+                journal,
+                lease,
+                places,
+            }),
+        })
     }
 
     /// Records what happened to the session's account.
@@ -222,15 +260,26 @@ impl Office {
         let (post, mail) = mpsc::unbounded_channel();
         self.desks().insert(brief.path.clone(), post.clone());
         let place = (self.inner.places)(brief);
-        Desk::new(self.clone(), (brief.path.clone(), brief.context.clone(), earlier), place, post, mail, texts)
+        Desk::new(self.clone(), brief, earlier, place, (post, mail), texts)
     }
 
     fn send(&self, to: &Path, letter: Letter) -> bool {
         self.desks().get(to).is_some_and(|post| post.send(Mail::Letter(letter)).is_ok())
     }
 
+    fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
+        // A panic while they were held left them whole: a post comes before the count of those that were seen.
+        self.inner.boards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<Mail>>> {
         // A panic while the list was held left it whole: each change is one insert or remove.
         self.inner.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Reads a text that a fact names.
+async fn stored_text(journal: &Journal, hash: Hash) -> Result<String, OfficeError> {
+    let bytes = journal.text(hash).await?.ok_or(OfficeError::TextGone(hash))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
 use guildhall_local::{
-    Journal, JournalError, Lane, Lease, NewSession, Office, Place, Places, Replays, SessionId, UnixMs,
+    Journal, JournalError, Lane, Lease, NewSession, Office, Overruns, Place, Places, Replays, SessionId, UnixMs,
 };
 use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
 
@@ -41,7 +41,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),
     });
-    let office = Office::open(journal.clone(), lease, places).await.unwrap();
+    let office = Office::open(journal.clone(), lease, places, Overruns::Allow).await.unwrap();
     let owner = office.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {
         owner.tell(to, command, what, texts);

@@ -12,7 +12,7 @@ use guildhall_kernel::{
     AgentName, Brief, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Stay, Tariff,
     TextKind,
 };
-use guildhall_local::{Journal, Lane, NewSession, Office, Place, Replays, UnixMs};
+use guildhall_local::{Journal, Lane, NewSession, Office, Overruns, Place, Replays, UnixMs};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -95,7 +95,7 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),
     };
-    let office = Office::open(journal, lease, Arc::new(move |_| place.clone())).await.unwrap();
+    let office = Office::open(journal, lease, Arc::new(move |_| place.clone()), Overruns::Allow).await.unwrap();
     let (brief, texts) = brief(&scribe);
     let region = Region::new(ALLOCATOR);
     let report = office.run(brief, texts).await.unwrap();

@@ -12,6 +12,7 @@ use guildhall_kernel::{
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
+use super::board::call_to_board;
 use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, send, send_answer};
 use super::time::{SessionTime, Why};
@@ -23,6 +24,8 @@ pub(super) struct Desk {
     pub(super) office: Office,
     path: Path,
     pub(super) place: Place,
+    /// Who is paid for its model.
+    pub(super) provider: Option<Arc<str>>,
     pub(super) post: mpsc::UnboundedSender<Mail>,
     mail: mpsc::UnboundedReceiver<Mail>,
     context: Context,
@@ -162,19 +165,20 @@ impl Texts for Shelf {
 impl Desk {
     pub(super) fn new(
         office: Office,
-        (path, context, earlier): (Path, Context, Past),
+        brief: &Brief,
+        earlier: Past,
         place: Place,
-        post: mpsc::UnboundedSender<Mail>,
-        mail: mpsc::UnboundedReceiver<Mail>,
+        (post, mail): (mpsc::UnboundedSender<Mail>, mpsc::UnboundedReceiver<Mail>),
         texts: Vec<Text>,
     ) -> Desk {
         let mut desk = Desk {
+            provider: office.inner.providers.of(brief).map(Arc::from),
             office,
-            path,
+            path: brief.path.clone(),
             place,
             post,
             mail,
-            context,
+            context: brief.context.clone(),
             past: earlier,
             before: Arc::from([]),
             facts: Arc::default(),
@@ -221,6 +225,17 @@ impl Desk {
             Ok(then) => Status::of(&then, at),
             // It was restored from more of the same facts, so it can be from fewer.
             Err(_) => Status::of(contract, at),
+        }
+    }
+
+    /// Notes what is posted by facts that have their place, as long as this desk has the turn: in the order of the journal.
+    fn note_posts(&self, facts: &[Fact]) {
+        let mut boards = self.office.boards();
+        for fact in facts {
+            boards.note(&self.path, fact);
+            if let Some((id, arguments)) = call_to_board(fact) {
+                boards.visit(&self.path, id, &self.texts.text(&arguments));
+            }
         }
     }
 
@@ -451,6 +466,7 @@ impl Engine for Desk {
         let account = facts.iter().filter_map(|fact| put_in(fact, &self.path)).collect();
         let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
         let queued = inner.journal.queue(&inner.lease, batch).await;
+        self.note_posts(&facts);
         self.end_step();
         self.queued.push(queued?);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));

@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Surroundings, Texts, WaitReason, due};
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Contract, Cost, Effect, Input, Millis, Msat, Request, ToolCall, Turn,
+    Answer, Ask, AskId, AskKey, Contract, Cost, Effect, Input, Millis, Msat, Request, TextKind, ToolCall, Turn,
 };
 use tokio::task::AbortHandle;
 
-use super::board::posts;
 use super::desk::Desk;
 use super::mail::{Mail, send};
 use super::time::Why;
-use super::{Inner, Office, OfficeError, Replays};
+use super::{Inner, Office, OfficeError, Place, Replays};
 use crate::lane::{Lane, Permit};
 
 /// How long a call may take that was under way when its contract was asked to report.
@@ -100,9 +99,22 @@ impl Desk {
             Turn::Next => due(contract, id),
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
+        let (provider, held) = (self.provider.clone(), contract.hold(id).unwrap_or_default().money);
         self.start(due, id, departure, async move {
+            let refusal = || {
+                let why = office.inner.providers.refusal(provider.as_deref()?)?;
+                Some(refused(&place, id, &why, &leaving))
+            };
+            if let Some(refused) = refusal() {
+                return Ok(refused);
+            }
             let permit = permit(&office, &key, in_line, &place.lane, &leaving).await?;
             let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
+            // The provider may have overrun while this call waited.
+            if let Some(refused) = refusal() {
+                return Ok(refused);
+            }
+            leaving.note();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
@@ -113,6 +125,12 @@ impl Desk {
             let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
             if matches!(arrival.input, Input::Reply { .. }) {
                 permit.succeeded();
+            }
+            // Before the permit is free: whoever gets it next must know.
+            if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
+                (&provider, &arrival.input)
+            {
+                office.inner.providers.billed(provider, held, *cost);
             }
             Ok(arrival)
         });
@@ -135,6 +153,7 @@ impl Desk {
         self.start(due(contract, id), id, departure, async move {
             let permit = permit(&office, &key, in_line, &place.tools, &leaving).await?;
             let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
+            leaving.note();
             if is_looked_up {
                 match place.seat.look_up(&key, &call, &arguments).await {
                     LookUp::Happened(result) => return Ok(place.seat.answer(&key, result)),
@@ -142,7 +161,7 @@ impl Desk {
                     LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
                 }
             }
-            let board = if call.tool.as_str() == BOARD { posts(&office, &key).await? } else { Vec::new() };
+            let board = if call.tool.as_str() == BOARD { office.boards().posts(&key) } else { Vec::new() };
             let around = Surroundings { facts: &facts, board: &board };
             Ok(place.seat.call(&key, &call, &arguments, around).await)
         });
@@ -239,7 +258,7 @@ fn pace(permit: &Permit, delta: Delta<'_>) {
     }
 }
 
-/// Waits for a permit with which the call leaves. Meanwhile it is noted that the call has not left, if that is to be known after
+/// Waits for a permit with which the call may leave. Meanwhile it is noted that the call has not left, if that is to be known after
 /// a crash. A call that may not leave any more gets none.
 async fn permit(
     office: &Office,
@@ -264,8 +283,13 @@ async fn permit(
     if in_line == InLine::Noted {
         journal.note_leaving(lease, call).await?;
     }
-    departure.note();
     Ok(Some(permit))
+}
+
+/// A call that is not made. It costs nothing, unless an earlier process may have made it.
+fn refused(place: &Place, id: AskId, why: &str, departure: &Departure) -> Arrival {
+    let text = place.seat.scribe.text(TextKind::Error, why);
+    Arrival { texts: vec![text.clone()], ..stopped(id, Answer::Failed(text.of), departure) }
 }
 
 fn stopped(id: AskId, answer: Answer, departure: &Departure) -> Arrival {

@@ -4,6 +4,7 @@
 mod calls;
 mod errors;
 mod limits;
+mod providers;
 mod tree;
 mod waiting;
 
@@ -20,9 +21,12 @@ use guildhall_kernel::{
     Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
 };
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, Lane, NewSession, Office, Order, Place, Replays, UnixMs};
+use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Replays, UnixMs};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+/// Who is paid for the model.
+const PROVIDER: &str = "test-provider";
 
 /// How many model calls run at once.
 const LANE: usize = 8;
@@ -137,7 +141,6 @@ struct Hall<M> {
     office: Office,
     journal: Journal,
     lane: Arc<Lane>,
-    tools: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -156,6 +159,18 @@ async fn open_on<M: Model + 'static>(
     model: &Arc<M>,
     tool: impl Tool + 'static,
     replays: Replays,
+) -> Hall<M> {
+    let overruns = Overruns::Stop(Arc::new(|_| Some(PROVIDER.to_owned())));
+    open_with(journal, model, tool, replays, overruns).await
+}
+
+/// Opens the session on this journal, where a provider that bills too much is dealt with in this way.
+async fn open_with<M: Model + 'static>(
+    journal: Journal,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+    overruns: Overruns,
 ) -> Hall<M> {
     let (id, now) = ("session".parse().unwrap(), UnixMs::now());
     if journal.sessions().await.unwrap().is_empty() {
@@ -182,8 +197,8 @@ async fn open_on<M: Model + 'static>(
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),
     };
-    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone())).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal, lane, tools }
+    let office = Office::open(journal.clone(), lease, Arc::new(move |_| place.clone()), overruns).await.unwrap();
+    Hall { model: Arc::clone(model), office, journal, lane }
 }
 
 impl<M> Hall<M> {
