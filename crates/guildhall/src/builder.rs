@@ -23,6 +23,9 @@ const DATA: &str = ".guildhall/hall";
 /// Keeps the journal out of what git and the tools see.
 const IGNORE_ALL: &str = "*\n";
 
+/// Is told what goes wrong and ends no work.
+pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Puts a hall together. [`Hall::builder`] begins one.
 ///
 /// ```
@@ -44,8 +47,10 @@ pub struct HallBuilder {
     models: Models,
     tools: Vec<Arc<dyn Tool>>,
     tools_at_once: usize,
+    allow_overrun: bool,
     secrets: Vec<String>,
     watch: Watcher,
+    warn: Warner,
     roster: Roster,
 }
 
@@ -57,8 +62,10 @@ impl HallBuilder {
             models: Models::default(),
             tools: Vec::new(),
             tools_at_once: TOOLS_AT_ONCE,
+            allow_overrun: false,
             secrets: Vec::new(),
             watch: Arc::new(|_, _| {}),
+            warn: Arc::new(|_| {}),
             roster: Roster::default(),
         }
     }
@@ -107,6 +114,14 @@ impl HallBuilder {
         self
     }
 
+    /// Lets providers be asked on that bill more than was held for a call, in all work of this hall: also in work that was begun
+    /// without [`Undertaking::allow_overrun`](crate::Undertaking::allow_overrun) and is taken up.
+    #[must_use]
+    pub fn allow_overrun(mut self) -> HallBuilder {
+        self.allow_overrun = true;
+        self
+    }
+
     /// Sets who can be hired. Work for which nobody is named goes to the one of them whom nobody else hires.
     #[must_use]
     pub fn roster(mut self, roster: Roster) -> HallBuilder {
@@ -128,9 +143,16 @@ impl HallBuilder {
         self
     }
 
+    /// Tells this what goes wrong in work under way and does not end it, one line each, for people who watch.
+    #[must_use]
+    pub fn warn(mut self, warn: Warner) -> HallBuilder {
+        self.warn = warn;
+        self
+    }
+
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, tools_at_once, secrets, watch, roster } = self;
+        let HallBuilder { data, project, models, tools, tools_at_once, allow_overrun, secrets, watch, warn, roster } = self;
         for tool in &tools {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
@@ -148,7 +170,8 @@ impl HallBuilder {
             ignore_all(&data)?;
         }
         let tool_lane = Arc::new(Lane::new(tools_at_once));
-        Ok(Hall::new(Inner { journal, project, models, tools, tool_lane, scribe: Scribe::new(redact), watch, roster }))
+        let scribe = Scribe::new(redact);
+        Ok(Hall::new(Inner { journal, project, models, tools, tool_lane, allow_overrun, scribe, watch, warn, roster }))
     }
 }
 

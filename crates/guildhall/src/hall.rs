@@ -8,19 +8,21 @@ use std::time::SystemTime;
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{RunError, Scribe, Tool};
-use guildhall_kernel::{AgentName, Msat, NameError, Path, Refusal, SessionError, Stimulus};
-use guildhall_local::{Exists, Journal, JournalError, Lane, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
+use guildhall_kernel::{AgentName, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
+use guildhall_local::{
+    Exists, Journal, JournalError, Lane, Office, OfficeError, Overruns, Places, SessionId, UnixMs, Watcher,
+};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
 
 use crate::agents::Agent;
-use crate::builder::HallBuilder;
+use crate::builder::{HallBuilder, Warner};
 use crate::crew::{Crew, Staff};
 use crate::guide;
-use crate::models::{Models, ModelsError};
+use crate::models::{Models, ModelsError, Paid};
 use crate::running::Running;
 use crate::session::{Unreadable, View};
-use crate::setup::{SETUP_FORM, Staffing};
+use crate::setup::{SETUP_FORM, Setup, Staffing, staffings};
 use crate::tasks::Tasks;
 use crate::undertaking::Undertaking;
 
@@ -231,8 +233,10 @@ pub(crate) struct Inner {
     pub(crate) models: Models,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) tool_lane: Arc<Lane>,
+    pub(crate) allow_overrun: bool,
     pub(crate) scribe: Scribe,
     pub(crate) watch: Watcher,
+    pub(crate) warn: Warner,
     pub(crate) roster: Roster,
 }
 
@@ -264,6 +268,10 @@ impl Hall {
     /// Returns who can be hired.
     pub fn roster(&self) -> &Roster {
         &self.inner.roster
+    }
+
+    pub(crate) fn warn(&self, line: &str) {
+        (self.inner.warn)(line);
     }
 
     pub(crate) fn scribe(&self) -> &Scribe {
@@ -304,12 +312,30 @@ impl Hall {
     }
 
     /// Opens the office of a session, with a place for everybody who can come to work in it.
-    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
-        let crew = self.crew(id, staffing)?;
+    pub(crate) async fn office(&self, id: &SessionId, setup: &Setup) -> Result<Office, HallError> {
+        let crew = self.crew(id, &setup.staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
         let places: Places =
             Arc::new(move |brief| crew.place(brief).expect("the kernel admits only those whom the crew knows"));
-        Ok(Office::open(self.journal().clone(), lease, places).await?)
+        let overruns = self.overruns(id, setup).await?;
+        Ok(Office::open(self.journal().clone(), lease, places, overruns).await?)
+    }
+
+    /// What becomes of a provider that bills too much. A model that nobody is paid for can't: what it counts is no bill.
+    async fn overruns(&self, id: &SessionId, setup: &Setup) -> Result<Overruns, HallError> {
+        if self.inner.allow_overrun || setup.allow_overrun {
+            return Ok(Overruns::Allow);
+        }
+        let mut staffings = staffings(self.journal(), id).await?;
+        staffings.insert(setup.brief.path.clone(), setup.staffing.clone());
+        let models = self.models().clone();
+        let provider_of = move |brief: &Brief| {
+            let model = staffings.get(&brief.path.top())?.model_of(brief)?;
+            // A provider that is not set up any more can't be asked either.
+            let name = models.find(Some(model)).ok()?;
+            (models.paid(&name) == Paid::Provider).then_some(name.source)
+        };
+        Ok(Overruns::Stop(Arc::new(provider_of)))
     }
 
     /// Puts everybody at a seat.

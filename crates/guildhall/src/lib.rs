@@ -69,7 +69,7 @@ mod tasks;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
-pub use builder::{HallBuilder, TOOLS_AT_ONCE};
+pub use builder::{HallBuilder, TOOLS_AT_ONCE, Warner};
 pub use hall::{Ending, Hall, HallError, Telling};
 pub use meter::TokenLimit;
 pub use models::{

@@ -92,6 +92,9 @@ pub struct Setup {
     pub staffing: Staffing,
     /// After how many tokens in all it is to wrap up.
     pub tokens_max: Option<u64>,
+    /// Whether a provider is asked on that bills more than was held for a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_overrun: bool,
     /// The brief: a process that ends before the contract is opened loses nothing.
     pub brief: Arc<Brief>,
 }
@@ -136,12 +139,26 @@ pub(crate) async fn stored_text(journal: &Journal, of: TextRef) -> Result<String
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads the newest root that was asked for in a session.
-pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    let requested = journal.account(id).await?.into_iter().rev().find_map(|fact| match fact {
+/// A root that was asked for: its path, its grant and what it was set up with.
+fn requested(fact: SessionFact) -> Option<(Path, Msat, TextRef)> {
+    match fact {
         SessionFact::Requested { root, money, prices } => Some((root, money, prices)),
         SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
-    });
+    }
+}
+
+/// Reads the newest root that was asked for in a session.
+pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
+    let requested = journal.account(id).await?.into_iter().rev().find_map(requested);
     let (path, granted, prices) = requested.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
     Ok(Root { path, granted, setup: Setup::read(journal, prices).await? })
+}
+
+/// Reads who could come to work under each root that was asked for in a session.
+pub(crate) async fn staffings(journal: &Journal, id: &SessionId) -> Result<BTreeMap<Path, Staffing>, HallError> {
+    let mut staffings = BTreeMap::new();
+    for (root, _, prices) in journal.account(id).await?.into_iter().filter_map(requested) {
+        staffings.insert(root, Setup::read(journal, prices).await?.staffing);
+    }
+    Ok(staffings)
 }

@@ -64,6 +64,7 @@ pub struct Undertaking {
     turns_max: Option<u32>,
     time_max: Option<Duration>,
     tokens_max: Option<u64>,
+    allow_overrun: bool,
     id: Option<SessionId>,
     after: Option<SessionId>,
     stay: Stay,
@@ -83,6 +84,7 @@ impl Undertaking {
             turns_max: None,
             time_max: None,
             tokens_max: None,
+            allow_overrun: false,
             id: None,
             after: None,
             stay: Stay::Once,
@@ -151,6 +153,14 @@ impl Undertaking {
     /// Sets after how many tokens, input and output together, it is to wrap up.
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
+        self
+    }
+
+    /// Lets a provider be asked on that bills more than was held for a call. A contract pays its hold and no more, so that the rest
+    /// is paid beyond the budget. It is kept with the work: a resume goes on in the same way. Without it, such a provider is
+    /// asked nothing more in the session.
+    pub fn allow_overrun(mut self) -> Undertaking {
+        self.allow_overrun = true;
         self
     }
 
@@ -266,7 +276,7 @@ impl Undertaking {
 
     /// Stores the request and begins.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
-        let office = self.hall.office(&id, &setup.staffing).await?;
+        let office = self.hall.office(&id, &setup).await?;
         // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::WentOn(id));
@@ -322,7 +332,8 @@ impl Undertaking {
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).chain(demands).collect();
-        Ok((Setup { staffing, tokens_max: self.tokens_max, brief: Arc::new(brief) }, texts))
+        let (tokens_max, allow_overrun) = (self.tokens_max, self.allow_overrun);
+        Ok((Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) }, texts))
     }
 
     /// What the report must pass.

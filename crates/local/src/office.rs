@@ -5,6 +5,7 @@ mod board;
 mod desk;
 mod leaf;
 mod mail;
+mod orders;
 mod overrun;
 mod time;
 
@@ -12,22 +13,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use std::time::Duration;
-
 use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, run};
-use guildhall_kernel::{
-    AskKey, Brief, Fact, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef,
-};
-use serde::{Deserialize, Serialize};
+use guildhall_kernel::{AskKey, Brief, Hash, Input, Millis, Path, Report, Sender, SessionFact, Stimulus};
 use tokio::sync::mpsc;
 
-use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lane::Lane;
 use crate::lease::Lease;
 use board::{Boards, call_to_board};
 use desk::{Desk, Past};
 use mail::{Letter, Mail, Receipt};
+pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
 use time::SessionTime;
@@ -92,22 +88,8 @@ pub enum Replays {
 /// Finds the place of a brief's agent.
 pub type Places = Arc<dyn Fn(&Brief) -> Place + Send + Sync>;
 
-/// What another terminal leaves in the inbox for whoever runs the session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// Whom it is for.
-    pub to: Path,
-    /// What it says.
-    pub what: Stimulus,
-    /// The texts that it names.
-    pub texts: Vec<(TextRef, String)>,
-}
-
 /// How many of a session's facts are read at once.
 const FACTS_AT_ONCE: u32 = 4096;
-
-/// How long to wait before an order is tried again whose contract has no desk yet.
-const AGAIN: Duration = Duration::from_millis(50);
 
 /// A running session.
 #[derive(Clone)]
@@ -128,6 +110,8 @@ struct Inner {
     boards: Mutex<Boards>,
     /// Who is paid for models.
     providers: Providers,
+    /// Held while an order is dealt with that nobody can hear any more.
+    concluding: tokio::sync::Mutex<()>,
     /// Whether the work was dropped: no call leaves any more.
     stopped: AtomicBool,
 }
@@ -161,6 +145,7 @@ impl Office {
                 boards: Mutex::new(boards),
                 step: Arc::default(),
                 desks: Mutex::default(),
+                concluding: tokio::sync::Mutex::default(),
                 stopped: AtomicBool::new(false),
                 journal,
                 lease,
@@ -180,11 +165,7 @@ impl Office {
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
         let desk = self.desk(&brief, texts, Past::MayBeStored);
-        // What was left while nobody ran the session comes before anything that it does by itself.
-        let left = self.inner.journal.take_after(self.inner.lease.session(), 0).await;
-        for command in left.map_err(|why| RunError::Engine(why.into()))? {
-            self.carry_out(&command);
-        }
+        self.obey_first().await.map_err(|why| RunError::Engine(why.into()))?;
         self.work(desk, brief).await.map(|(report, _)| report)
     }
 
@@ -203,56 +184,6 @@ impl Office {
         let input = Input::Told { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
         self.send(to, Letter { arrival, receipt: Receipt::Order(command) })
-    }
-
-    /// Carries out the orders that other terminals leave in the inbox, until the journal fails.
-    pub async fn obey(&self) -> OfficeError {
-        let Inner { journal, lease, .. } = &*self.inner;
-        let mut newest = 0;
-        loop {
-            let commands = match journal.wait_after(lease.session(), newest).await {
-                Ok(commands) => commands,
-                Err(why) => return why.into(),
-            };
-            let mut early = false;
-            for command in commands {
-                let told = self.carry_out(&command);
-                match if told { Ok(false) } else { self.is_early(&command).await } {
-                    // Whom it is for has not taken its seat again: it is told then.
-                    Ok(true) => early = true,
-                    Ok(false) if early => {}
-                    Ok(false) => newest = command.number,
-                    Err(why) => return why.into(),
-                }
-            }
-            if early {
-                tokio::time::sleep(AGAIN).await;
-            }
-        }
-    }
-
-    /// Whether an order is for a contract that is open and has no desk yet. One that can't be read, or that is for nobody, is
-    /// done: it must not come again for ever.
-    async fn is_early(&self, command: &Command) -> Result<bool, JournalError> {
-        let Inner { journal, lease, .. } = &*self.inner;
-        let newest = match Order::deserialize(&command.command) {
-            Ok(order) => journal.newest_fact(lease.session(), &order.to).await?,
-            Err(_) => None,
-        };
-        let open = newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_)));
-        if !open {
-            journal.mark_done(lease, command.number).await?;
-        }
-        Ok(open)
-    }
-
-    /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.
-    fn carry_out(&self, command: &Command) -> bool {
-        let order = Order::deserialize(&command.command);
-        order.is_ok_and(|Order { to, what, texts }| {
-            let texts = texts.into_iter().map(|(of, says)| Text { of, says }).collect();
-            self.tell(&to, command.number, what, texts)
-        })
     }
 
     /// Sets up the desk of a contract.

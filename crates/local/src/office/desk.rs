@@ -371,7 +371,10 @@ impl Desk {
                     let answer = if self.has_heard(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&post, ask, answer);
                 }
-                Mail::Letter(Letter { receipt, .. }) => self.tell_receipt(receipt).await?,
+                Mail::Letter(Letter { receipt: Receipt::Order(order), arrival }) => {
+                    self.office.turn_away(order, &arrival.input).await?;
+                }
+                Mail::Letter(Letter { receipt: Receipt::Nobody, .. }) => {}
                 Mail::Failed(why) => return Err(why),
             }
         }

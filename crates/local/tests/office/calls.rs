@@ -35,9 +35,7 @@ impl Gated {
 
     /// Waits until so many calls were made.
     async fn until_made(&self, calls: usize) {
-        while self.made.load(Ordering::Relaxed) < calls {
-            tokio::task::yield_now().await;
-        }
+        until(async || self.made.load(Ordering::Relaxed) >= calls).await;
     }
 }
 
@@ -127,9 +125,7 @@ async fn die_in_tools(dir: &FilePath, tool: &Gated, calls: usize) {
         tool.until_made(TOOLS).await;
         let db = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
         let noted = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
-        while noted() < calls - TOOLS {
-            tokio::task::yield_now().await;
-        }
+        until(async || noted() >= calls - TOOLS).await;
     };
     tokio::select! {
         report = first.run() => panic!("nobody opens the gate: {report:?}"),
@@ -204,11 +200,7 @@ async fn crash_in_a_call(found: LookUp) -> After {
     let (made, looked_up) = (Arc::new(AtomicUsize::new(0)), Arc::<Mutex<Vec<String>>>::default());
     let tool = || Reconcilable { calls: Arc::clone(&made), looked_up: Arc::clone(&looked_up), found: found.clone() };
     let first = Hall::open(dir.path(), vec![calls("pay")], tool(), Replays::No).await;
-    let died = async {
-        while made.load(Ordering::Relaxed) == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
+    let died = until(async || made.load(Ordering::Relaxed) == 1);
     tokio::select! {
         report = first.run() => panic!("the tool should not have ended: {report:?}"),
         () = died => {}

@@ -3,6 +3,7 @@
 
 mod calls;
 mod errors;
+mod late;
 mod limits;
 mod providers;
 mod tree;
@@ -11,6 +12,7 @@ mod waiting;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use guildhall_agent::{
     Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec,
@@ -24,6 +26,9 @@ use guildhall_laws::Checker;
 use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Replays, UnixMs};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+/// How long to wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Who is paid for the model.
 const PROVIDER: &str = "test-provider";
@@ -98,6 +103,16 @@ impl Tool for Counting {
             if count == 1 { std::future::pending().await } else { ToolResult::done(count.to_string()) }
         })
     }
+}
+
+/// Waits until something holds, and not for ever.
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it comes in time");
 }
 
 fn sat(sat: u64) -> Msat {
@@ -289,14 +304,7 @@ async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
         let calls_made = Arc::new(Mutex::new(0));
         let tool = || Counting { effect, calls: Arc::clone(&calls_made) };
         let first = Hall::open(dir.path(), vec![calls("count")], tool(), Replays::No).await;
-        let died = async {
-            loop {
-                tokio::task::yield_now().await;
-                if *calls_made.lock().unwrap() == 1 {
-                    break;
-                }
-            }
-        };
+        let died = until(async || *calls_made.lock().unwrap() == 1);
         tokio::select! {
             _ = first.run() => panic!("the tool should not have ended"),
             () = died => {}
@@ -324,7 +332,7 @@ async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.office.obey() => panic!("{why}"),
+        why = hall.office.obey(&|why| panic!("{why}")) => panic!("{why}"),
         () = cancel => unreachable!("it never ends"),
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");

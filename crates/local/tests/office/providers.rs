@@ -84,11 +84,7 @@ async fn a_provider_that_overran_stays_stopped_after_a_crash() {
     let stuck = Counting { effect: Effect::Pure, calls: Arc::default() };
     let calls_made = Arc::clone(&stuck.calls);
     let hall = Hall::open(dir.path(), vec![overruns("Let me look.", call())], stuck, Replays::No).await;
-    let tool_was_called = async {
-        while *calls_made.lock().unwrap() == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
+    let tool_was_called = until(async || *calls_made.lock().unwrap() == 1);
     tokio::select! {
         report = hall.run() => panic!("the tool does not end: {report:?}"),
         () = tool_was_called => {}
@@ -168,9 +164,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
     let let_go = async {
         // Both have asked, and one of them waits.
-        while hall.facts().await.len() < 4 {
-            tokio::task::yield_now().await;
-        }
+        until(async || hall.facts().await.len() >= 4).await;
         go.notify_one();
     };
     let (first, second, ()) =
