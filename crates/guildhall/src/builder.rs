@@ -152,7 +152,8 @@ impl HallBuilder {
 
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, tools_at_once, allow_overrun, secrets, watch, warn, roster } = self;
+        let HallBuilder { data, project, models, tools, tools_at_once, allow_overrun, secrets, watch, warn, roster } =
+            self;
         for tool in &tools {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;

@@ -66,6 +66,7 @@ mod running;
 mod session;
 mod setup;
 mod tasks;
+mod topup;
 mod undertaking;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
@@ -85,6 +86,7 @@ pub use running::Running;
 pub use session::{Bill, Ended, Lack, Line, Unreadable, View};
 pub use setup::{Root, Setup, Staffing};
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
+pub use topup::ToppedUp;
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 
 pub use guildhall_agent::roster::{self, Roster};

@@ -14,6 +14,7 @@ use crate::failure::failure;
 use crate::hall::HallError;
 use crate::setup::{Root, Setup, Staffing, newest_root, stored_text};
 use crate::tasks::Tasks;
+use crate::topup::late_money;
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Ended {
     pub failure: Option<String>,
     /// What was put in.
     pub granted: Msat,
+    /// What came for the root after it had closed: it stays in the session.
+    pub late: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
     /// The limit of tokens that ended it, if one did.
@@ -225,6 +228,8 @@ pub struct View {
     pub spent: Msat,
     /// What is left of what was put in, and not granted to work under way.
     pub free: Msat,
+    /// The part of that which came for the root after it had closed.
+    pub late: Msat,
     /// Every law that the stored facts break.
     pub violations: Vec<String>,
     /// The head of the chain.
@@ -235,6 +240,7 @@ impl View {
     pub(crate) async fn read(journal: &Journal, row: SessionRow) -> Result<View, HallError> {
         let id = row.id.clone();
         let account = journal.account(&id).await?;
+        let late = late_money(&account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let root = match newest_root(journal, &id).await {
             Ok(root) => Some(root),
@@ -261,6 +267,7 @@ impl View {
             failure: failure(journal, &facts, &path).await?,
             head: journal.head(&id).await?,
             free: account.free(),
+            late,
             row,
             root,
             report,
@@ -371,6 +378,7 @@ impl Ended {
             setup,
             failure: failure(journal, &facts, root).await?,
             granted,
+            late: late_money(&journal.account(session).await?),
             report,
             violations,
             head: journal.head(session).await?,

@@ -242,7 +242,7 @@ impl Undertaking {
     /// Goes on in a session.
     async fn go_on(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
-        self.settle(&id).await?;
+        self.hall.settle(&id).await?;
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
@@ -261,17 +261,6 @@ impl Undertaking {
         };
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
         self.request(id, setup, texts, asked).await
-    }
-
-    /// Gives a session the change of a root whose process ended just before it could.
-    async fn settle(&self, id: &SessionId) -> Result<(), HallError> {
-        let root = newest_root(self.hall.journal(), id).await?.path;
-        let closed = self.hall.journal().contract_facts(id, &root).await?;
-        let closed = matches!(closed.last(), Some(Stored { fact: Fact::Closed(_), .. }));
-        if closed && !account(self.hall.journal(), id).await?.has_ended(&root) {
-            self.hall.resume(id).await?.wait().await?;
-        }
-        Ok(())
     }
 
     /// Stores the request and begins.

@@ -14,6 +14,7 @@ mod hostile;
 mod house;
 mod killed;
 mod killed_trees;
+mod late;
 mod local_server;
 mod looking;
 mod money;
