@@ -29,8 +29,11 @@ const SECRET_NAMES: [&str; 12] = [
     "refreshtoken",
 ];
 
-/// How often JSON may be written as text within JSON and still be looked into string by string.
-const NESTED_MAX: usize = 4;
+/// Stands in the place of JSON that is written as text too deep within other JSON to be looked into.
+const TOO_DEEP: &str = "[left out: nested too deep]";
+
+/// How deep JSON that is written as text may be found. What is read from it has at most as many levels of its own.
+const LEVELS_MAX: usize = 128;
 
 /// How deep the values of a stored reply may be. What reads them back reads 128 levels, a few of which are the reply's own.
 const VALUE_DEPTH_MAX: usize = 100;
@@ -45,54 +48,49 @@ impl Scribe {
     }
 
     /// Returns a value without its secrets: none in a string, in a key, or under a key that says that it is one. It keeps its
-    /// shape, but for a number that is a secret, which becomes a string.
+    /// shape, but for a number that has a secret in it, which becomes a string.
     pub fn clean_value(&self, value: &Value) -> Value {
         self.clean_under(None, value, 0)
     }
 
-    fn clean_nested<'a>(&self, text: &'a str, nested: usize) -> Cow<'a, str> {
+    fn clean_nested<'a>(&self, text: &'a str, level: usize) -> Cow<'a, str> {
         let Some(value) = json(text) else { return self.redact(text) };
-        let mut clean = Cow::Borrowed(text);
-        if nested < NESTED_MAX {
-            let cleaned = self.clean_under(None, &value, nested + 1);
-            if cleaned != value {
-                clean = Cow::Owned(cleaned.to_string());
-            }
+        if level > LEVELS_MAX {
+            return Cow::Owned(Value::from(TOO_DEEP).to_string());
         }
-        // A secret that stands across several strings, or too deep, can't be taken out without breaking what is around it.
+        let cleaned = self.clean_under(None, &value, level + 1);
+        let clean = if cleaned == value { Cow::Borrowed(text) } else { Cow::Owned(cleaned.to_string()) };
+        // A secret that stands across several strings can't be taken out without breaking what is around it.
         if self.redact(&clean) == clean { clean } else { Cow::Owned(Value::from(REDACTED).to_string()) }
     }
 
-    fn clean_under(&self, name: Option<&str>, value: &Value, nested: usize) -> Value {
+    fn clean_under(&self, name: Option<&str>, value: &Value, level: usize) -> Value {
         match value {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Number(number) => {
                 let digits = number.to_string();
-                if is_secret(name, &digits) || !self.redact(&digits).contains(|c: char| c.is_ascii_digit()) {
-                    Value::from(REDACTED)
-                } else {
-                    value.clone()
-                }
+                let has_secret = is_secret(name, &digits) || self.redact(&digits) != digits;
+                if has_secret { Value::from(REDACTED) } else { value.clone() }
             }
             Value::String(text) if is_secret(name, text) => Value::from(REDACTED),
-            Value::String(text) => Value::from(self.clean_nested(text, nested)),
-            Value::Array(items) => items.iter().map(|item| self.clean_under(name, item, nested)).collect(),
-            Value::Object(members) => Value::Object(self.clean_members(members, nested)),
+            Value::String(text) => Value::from(self.clean_nested(text, level)),
+            Value::Array(items) => items.iter().map(|item| self.clean_under(name, item, level + 1)).collect(),
+            Value::Object(members) => Value::Object(self.clean_members(members, level + 1)),
         }
     }
 
     /// Cleans keys and values. Keys that become the same are numbered, so that no value is lost.
-    fn clean_members(&self, members: &Map<String, Value>, nested: usize) -> Map<String, Value> {
+    fn clean_members(&self, members: &Map<String, Value>, level: usize) -> Map<String, Value> {
         let mut clean = Map::new();
         let mut number = 1;
         for (name, value) in members {
-            let key = self.redact(name);
+            let key = self.clean_nested(name, level);
             let mut unique = key.clone().into_owned();
             while clean.contains_key(&unique) {
                 number += 1;
                 unique = format!("{key} {number}");
             }
-            clean.insert(unique, self.clean_under(Some(name), value, nested));
+            clean.insert(unique, self.clean_under(Some(&key), value, level));
         }
         clean
     }
@@ -128,7 +126,7 @@ impl Scribe {
     /// Finds new names and ids for the calls of a reply that have a secret in theirs. Providers take only plain ones, and ids
     /// must be unique within a contract.
     fn renamed(&self, key: &AskKey, calls: &[RawCall]) -> Renamed {
-        let has_secret = |text: &str| self.redact(text) != text;
+        let has_secret = |text: &str| self.clean(text) != text;
         let taken: BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         let mut renamed = Renamed::default();
         let mut number = 0;
@@ -181,7 +179,7 @@ fn json(text: &str) -> Option<Value> {
 /// Whether a value is a secret because of the name that it has. A variable or a placeholder in its place is none.
 fn is_secret(name: Option<&str>, value: &str) -> bool {
     let is_name = |name: &str| {
-        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain: String = without_marks(name).chars().filter(char::is_ascii_alphanumeric).collect();
         SECRET_NAMES.iter().any(|secret| plain.to_ascii_lowercase().ends_with(secret))
     };
     let is_token = |value: &str| {
@@ -192,6 +190,16 @@ fn is_secret(name: Option<&str>, value: &str) -> bool {
             && !(value.contains('_') && value.chars().all(of_variable))
     };
     name.is_some_and(is_name) && is_token(value)
+}
+
+/// What of a name was not put there in the place of a secret.
+fn without_marks(name: &str) -> String {
+    let (mut own, mut rest) = (String::new(), name);
+    while let Some((before, mark)) = rest.split_once("[redacted: ") {
+        own.push_str(before);
+        rest = mark.split_once(']').map_or("", |(_, after)| after);
+    }
+    own + rest
 }
 
 /// Whether a value has at most so many levels.

@@ -1,6 +1,6 @@
 //! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
 
-use std::env;
+use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::live::note;
 use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
-use crate::print::tame;
+use crate::print::{WARN, say_in, tame};
 
 /// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -27,6 +27,9 @@ const OLLAMA_PORT: &str = "11434";
 
 /// The name that Ollama goes by.
 const OLLAMA: &str = "ollama";
+
+/// The longest warning, in characters.
+const WARNING_CHARS_MAX: usize = 400;
 
 /// The variables that tell of providers.
 pub(crate) const VARIABLES: [&str; 5] =
@@ -44,20 +47,26 @@ pub(crate) struct World {
     secrets: Vec<String>,
 }
 
-/// A variable that is set to something.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
+/// A variable that is set to something. One that can't be read is an error, since it was set for a reason.
+fn variable(name: &str) -> Result<Option<String>, Failure> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => {
+            Err(Failure::usage(format!("the variable {name} is not UTF-8: set it to something that is, or unset it")))
+        }
+    }
 }
 
 /// Whether the terminal is one that only takes lines, such as that of an editor.
 pub(crate) fn is_dumb_terminal() -> bool {
-    variable("TERM").is_some_and(|term| term == "dumb")
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl World {
     /// Looks around.
     pub(crate) fn look() -> Result<World, Failure> {
-        let paths = Paths::find(variable("GUILDHALL_HOME").map(PathBuf::from))?;
+        let paths = Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;
         world.usual_sources()?;
@@ -89,15 +98,18 @@ impl World {
         Ok(self.builder(project).build()?)
     }
 
-    /// Opens the hall of a team, with so many calls to each provider at once.
-    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> Result<Hall, Failure> {
+    /// Begins the hall of a team, with so many calls to each provider at once.
+    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> HallBuilder {
         let models = self.models.clone().with_calls_at_once(calls);
-        Ok(self.builder(project).models(models).roster(roster).build()?)
+        self.builder(project).models(models).roster(roster)
     }
 
     fn builder(&self, project: PathBuf) -> HallBuilder {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
-        builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_trouble))
+        builder
+            .secrets(self.secrets.iter().cloned())
+            .watch(Arc::new(tell_trouble))
+            .warn(Arc::new(|line| say_in(WARN, &tame(line, WARNING_CHARS_MAX))))
     }
 
     /// Adds the providers that variables tell of, under the names people know.
@@ -108,12 +120,12 @@ impl World {
         ];
         for (name, wire, key, url, makers) in usual {
             let key = self.key(key)?;
-            let base_url = variable(url).map(|text| base_url(url, &text)).transpose()?;
+            let base_url = variable(url)?.map(|text| base_url(url, &text)).transpose()?;
             if key.is_some() || base_url.is_some() {
                 self.add(Source::new(name, wire, base_url.unwrap_or(makers), key));
             }
         }
-        if let Some(host) = variable("OLLAMA_HOST") {
+        if let Some(host) = variable("OLLAMA_HOST")? {
             let base_url = base_url("OLLAMA_HOST", &ollama_url(&host))?;
             self.add(Source::new(OLLAMA, Wire::OpenAi, base_url, None));
         }
@@ -164,7 +176,7 @@ impl World {
 
     /// Reads a key out of a variable, and remembers to keep it out of the journal.
     fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
-        let Some(text) = variable(name) else { return Ok(None) };
+        let Some(text) = variable(name)? else { return Ok(None) };
         let key = Key::new(&text).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.secrets.push(text.trim().to_owned());
         Ok(Some(key))
@@ -200,11 +212,12 @@ impl World {
 /// Says what no fact says: that a provider makes us wait, since without a word it would look as if nothing happened, and what a
 /// reply was lost to.
 fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
+    let contract = &call.contract;
     match delta {
         Delta::Waiting { seconds, said, .. } => {
-            note(&format!("waiting {seconds} s before asking again: {}", tame(said, 200)));
+            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
         }
-        Delta::Lost { why } => note(&format!("{} lost a reply: {}", call.contract, tame(why, 200))),
+        Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
         Delta::Words(_)
         | Delta::Thinking
         | Delta::Call { .. }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use guildhall_agent::Text;
 use guildhall_kernel::{Brief, Contract, Floor, SessionFact, Stored};
-use guildhall_local::{Office, SessionId, Subscription};
+use guildhall_local::{JournalError, Office, SessionId, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::faults::Faults;
 use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
@@ -69,7 +70,7 @@ impl Running {
             // One that can't be read is needed only by whoever goes on working, and is named then.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
-        let office = hall.office(id, &root.setup.staffing).await?;
+        let office = hall.office(id, &root.setup).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
     }
 
@@ -77,7 +78,7 @@ impl Running {
         hall: Hall,
         id: SessionId,
         setup: Setup,
-        office: Office,
+        (office, faults): (Office, Faults),
         texts: Vec<Text>,
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts.saturating_add(1);
@@ -86,7 +87,7 @@ impl Running {
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let (under_way, over) = watch::channel(());
-        let work = work(hall.clone(), id.clone(), setup, office, texts);
+        let work = work(hall.clone(), id.clone(), setup, (office, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
             drop(under_way);
@@ -143,10 +144,11 @@ impl Running {
     /// an agent that seems to wait for words only has not got them yet.
     pub async fn floor(&self) -> Result<Floor, HallError> {
         for _ in 0..LOOKS_MAX {
-            // The inbox comes first: what is heard between the two looks is seen by the second.
-            let left = self.hall.journal().take_after(&self.id, 0).await?;
+            // The inbox comes first: what is heard between the two looks is seen by the second. One that can't be read now may
+            // have something in it.
+            let is_empty = self.hall.journal().take_after(&self.id, 0).await.is_ok_and(|left| left.is_empty());
             let floor = self.floor_now().await?;
-            if left.is_empty() || !matches!(floor, Floor::Owner { .. }) {
+            if is_empty || !matches!(floor, Floor::Owner { .. }) {
                 return Ok(floor);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -196,13 +198,22 @@ impl Drop for Running {
 }
 
 /// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
-async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
+async fn work(
+    hall: Hall,
+    id: SessionId,
+    setup: Setup,
+    (office, faults): (Office, Faults),
+    texts: Vec<Text>,
+) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
     let meter = Meter::new(&hall, &id, &office, &root, setup.token_limit());
+    let warn = |why: &JournalError| {
+        hall.warn(&format!("orders from other terminals can't be read for now ({why}); the work goes on, and so do the attempts to read them"));
+    };
     let report = tokio::select! {
         report = office.run(brief, texts) => report?,
-        why = office.obey() => return Err(why.into()),
+        why = office.obey(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
     if !account(hall.journal(), &id).await?.has_ended(&root) {
@@ -215,5 +226,7 @@ async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Ve
         };
         office.account(vec![ended], Vec::new()).await?;
     }
-    Ended::read(hall.journal(), &id, &root, setup, report).await
+    // Orders that came while the root closed: nobody looks into the inbox any more.
+    office.conclude_orders().await?;
+    Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
 }

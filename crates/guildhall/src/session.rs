@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
 use guildhall_kernel::{
-    Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextRef, Wording,
+    Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef, Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
+use crate::faults::Faults;
 use crate::hall::HallError;
 use crate::setup::{Request, Root, Setup};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
+use crate::topup::late_money;
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub struct Ended {
     pub session: SessionId,
     /// What it was set up with.
     pub setup: Setup,
-    /// The answer, or what was found instead of one.
+    /// The answer, or what was found instead of one; empty if nothing was found. Why nothing was is the failure, never this.
     pub text: String,
     /// The report.
     pub report: Report,
@@ -31,6 +33,8 @@ pub struct Ended {
     pub failure: Option<String>,
     /// What was put in.
     pub granted: Msat,
+    /// What came for the root after it had closed: it stays in the session.
+    pub late: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
     /// What corrections have returned to the session.
@@ -66,7 +70,7 @@ pub struct View {
     pub report: Option<Report>,
     /// The limit of tokens that ended that root, if one did.
     pub out_of_tokens: Option<u64>,
-    /// The root's last words, if they can be read.
+    /// The root's answer, or what it found instead of one, if that can be read.
     pub text: Option<String>,
     /// Why its model failed or said nothing, if it did and that can be read. [`Hall::unreadable_texts`] has what can't.
     ///
@@ -80,6 +84,8 @@ pub struct View {
     pub credited: Msat,
     /// What is left of what was put in, and not granted to work under way.
     pub free: Msat,
+    /// The part of that which came for the root after it had closed.
+    pub late: Msat,
     /// Every law that the stored facts break.
     pub violations: Vec<String>,
     /// The head of the chain.
@@ -96,16 +102,16 @@ impl View {
             Some(request) => request.read(journal).await?.ok(),
             None => None,
         };
-        let credits = credits(&account);
+        let (late, credits) = (late_money(&account), credits(&account));
+        let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let (checker, violations) = checked(&facts);
         let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
-        let text = match (&report, task(&facts, &path)) {
-            (Some(report), Some(task)) => answer(journal, task, report).await.ok(),
-            (Some(_) | None, _) => None,
+        let text = match &report {
+            Some(report) => answer(journal, report).await.ok().flatten(),
+            None => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
@@ -113,9 +119,10 @@ impl View {
         Ok(View {
             holder: journal.running(id).await?,
             bill,
-            failure: failure(journal, &facts, &path).await.ok().flatten(),
+            failure: failure(journal, &facts, &path, &Faults::default()).await.ok().flatten(),
             head,
             free: account.free(),
+            late,
             row,
             request,
             root,
@@ -154,11 +161,13 @@ fn credits(account: &[SessionFact]) -> Credits {
     corrected.collect()
 }
 
-/// Checks the facts against the laws.
-fn checked(facts: &[Stored]) -> (Checker, Vec<String>) {
+/// Checks facts and an account that were read at the same moment against the laws.
+fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
-    let found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
-    let all = found.iter().chain(&checker.at_rest()).map(ToString::to_string).collect();
+    let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
+    found.extend(checker.at_rest());
+    let (_, of_account) = checker.check_account(account);
+    let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }
 
@@ -171,18 +180,12 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     limit.ended()
 }
 
-/// What a contract was hired for, if it was opened.
-fn task(facts: &[Stored], contract: &Path) -> Option<TextRef> {
-    let opened = |stored: &Stored| if let Fact::Opened(brief) = &stored.fact { Some(brief.task) } else { None };
-    facts.iter().filter(|stored| stored.contract == *contract).find_map(opened)
-}
-
-/// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, task: TextRef, report: &Report) -> Result<String, TextError> {
-    if report.text == Wording::Assembled(task) {
-        return Ok(String::new());
+/// What was found. A report that was assembled around a task or around an error has found nothing.
+async fn answer(journal: &Journal, report: &Report) -> Result<Option<String>, TextError> {
+    match report.text {
+        Wording::Assembled(TextRef { kind: TextKind::Task | TextKind::Error, .. }) => Ok(None),
+        Wording::Assembled(text) | Wording::Final(text) => stored_text(journal, text).await.map(Some),
     }
-    stored_text(journal, report.text.text()).await
 }
 
 /// What the newest of a contract's failed checks found.
@@ -231,9 +234,10 @@ impl Ended {
         root: &Path,
         setup: Setup,
         report: Report,
+        faults: &Faults,
     ) -> Result<Ended, HallError> {
-        let (facts, account) = (journal.facts(session, 1).await?, journal.account(session).await?);
-        let (checker, violations) = checked(&facts);
+        let Contents { facts, account, head, .. } = journal.contents(session).await?;
+        let (checker, violations) = checked(&facts, &account);
         let credits = credits(&account);
         let granted = sum(report.spent, report.change);
         let mut unreadable = Unread { root, texts: Vec::new() };
@@ -250,16 +254,17 @@ impl Ended {
             structured,
             finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
-            text: unreadable.note(answer(journal, setup.brief.task, &report).await).unwrap_or_default(),
+            text: unreadable.note(answer(journal, &report).await).flatten().unwrap_or_default(),
             bill: Bill::of(&facts, Some(root), Some(&setup.staffing), &checker, &credits),
             credited: credits.values().copied().fold(Msat::ZERO, sum),
             setup,
-            failure: unreadable.note(failure(journal, &facts, root).await).flatten(),
+            failure: unreadable.note(failure(journal, &facts, root, faults).await).flatten(),
             unreadable: unreadable.texts,
             granted,
+            late: late_money(&account),
             report,
             violations,
-            head: journal.head(session).await?,
+            head,
         })
     }
 }

@@ -33,12 +33,8 @@ impl Contract {
         }
         let wants: Vec<Want<'_>> = reply.calls.iter().take(CALLS_MAX as usize).map(Want::of).collect();
         let mut shares = self.shares(&wants, now).into_iter();
-        self.place(id, reply.calls, facts, |contract, call, at, facts| match call {
-            Call::Hire(offer) => {
-                let share = shares.next().expect("every hire of a reply has a share or a reason");
-                contract.admit_hire(&offer, Origin::Call(at), share, now, facts);
-            }
-            other => contract.admit(other, at, facts),
+        self.place(id, reply.calls, facts, |contract, call, at, facts| {
+            contract.admit(call, at, &mut shares, now, facts);
         });
         // What was said while the model was at work must not wait for what its reply would wait for: that may wait for us.
         if self.spoken_to {
@@ -97,8 +93,15 @@ impl Contract {
         !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.could_go_on())
     }
 
-    /// Places a call that is no hire.
-    fn admit(&mut self, call: Call, at: CallRef, facts: &mut Vec<Fact>) {
+    /// Places a call. Each hire of a reply takes the next of its shares.
+    fn admit(
+        &mut self,
+        call: Call,
+        at: CallRef,
+        shares: &mut impl Iterator<Item = Result<Share, Refusal>>,
+        now: Millis,
+        facts: &mut Vec<Fact>,
+    ) {
         let origin = Origin::Call(at);
         match call {
             Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
@@ -106,7 +109,10 @@ impl Contract {
                 Some(why) => self.refuse(why, origin, facts),
                 None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
             },
-            Call::Hire(_) => unreachable!("a hire is admitted with its share"),
+            Call::Hire(offer) => {
+                let share = shares.next().expect("every hire of a reply has a share or a reason");
+                self.admit_hire(&offer, origin, share, now, facts);
+            }
             Call::Wait { on, need, until } => self.admit_wait(&on, need, until, at, facts),
             Call::Stop(to) => self.admit_tell(to, Stimulus::Cancel, origin, facts),
             Call::Message { to, text } => match too_long(text) {
@@ -215,13 +221,13 @@ impl Contract {
 
     /// Says no more to be free than is: what was left when shares were taken may have gone to other hires of the reply.
     fn as_of_now(&self, why: Refusal) -> Refusal {
-        match why {
-            Refusal::Money { asked, free, minimum } => {
-                Refusal::Money { asked, free: free.min(self.purse.available()), minimum }
-            }
-            Refusal::NoHeads { asked, free } => Refusal::NoHeads { asked, free: free.min(self.heads.available()) },
-            other => other,
+        if let Refusal::Money { asked, free, minimum } = why {
+            return Refusal::Money { asked, free: free.min(self.purse.available()), minimum };
         }
+        if let Refusal::NoHeads { asked, free } = why {
+            return Refusal::NoHeads { asked, free: free.min(self.heads.available()) };
+        }
+        why
     }
 
     /// Makes a brief of an offer and its share, or says why not.

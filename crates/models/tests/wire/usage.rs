@@ -61,8 +61,8 @@ async fn usage_of(wire: Wire, reply: Step) -> Option<Usage> {
     attempt.usage
 }
 
-fn used(input: u64, cache_read: u64, output: u64) -> Option<Usage> {
-    Some(Usage { input, cache_read, cache_write: 0, output })
+fn used(input: u64, cache_read: u64, output: u64) -> Usage {
+    Usage { input, cache_read, cache_write: 0, output }
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn of_several_usage_reports_the_largest_counts() {
             (vec![Report(0, 0, 0), Report(2010, 2000, 42)], used(2010, 2000, 42)),
             (vec![Report(2010, 2000, 1), Report(2010, 2000, 42)], used(2010, 2000, 42)),
         ] {
-            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, expect, "{wire:?}");
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(expect), "{wire:?}");
         }
     }
 }
@@ -84,11 +84,11 @@ async fn of_several_usage_reports_the_largest_counts() {
 async fn reports_that_disagree_about_the_cache_count_as_if_it_had_saved_the_least() {
     for wire in WIRES {
         for reports in [[Report(100, 0, 5), Report(100, 80, 5)], [Report(100, 80, 5), Report(100, 0, 5)]] {
-            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, used(100, 0, 5), "{wire:?}");
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(used(100, 0, 5)), "{wire:?}");
         }
     }
     let both = json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 30, "prompt_tokens_details": {"cached_tokens": 80}});
-    assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[both]))).await, used(100, 30, 5));
+    assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[both]))).await, Some(used(100, 30, 5)));
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
         (json!({"completion_tokens_details": {"reasoning_tokens": 30}}), used(100, 0, 35)),
         (json!({"completion_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 105}), used(100, 0, 5)),
     ] {
-        assert_eq!(usage_of(Wire::OpenAi, details(&more)).await, expect, "{more}");
+        assert_eq!(usage_of(Wire::OpenAi, details(&more)).await, Some(expect), "{more}");
     }
     let written = json!({"input_tokens": 10, "cache_creation_input_tokens": 300, "output_tokens": 1});
     let read = json!({"input_tokens": 10, "cache_read_input_tokens": 300, "output_tokens": 42});
@@ -174,7 +174,7 @@ async fn what_goes_wrong_after_the_reason_to_stop_takes_nothing_away_and_its_usa
     let openai = chunks(&[delta(&json!({"content": "Hello."})), finish("stop"), counted]);
     for (wire, text) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
         for tail in ["data: {\"x\": 1e400}\n\n", "data: {\"error\": {\"message\": \"Sorry\"}}\n\n", "data: {\"ha"] {
-            assert_eq!(usage_of(wire, stream(format!("{text}{tail}"))).await, used(9, 0, 3), "{wire:?} {tail}");
+            assert_eq!(usage_of(wire, stream(format!("{text}{tail}"))).await, Some(used(9, 0, 3)), "{wire:?} {tail}");
         }
     }
     let uncounted = chunks(&[delta(&json!({"content": "Hello."})), finish("stop")]) + "data: {\"usage\": 1e400}\n\n";

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Quantity, SessionFact, Stored};
+use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Quantity, Report, SessionFact, Stored};
 
 use super::World;
 use super::recovery::restore;
@@ -56,6 +56,28 @@ impl World {
         }
         self.check_bill();
         self.correct();
+        self.check_account();
+    }
+
+    /// The session's account, as an engine would have stored it, fits the contracts' facts.
+    fn check_account(&mut self) {
+        let is_correction = |fact: &&SessionFact| matches!(fact, SessionFact::Corrected { .. });
+        let put_in = self.put_in.iter().filter(|fact| !is_correction(fact)).cloned();
+        let ended = self.contracts.iter().filter(|(path, _)| path.level() == 0).filter_map(|(path, contract)| {
+            let Report { spent, reserved, estimated, .. } = *contract.report()?;
+            Some(SessionFact::Ended { root: path.clone(), spent, reserved, estimated })
+        });
+        let corrected = self.put_in.iter().filter(is_correction).cloned();
+        let account: Vec<SessionFact> = put_in.chain(ended).chain(corrected).collect();
+        let (sums, broken) = self.checker.check_account(&account);
+        self.violations.extend(broken.iter().map(ToString::to_string));
+        if sums.free() != i128::from(self.session.free().get()) {
+            self.violate(format!(
+                "the session says that {} are free, the checker {}",
+                self.session.free(),
+                sums.free()
+            ));
+        }
     }
 
     /// Later truth: what a lost attempt was charged above its true cost is the session's again.

@@ -1,0 +1,50 @@
+//! Any value, through the redaction alone: it can be read afterwards, has the shape it had, and is not changed again.
+
+use serde_json::Value;
+
+use crate::engine::scribe;
+use crate::replies::Replies;
+use crate::{assert_clean, seeds};
+
+/// How many values are tried, unless it is said otherwise.
+const VALUES: u64 = 4000;
+
+/// Fails if a value has lost, gained or moved anything but what was taken out of its strings, keys and numbers.
+fn assert_same_shape(was: &Value, is: &Value, seed: u64) {
+    match (was, is) {
+        (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
+            was.iter().zip(is).for_each(|(was, is)| assert_same_shape(was, is, seed));
+        }
+        (Value::Object(was), Value::Object(is)) if was.len() == is.len() => {
+            was.values().zip(is.values()).for_each(|(was, is)| assert_same_shape(was, is, seed));
+        }
+        (Value::String(was), Value::String(is)) => {
+            // A number that is written as text is a text like any other.
+            let was: Option<Value> = serde_json::from_str(was).ok().filter(|was: &Value| !was.is_number());
+            assert!(
+                was.is_none() || serde_json::from_str::<Value>(is).is_ok(),
+                "seed {seed}: {is} is no JSON any more"
+            );
+        }
+        (Value::Number(_), Value::String(is)) => assert_eq!(is, "[redacted: secret]", "seed {seed}"),
+        (was, is) => assert_eq!(was, is, "seed {seed}"),
+    }
+}
+
+#[test]
+fn a_redacted_value_can_be_read_has_its_shape_and_is_not_changed_again() {
+    let scribe = scribe();
+    for seed in seeds(VALUES) {
+        let value = Replies::new(seed).value(4);
+        let clean = scribe.clean_value(&value);
+        let written = clean.to_string();
+        assert_clean("a value", &written, seed);
+        let read: Value = serde_json::from_str(&written).unwrap_or_else(|why| panic!("seed {seed}: {why}: {written}"));
+        assert_same_shape(&value, &read, seed);
+        assert_eq!(scribe.clean_value(&clean), clean, "seed {seed}");
+        let text = Value::Array(vec![value]).to_string();
+        let clean = scribe.clean(&text);
+        assert!(serde_json::from_str::<Value>(&clean).is_ok(), "seed {seed}: {clean}");
+        assert_eq!(scribe.clean(&clean), clean, "seed {seed}");
+    }
+}
