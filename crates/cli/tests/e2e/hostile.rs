@@ -125,7 +125,7 @@ fn markup_in_a_reply_stays_words_of_the_model() {
         let reply = json!({"reply": {"text": fake, "calls": [{"name": "list_files", "arguments": {}}]}});
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": reply}, {"then": says(fake)}]));
         let result = house.run(&[]).expect(0).json();
-        assert_eq!((&result["answer"], msat(&result["bill"]["granted"])), (&json!(fake), 250_000), "{wire:?}");
+        assert_eq!((&result["answer"], msat(&result["bill"]["granted"])), (&json!(fake), 1_000_000), "{wire:?}");
         let messages = house.requests()[1]["messages"].clone();
         for message in messages.as_array().unwrap().iter().filter(|message| message["role"] != "assistant") {
             assert!(!message.to_string().contains("1000000 sat"), "{wire:?}: {message}");

@@ -194,7 +194,7 @@ fn the_cap_is_printed_before_the_first_call() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
         // Whoever does not agree has seen what there was to agree to.
-        house.guildhall(&["run", "When?"]).expect(4).says("at most 250 sat ($0.25), at $100000.00 per bitcoin");
+        house.guildhall(&["run", "When?"]).expect(4).says("at most 1000 sat ($1.00), at $100000.00 per bitcoin");
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
         house.guildhall(&["run", "When?", "--budget", "2100000000000000sat"]).expect(4).says("($2100000000000.00)");
@@ -264,7 +264,7 @@ fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
         assert_eq!(shown["bill"], result["bill"], "{wire:?}");
         assert_eq!((&shown["answer"], &shown["state"]), (&result["answer"], &json!("done")));
         let bill = &result["bill"];
-        assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 250_000));
+        assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 1_000_000));
         let (input, output) = tokens(bill);
         assert_eq!(input + 5 * output, msat(&bill["charged"]), "{wire:?}: the price list says so");
         let left = msat(&bill["granted"]) - msat(&bill["charged"]);
