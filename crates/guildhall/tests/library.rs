@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use guildhall::kernel::{Millis, Path as RootPath, SessionFact, TextKind, TextRef};
+use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
     Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price, Prompt,
@@ -266,4 +268,28 @@ async fn however_many_calls_are_allowed_at_once_they_are_made() {
         let hall = at(project.path()).models(models).model("clerk", clerk, Price::FREE).build().unwrap();
         assert_done(&hall.run("When?").await.unwrap(), "On Tuesday.");
     }
+}
+
+#[tokio::test]
+async fn a_session_that_a_newer_version_began_is_named_as_such_and_keeps_nobody_from_the_others() {
+    let project = tempfile::tempdir().unwrap();
+    let (clerk, _) = scripted(&[Reply::words("done")]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    hall.run("Go.").await.unwrap();
+    let (id, journal) = ("newer-newt".parse().unwrap(), hall.journal());
+    let setup = br#"{"form":99,"wisdom":"of later years"}"#.to_vec();
+    let bytes = u32::try_from(setup.len()).unwrap();
+    let prices = TextRef { hash: hash_text(&setup), bytes, kind: TextKind::Prices };
+    let requested = SessionFact::Requested { root: RootPath::root(1), money: Msat::ZERO, prices };
+    let new = NewSession { id, created_at: UnixMs(9), project: "/".into(), label: "Go on.".into() };
+    let id = new.id.clone();
+    journal.create(new).await.unwrap();
+    let lease = journal.lease(&id, UnixMs(9)).await.unwrap();
+    let batch = SessionBatch { at: Millis(0), facts: vec![requested], texts: vec![(prices, setup)], done: None };
+    journal.append_session(&lease, batch).await.unwrap();
+    drop(lease);
+    let listed = hall.sessions().await.unwrap();
+    let [Ok(_), Err(unreadable)] = &listed[..] else { panic!("{listed:?}") };
+    assert!(matches!(unreadable.why, HallError::Newer { found: 99 }), "{unreadable}");
+    assert!(matches!(hall.resume(&id).await.map(drop), Err(HallError::Newer { found: 99 })));
 }

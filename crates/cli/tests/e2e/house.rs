@@ -106,9 +106,15 @@ impl House {
         let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
         let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
-        let drops: String = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}; ")).collect();
-        let back: String = triggers.iter().map(|(_, sql)| format!("{sql}; ")).collect();
-        db.execute_batch(&format!("PRAGMA foreign_keys = OFF; {drops} {sql}; {back}")).unwrap();
+        let run = |sql: &str| db.execute_batch(sql).unwrap();
+        run("PRAGMA foreign_keys = OFF");
+        for (name, _) in &triggers {
+            run(&format!("DROP TRIGGER {name}"));
+        }
+        run(sql);
+        for (_, sql) in &triggers {
+            run(sql);
+        }
     }
 
     /// Lets the journal refuse to store what has these words, as a disk that fails at this moment.

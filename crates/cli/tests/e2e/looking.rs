@@ -66,24 +66,32 @@ fn session(house: &House, task: &str) -> String {
 fn a_session_that_can_not_be_read_is_named_and_the_others_are_listed() {
     let house = House::new(Wire::Anthropic, &answering());
     let [sound, damaged, gone] = ["When?", "Where is it?", "Why is it?"].map(|task| session(&house, task));
-    let facts = format!("UPDATE session_fact SET body = '{{\"funded' WHERE session = '{damaged}' AND n = 1;");
-    let setup_of = |id: &str| {
-        format!("hash IN (SELECT unhex(body ->> '$.requested.prices.hash') FROM session_fact WHERE session = '{id}')")
-    };
     house.tamper(&format!(
-        "DROP TRIGGER session_fact_is_final; DROP TRIGGER text_is_final; DELETE FROM text WHERE {}; {facts}",
-        setup_of(&gone)
+        "UPDATE session_fact SET body = '{{\"funded' WHERE session = '{damaged}' AND n = 1;
+         DELETE FROM text WHERE hash IN
+         (SELECT unhex(body ->> '$.requested.prices.hash') FROM session_fact WHERE session = '{gone}')"
     ));
     let ended = house.guildhall(&["ls"]).expect(7);
     for id in [&sound, &damaged, &gone] {
         assert!(ended.stdout.contains(id.as_str()), "{id} is not in {}", ended.stdout);
     }
-    let ended = ended.says(&format!("{damaged}: ")).says(&format!("guildhall verify {damaged}"));
-    assert_eq!(ended.stdout.matches("can't be read").count(), 1, "{}", ended.stdout);
+    assert_eq!((ended.stdout.matches("can't be read").count(), ended.stdout.matches(" done ").count()), (1, 2));
+    ended.says(&format!("{damaged}: ")).says(&format!("guildhall verify {damaged}"));
+    let listed = house.guildhall(&["ls", "--output", "json"]).expect(7).json();
+    let states: Vec<&Value> = listed.as_array().unwrap().iter().map(|session| &session["state"]).collect();
+    assert_eq!(states, ["done", "can't be read", "done"], "the newest first");
     house.guildhall(&["show", &sound]).expect(0);
     house.guildhall(&["show", &damaged]).expect(1).says("fact 1 of the account");
-    house.guildhall(&["verify", &damaged]).expect(1).says("the account");
-    house.guildhall(&["verify", &gone]).expect(1).says("setup");
+    house.guildhall(&["verify", &damaged]).expect(1).says("fact 1 of the account");
+    // What the work was set up with is gone: it is shown and billed, and nobody can go on with it.
+    let shown = house.guildhall(&["show", &gone]).expect(7).stdout;
+    for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, at", "general-contractor: used"] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    assert_eq!(house.guildhall(&["show", &gone, "--output", "json"]).expect(7).json()["answer"], "On Tuesday.");
+    let set_up = "what the work was set up with can't be read";
+    house.guildhall(&["run", "--continue", &gone, "And?", "--yes"]).expect(1).says(set_up);
+    house.guildhall(&["verify", &gone]).expect(1).says("is missing, or is not what was stored");
 }
 
 #[test]

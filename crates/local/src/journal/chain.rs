@@ -174,7 +174,7 @@ impl Broken {
         match self {
             Broken::Head => "its head row".to_owned(),
             Broken::About => "its own row".to_owned(),
-            Broken::Fact { seq } => format!("fact {seq}"),
+            Broken::Fact { seq } | Broken::Another { seq } => format!("fact {seq}"),
             Broken::Account { n } => format!("fact {n} of the account"),
             Broken::Facts { recorded, found } => format!("fact {}", recorded.min(found).saturating_add(1)),
             Broken::Accounts { recorded, found } => {
@@ -186,7 +186,6 @@ impl Broken {
             Broken::Lease => "its lease".to_owned(),
             Broken::Text { hash } => format!("text {hash}"),
             Broken::Cut { found, .. } => format!("fact {}", found.saturating_add(1)),
-            Broken::Another { seq } => format!("fact {seq}"),
         }
     }
 }

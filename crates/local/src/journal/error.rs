@@ -210,7 +210,7 @@ pub enum JournalError {
     },
     /// A stored text is not the one that was stored under its hash.
     #[error(
-        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions it belongs to"
+        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions name it"
     )]
     TextDamaged {
         /// The hash under which it was stored.
@@ -281,13 +281,13 @@ impl JournalError {
     pub(crate) fn own_file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
         let other = JournalError::file(path, doing);
         move |error| {
+            let full = error.kind() == io::ErrorKind::StorageFull;
+            let limited = matches!(error.kind(), io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge);
             let source = |code| Arc::new(rusqlite::Error::SqliteFailure(Error::new(code), Some(error.to_string())));
-            match error.kind() {
-                io::ErrorKind::StorageFull => JournalError::DiskFull { source: source(SQLITE_FULL) },
-                io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                    JournalError::Unwritable { source: source(SQLITE_IOERR_WRITE) }
-                }
-                _ => other(error),
+            match (full, limited) {
+                (true, _) => JournalError::DiskFull { source: source(SQLITE_FULL) },
+                (false, true) => JournalError::Unwritable { source: source(SQLITE_IOERR_WRITE) },
+                (false, false) => other(error),
             }
         }
     }

@@ -224,12 +224,11 @@ impl<'a> Change<'a> {
     /// Returns the head of a session that is there, to be changed.
     pub(crate) fn head(&mut self, session: &SessionId) -> Result<&mut SessionHead, JournalError> {
         if !self.own.0.contains_key(session) {
-            let touch = match self.group.0.get(session) {
-                Some(touch) => touch.clone(),
-                None => {
-                    let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
-                    Touch { before: Some(head.hash(session)), head }
-                }
+            let touch = if let Some(touch) = self.group.0.get(session) {
+                touch.clone()
+            } else {
+                let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
+                Touch { before: Some(head.hash(session)), head }
             };
             self.own.0.insert(session.clone(), touch);
         }

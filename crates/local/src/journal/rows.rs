@@ -54,9 +54,14 @@ impl Prepared {
         }
         let mut insert = db
             .prepare_cached("INSERT INTO text (hash, bytes, kind) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING")?;
+        let mut damaged = db.prepare_cached("DELETE FROM text WHERE hash = ?1 AND bytes != ?2")?;
         for (text, bytes) in &self.texts {
             let kind = serde_json::to_value(text.kind).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
-            insert.execute((text.hash.0, bytes, kind.as_str().unwrap_or_default()))?;
+            let row = (text.hash.0, bytes, kind.as_str().unwrap_or_default());
+            // What is under its hash already may have been damaged meanwhile: what is acknowledged can be read.
+            if insert.execute(row)? == 0 && damaged.execute((text.hash.0, bytes))? > 0 {
+                insert.execute(row)?;
+            }
         }
         Ok(())
     }

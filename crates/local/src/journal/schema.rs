@@ -120,11 +120,15 @@ fn immutable(file: &Path) -> String {
     for byte in file.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
-            other => uri.push_str(&format!("%{other:02x}")),
+            other => uri.extend(['%', hex(other >> 4), hex(other & 15)]),
         }
     }
     uri.push_str("?immutable=1");
     uri
+}
+
+fn hex(digit: u8) -> char {
+    char::from_digit(u32::from(digit), 16).expect("four bits are one digit")
 }
 
 /// Keeps statements, and keeps them as they were prepared, whatever is bound to them: SQLite would otherwise plan one anew for each other

@@ -47,10 +47,9 @@ pub(crate) fn readers(dir: &Path) -> Result<Readers, JournalError> {
     let database = dir.join(DATABASE);
     let [log, index, rollback] = [LOG, INDEX, ROLLBACK].map(|end| beside(&database, end));
     let reading = match (length(&log), index.exists(), length(&rollback)) {
-        (_, _, 1..) => None,
         (_, true, 0) => Some(Reading::Shared),
         (0, false, 0) => Some(Reading::Immutable),
-        (1.., false, 0) => None,
+        (1.., false, 0) | (_, _, 1..) => None,
     };
     let readable = reading.map(|reading| Ok((reading, is_readable(&database, reading)?)));
     match readable.transpose().map_err(|error: JournalError| error.within(&database))? {

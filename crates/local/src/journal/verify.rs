@@ -210,12 +210,8 @@ fn leased(db: &Connection, session: &SessionId) -> Result<Hash, Fault> {
 /// Returns the head that fits the rows as they are: for a session that an older format stored without one.
 pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
     let mut head = SessionHead::new(session, about(db, session)?.ok_or(Broken::About)?);
-    if let Some(last) = last(db, session, Chain::Facts)? {
-        (head.facts, head.facts_hash) = last.ok_or(Broken::Head)?;
-    }
-    if let Some(last) = last(db, session, Chain::Account)? {
-        (head.account, head.account_hash) = last.ok_or(Broken::Head)?;
-    }
+    (head.facts, head.facts_hash) = last(db, session, Chain::Facts)?;
+    (head.account, head.account_hash) = last(db, session, Chain::Account)?;
     head.commands_open = walk::commands_as_they_are(db, session)?.1;
     let newest = "SELECT coalesce(max(number), 0) FROM inbox WHERE session = ?1";
     let newest = db.query_row(newest, [session.as_str()], |row| row.get::<_, i64>(0))?;
@@ -225,17 +221,18 @@ pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<Sessi
     Ok(head)
 }
 
-/// Returns the number and the hash of a chain's last row, if it has rows; the inner option is empty if they can't be read.
-fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<Option<Option<(u64, Hash)>>, rusqlite::Error> {
+/// Returns the number and the hash of a chain's last row.
+fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<(u64, Hash), Fault> {
     let mut last = db.prepare_cached(match chain {
         Chain::Facts => "SELECT seq, hash FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1",
         Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
     })?;
     let read = |row: &Row<'_>| {
         let read = || Some((countable(row.get(0).ok()?)?, Hash(row.get(1).ok()?)));
-        Ok(read())
+        Ok(read().ok_or(Broken::Head))
     };
-    last.query_row([session.as_str()], read).optional()
+    let last = last.query_row([session.as_str()], read).optional()?;
+    Ok(last.unwrap_or_else(|| Ok((0, chain.genesis(session))))?)
 }
 
 /// A number that rows have, with room for those that follow.

@@ -199,12 +199,11 @@ impl Thread {
     }
 
     fn store(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
-        let marker = match &mut self.marker {
-            Some(marker) => marker,
-            None => {
-                let turn = Turn::take(&self.dir)?;
-                self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &turn)?)
-            }
+        let marker = if let Some(marker) = &mut self.marker {
+            marker
+        } else {
+            let turn = Turn::take(&self.dir)?;
+            self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &turn)?)
         };
         if let Some(commits) = transact(&self.db, group)? {
             // A marker that says less finds less. What is stored is stored all the same.

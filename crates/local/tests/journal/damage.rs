@@ -240,6 +240,11 @@ async fn a_text_that_is_not_what_was_stored_is_named_when_it_is_read() {
     assert!(matches!(damaged, JournalError::TextDamaged { hash: named } if named == hash), "{damaged}");
     assert!(damaged.to_string().contains(&hash.to_string()), "{damaged}");
     assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 1, "the rest can be read");
+    // Whoever says the same again is told that it is stored, and it is.
+    let again = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
+    journal.append(&lease, again).await.unwrap();
+    assert_eq!(journal.text(hash).await.unwrap().as_deref(), Some(&b"hello"[..]));
+    assert!(journal.verify_chain(&id(), None).await.unwrap().is_ok());
 }
 
 #[tokio::test]

@@ -82,9 +82,16 @@ fn tamper(dir: &FilePath, sql: &str) {
     let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
     assert_eq!(triggers.len(), 5);
-    let drops: String = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}; ")).collect();
-    let back: String = triggers.iter().map(|(_, sql)| format!("{sql}; ")).collect();
-    db.execute_batch(&format!("PRAGMA foreign_keys = OFF; BEGIN; {drops} {sql}; {back} COMMIT")).unwrap();
+    let run = |sql: &str| db.execute_batch(sql).unwrap();
+    run("PRAGMA foreign_keys = OFF; BEGIN");
+    for (name, _) in &triggers {
+        run(&format!("DROP TRIGGER {name}"));
+    }
+    run(sql);
+    for (_, sql) in &triggers {
+        run(sql);
+    }
+    run("COMMIT");
 }
 
 /// Makes format 2 out of today's: what it had, and nothing of what was added.
