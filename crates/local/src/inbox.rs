@@ -41,9 +41,8 @@ impl Journal {
         let (session, bytes) = (session.clone(), command.len());
         let work = move |change: &mut Change<'_>| {
             known(change.db, &session)?;
-            let mut insert = change
-                .db
-                .prepare_cached("INSERT INTO inbox (session, number, command, at) VALUES (?1, ?2, ?3, ?4)")?;
+            let mut insert =
+                change.db.prepare_cached("INSERT INTO inbox (session, number, command, at) VALUES (?1, ?2, ?3, ?4)")?;
             let head = change.head(&session)?;
             head.commands += 1;
             let (number, at) = (head.commands.cast_signed(), now.0.cast_signed());

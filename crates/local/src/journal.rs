@@ -26,8 +26,8 @@ use std::sync::Arc;
 use guildhall_kernel::{Cause, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
 use rusqlite::Connection;
 
-pub use self::chain::{Broken, HallBroken, Head, HeadError, hash_text};
 pub(crate) use self::chain::Fault;
+pub use self::chain::{Broken, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;

@@ -157,7 +157,8 @@ pub(crate) fn holder(db: &Connection, session: &SessionId) -> Result<Option<Hold
     let mut find = db.prepare_cached("SELECT pid, boot, since, epoch FROM lease WHERE session = ?1")?;
     let read = |row: &rusqlite::Row<'_>| {
         let read = || {
-            let (since, epoch) = (row.get::<_, i64>(2).ok()?.cast_unsigned(), row.get::<_, i64>(3).ok()?.cast_unsigned());
+            let (since, epoch) =
+                (row.get::<_, i64>(2).ok()?.cast_unsigned(), row.get::<_, i64>(3).ok()?.cast_unsigned());
             Some(Holder { pid: row.get(0).ok()?, boot: row.get(1).ok()?, since: UnixMs(since), epoch })
         };
         Ok(read())

@@ -199,6 +199,8 @@ fn brief(task: &Text, seat: &Seat) -> Brief {
     let ada = AgentName::parse("ada").unwrap();
     Brief {
         chair: 0,
+        label: None,
+        opening: None,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
@@ -206,7 +208,13 @@ fn brief(task: &Text, seat: &Seat) -> Brief {
         task_key: task_key(&task.says),
         terms: Arc::from([]),
         adds: Arc::from([]),
-        grant: Grant { money: Msat::from_sat(100_000).unwrap(), heads: Heads(0), depth: 1, deadline: None },
+        grant: Grant {
+            money: Msat::from_sat(100_000).unwrap(),
+            heads: Heads(0),
+            depth: 1,
+            deadline: None,
+            margin: None,
+        },
         fee: Msat::ZERO,
         severance: Msat::from_sat(20).unwrap(),
         tariff: tariff(),

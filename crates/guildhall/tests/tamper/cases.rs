@@ -133,7 +133,12 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     let mut add = |name: String, from, expect, tamper: Tamper| cases.push(Case { name, from, expect, tamper });
     for sql in TYPED {
-        add(sql.split_whitespace().collect::<Vec<_>>().join(" "), home.closed(), Expect::Found, Box::new(|dir| typed(dir, sql)));
+        add(
+            sql.split_whitespace().collect::<Vec<_>>().join(" "),
+            home.closed(),
+            Expect::Found,
+            Box::new(|dir| typed(dir, sql)),
+        );
     }
     for table in &TABLES {
         for column in table.key.iter().chain(table.rest) {
@@ -145,7 +150,12 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case<'_>> {
         for n in seed..seed + DELETIONS {
             // A command that was carried out is never shown again.
             let expect = if table.name == "inbox" { Expect::FoundOrUnchanged } else { Expect::Found };
-            add(format!("deletion {n} of {}", table.name), home.closed(), expect, Box::new(move |dir| delete(dir, table, n)));
+            add(
+                format!("deletion {n} of {}", table.name),
+                home.closed(),
+                expect,
+                Box::new(move |dir| delete(dir, table, n)),
+            );
         }
     }
     for (table, column) in SWAPPED {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use guildhall::kernel::Hash;
 use guildhall::local::{Replays, UnixMs, texts_named};
 use guildhall::roster::Source;
-use guildhall::{Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn};
+use guildhall::{
+    Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn,
+};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -106,15 +108,23 @@ impl Home {
             note("show", hall.session(id).await.map(|view| format!("{view:?}")).map_err(|why| why.to_string()));
             let facts = journal.facts(id, 1).await;
             note("facts", facts.map(|facts| json!(facts).to_string()).map_err(|why| why.to_string()));
-            note("account", journal.account(id).await.map(|account| json!(account).to_string()).map_err(|why| why.to_string()));
-            note("inbox", journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()));
+            note(
+                "account",
+                journal.account(id).await.map(|account| json!(account).to_string()).map_err(|why| why.to_string()),
+            );
+            note(
+                "inbox",
+                journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()),
+            );
         }
         // What whoever goes on with a session is given: nothing, if it can't be taken.
         for id in &self.ids {
             let lease = journal.lease(id, UnixMs(9)).await.map_err(|why| why.to_string());
             for contract in ["1", "1.1", "1.2", "2"] {
                 let facts = match &lease {
-                    Ok(_) => journal.contract_facts(id, &contract.parse().unwrap()).await.map_err(|why| why.to_string()),
+                    Ok(_) => {
+                        journal.contract_facts(id, &contract.parse().unwrap()).await.map_err(|why| why.to_string())
+                    }
                     Err(why) => Err(why.clone()),
                 };
                 shown.insert(format!("contract {contract} {id}"), facts.map(|facts| json!(facts).to_string()));

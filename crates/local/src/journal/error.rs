@@ -209,7 +209,9 @@ pub enum JournalError {
         hash: Hash,
     },
     /// A stored text is not the one that was stored under its hash.
-    #[error("the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions it belongs to")]
+    #[error(
+        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions it belongs to"
+    )]
     TextDamaged {
         /// The hash under which it was stored.
         hash: Hash,

@@ -98,17 +98,8 @@ impl SessionHead {
     }
 
     fn hash(&self, session: &SessionId) -> Hash {
-        let SessionHead {
-            about,
-            facts,
-            facts_hash,
-            account,
-            account_hash,
-            commands,
-            commands_open,
-            in_line,
-            lease,
-        } = self;
+        let SessionHead { about, facts, facts_hash, account, account_hash, commands, commands_open, in_line, lease } =
+            self;
         let (facts, account, commands) = (facts.to_le_bytes(), account.to_le_bytes(), commands.to_le_bytes());
         let hashes = [about, facts_hash, account_hash, commands_open, in_line, lease].map(|hash| &hash.0[..]);
         item(SESSION_HEAD, session, &[&[&facts[..], &account, &commands], &hashes[..]].concat())

@@ -306,19 +306,14 @@ pub(crate) fn open_commands(
 }
 
 /// Returns the commands of a session that wait, whatever is there, and the hash of their set.
-pub(crate) fn commands_as_they_are(
-    db: &Connection,
-    session: &SessionId,
-) -> Result<(Vec<RawCommand>, Hash), Fault> {
-    let mut waiting = db.prepare_cached(
-        "SELECT number, at, command FROM inbox WHERE session = ?1 AND done = 0 ORDER BY number",
-    )?;
+pub(crate) fn commands_as_they_are(db: &Connection, session: &SessionId) -> Result<(Vec<RawCommand>, Hash), Fault> {
+    let mut waiting =
+        db.prepare_cached("SELECT number, at, command FROM inbox WHERE session = ?1 AND done = 0 ORDER BY number")?;
     let mut rows = waiting.query([session.as_str()])?;
     let (mut commands, mut set) = (Vec::new(), heads::NOTHING);
     while let Some(row) = rows.next()? {
-        let read = || {
-            Some(RawCommand { number: row.get(0).ok()?, at: row.get(1).ok()?, command: bytes(row, 2)?.to_vec() })
-        };
+        let read =
+            || Some(RawCommand { number: row.get(0).ok()?, at: row.get(1).ok()?, command: bytes(row, 2)?.to_vec() });
         let command = read().ok_or(Broken::Inbox)?;
         set = heads::xor(set, heads::command(session, command.number, command.at, &command.command));
         commands.push(command);

@@ -72,7 +72,11 @@ impl World {
         let (sums, broken) = self.checker.check_account(&account);
         self.violations.extend(broken.iter().map(ToString::to_string));
         if sums.free() != i128::from(self.session.free().get()) {
-            self.violate(format!("the session says that {} are free, the checker {}", self.session.free(), sums.free()));
+            self.violate(format!(
+                "the session says that {} are free, the checker {}",
+                self.session.free(),
+                sums.free()
+            ));
         }
     }
 
