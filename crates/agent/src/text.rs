@@ -29,18 +29,28 @@ impl Text {
 pub const SECRET_BYTES_MIN: usize = 8;
 
 /// Whether a character does something to a terminal or to its reader instead of being seen: controls, marks that turn the
-/// direction of what follows, characters without width, and those that can hide a text within another.
+/// direction of what follows, characters without width, and those that can hide a text within another. Besides controls,
+/// line ends and annotations, these are the characters that Unicode calls ignorable by default.
 pub fn is_unseen(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Takes secrets out of a text.

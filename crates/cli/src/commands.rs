@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::args::{Command, Output, PathsArgs};
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, out};
+use crate::print::{Unwritten, out, tame_json};
 use crate::world::World;
 
 /// Carries a command out.
@@ -63,5 +63,5 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
 
 /// Prints a result for programs.
 pub(crate) fn out_json(result: &impl Serialize) -> Result<(), Unwritten> {
-    out(&serde_json::to_string_pretty(result).expect("a result is JSON"))
+    out(&tame_json(&serde_json::to_string_pretty(result).expect("a result is JSON")))
 }

@@ -51,6 +51,8 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
+        // The time ran out because the provider did not do its part.
+        Outcome::Exhausted(Limit::Deadline) if ended.failure.is_some() => Exit::Provider,
         Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
         Outcome::Failed => Exit::Provider,
         Outcome::Cancelled => Exit::Failed,

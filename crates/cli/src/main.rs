@@ -23,6 +23,7 @@ mod world;
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use rustix::process::Signal;
@@ -32,6 +33,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::Cli;
 use crate::exit::Exit;
 use crate::print::{BAD, say, tame_lines};
+
+/// How long the end of the program waits for threads.
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// Where everything runs. A file that may not grow any more is an error of the write, which says what happened: by default,
 /// the system ends the process without a word.
@@ -53,11 +57,43 @@ fn main() -> ExitCode {
             return Exit::Temporary.into();
         }
     };
-    match runtime.block_on(commands::carry_out(cli.command)) {
-        Ok(exit) => exit.into(),
+    let exit = match runtime.block_on(commands::carry_out(cli.command)) {
+        Ok(exit) => exit,
         Err(failure) => {
             say(&format!("{BAD}guildhall: {}{BAD:#}", tame_lines(&failure.to_string())));
-            failure.exit.into()
+            failure.exit
         }
+    };
+    shut_down(runtime);
+    exit.into()
+}
+
+/// Stops what still runs. A thread that can't be interrupted, for example one that waits for a disk, ends with the process: all
+/// that must be stored is durable by now.
+fn shut_down(runtime: Runtime) {
+    runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
+
+    use super::{runtime, shut_down};
+
+    #[test]
+    fn a_thread_that_can_not_be_called_off_does_not_keep_the_program() {
+        let runtime = runtime().unwrap();
+        let (began, has_begun) = channel();
+        let (release, released) = channel::<()>();
+        runtime.spawn_blocking(move || {
+            began.send(()).unwrap();
+            released.recv().ok();
+        });
+        has_begun.recv().unwrap();
+        let start = Instant::now();
+        shut_down(runtime);
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        drop(release);
     }
 }

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use etcetera::BaseStrategy;
 
 use crate::exit::Failure;
+use crate::print::tame;
+
+/// The most of a path that is shown, in characters.
+const PATH_CHARS_MAX: usize = 400;
 
 /// The directories of one user.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -30,6 +34,14 @@ impl Paths {
             })?;
             (base.config_dir().join("guildhall"), base.data_dir().join("guildhall"))
         };
+        for directory in [&config, &data] {
+            if directory.to_str().is_none() {
+                return Err(Failure::usage(format!(
+                    "the directory {} is not UTF-8, so that nothing can be kept in it: set GUILDHALL_HOME to one that is",
+                    tame(&directory.to_string_lossy(), PATH_CHARS_MAX)
+                )));
+            }
+        }
         Ok(Paths {
             config: config.join("config.toml"),
             journal: data.join("journal.db"),

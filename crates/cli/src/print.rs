@@ -1,5 +1,6 @@
 //! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
 
+use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -59,9 +60,27 @@ pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
+/// Makes JSON safe for a terminal: characters that are not seen are written as escapes, so that the JSON still means the same.
+/// Outside of strings, the only such characters are line breaks.
+pub(crate) fn tame_json(json: &str) -> String {
+    let mut tamed = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unseen(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(tamed, "\\u{unit:04x}").expect("a string takes all that is written");
+            }
+        } else {
+            tamed.push(c);
+        }
+    }
+    tamed
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{tame, tame_lines};
+    use super::{tame, tame_json, tame_lines};
+    use guildhall::agent::is_unseen;
+    use serde_json::{Value, json};
 
     #[test]
     fn nothing_from_outside_commands_the_terminal() {
@@ -77,5 +96,14 @@ mod tests {
         assert_eq!(tame_lines(&format!("pay {unseen}alice")), "pay alice");
         assert_eq!(tame(unseen, 80).trim(), "");
         assert_eq!(tame_lines("naïve — „日本語“ 🏛"), "naïve — „日本語“ 🏛");
+    }
+    #[test]
+    fn json_shows_every_character_that_is_not_seen_as_an_escape_and_means_the_same() {
+        let every: String = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_unseen(*c)).collect();
+        let value = json!({ every.clone(): [every, "naïve — „日本語“ 🏛 \\ \" \\u202e"], "n": 1.5 });
+        let tamed = tame_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(tamed.chars().find(|c| is_unseen(*c) && *c != '\n'), None);
+        assert!(tamed.contains("\\u202e") && tamed.contains("\\udb40\\udc41") && tamed.contains("日本語"), "{tamed}");
+        assert_eq!(serde_json::from_str::<Value>(&tamed).unwrap(), value);
     }
 }

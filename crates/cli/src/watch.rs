@@ -7,6 +7,8 @@ use guildhall::local::{OfficeError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::args::{Output, OutputArgs};
 use crate::bill::Sheet;
@@ -19,8 +21,14 @@ use crate::showing::{self, AtWork};
 use crate::talk::{Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
+/// The most that is shown of why a model failed, in characters.
+const WHY_CHARS_MAX: usize = 1000;
+
 /// What is said to somebody who said too much at once.
 pub(crate) const TOO_LONG: &str = "that was too long to be heard: put it into a file and name the file";
+
+/// How long the journal may take to close when the process is to stop at once.
+const LEAVE_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// What a person or the system asks of this process. It listens before work begins: until then, a signal ends the process
 /// without a word about how to go on.
@@ -42,6 +50,15 @@ impl Signals {
             _ = self.terminate.recv() => {}
         }
     }
+
+    /// Waits until the process is to stop: told by the system, or by a second Ctrl-C. At the first one the work is to wrap up.
+    async fn until_stop(&mut self, wrap_up: &Notify) {
+        tokio::select! {
+            _ = self.terminate.recv() => return,
+            _ = self.interrupt.recv() => wrap_up.notify_one(),
+        }
+        self.any().await;
+    }
 }
 
 /// When the person is told what happens.
@@ -52,59 +69,79 @@ enum Telling {
     Later(AtWork),
 }
 
-/// Watches work that is under way.
+/// Watches work that is under way, and hears the signals.
 pub(crate) struct Watch {
-    hall: Hall,
-    running: Running,
-    live: Live,
-    telling: Telling,
-    output: OutputArgs,
+    work: Work,
     signals: Signals,
-    /// What the person says meanwhile, if it is a conversation.
-    talk: Option<Talk>,
-    /// Why something of the result was not written, if so. The work goes on all the same.
-    unwritten: Option<Unwritten>,
 }
 
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, output: OutputArgs, signals: Signals) -> Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
-        Watch { live, telling: Telling::Live, hall, running, output, signals, talk: None, unwritten: None }
+        let (telling, interrupted) = (Telling::Live, Interrupted::No);
+        let work = Work { live, telling, hall, running, output, talk: None, interrupted, unwritten: None };
+        Watch { work, signals }
     }
 
     /// Makes it a conversation.
-    pub(crate) fn with(self, talk: Option<Talk>) -> Watch {
-        Watch { talk, ..self }
+    pub(crate) fn with(mut self, talk: Option<Talk>) -> Watch {
+        self.work.talk = talk;
+        self
     }
 
     /// Tells it what happened before.
     pub(crate) async fn after(mut self, before: &[Stored]) -> Watch {
-        self.live.know(before).await;
+        self.work.live.know(before).await;
         self
     }
 
-    pub(crate) async fn until_the_end(mut self) -> Result<Exit, Failure> {
-        let began = Instant::now();
+    /// Follows the work until it ends, or until the process is to stop. Whatever is being done then is dropped at once.
+    pub(crate) async fn until_the_end(self) -> Result<Exit, Failure> {
+        let Watch { mut work, mut signals } = self;
+        let (began, wrap_up) = (Instant::now(), Notify::new());
+        let ended = tokio::select! {
+            biased;
+            () = signals.until_stop(&wrap_up) => return Ok(work.leave().await),
+            ended = work.follow(&wrap_up) => ended?,
+        };
+        work.show(&ended, began.elapsed(), &mut signals).await?;
+        work.finish(ended).await
+    }
+}
+
+/// Work that is under way, as the person at this terminal is told of it.
+struct Work {
+    hall: Hall,
+    running: Running,
+    live: Live,
+    telling: Telling,
+    output: OutputArgs,
+    /// What the person says meanwhile, if it is a conversation.
+    talk: Option<Talk>,
+    /// Whether the person asked for the end, and the work was told.
+    interrupted: Interrupted,
+    /// Why something of the result was not written, if so. The work goes on all the same.
+    unwritten: Option<Unwritten>,
+}
+
+impl Work {
+    /// Tells what happens until the work has ended.
+    async fn follow(&mut self, wrap_up: &Notify) -> Result<Ended, Failure> {
         if self.is_to_be_shown() {
             self.telling = Telling::Later(AtWork::begin());
         }
         let mut facts = self.running.facts();
         self.look().await?;
-        let mut interrupted = Interrupted::No;
         let ended = loop {
             tokio::select! {
                 biased;
-                _ = self.signals.interrupt.recv() => match interrupted {
-                    Interrupted::No => {
-                        interrupted = Interrupted::Yes;
-                        self.end_line();
-                        say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
-                        self.running.end(Ending::WrapUp).await?;
-                    }
-                    Interrupted::Yes => return Ok(self.leave(interrupted).await),
-                },
-                _ = self.signals.terminate.recv() => return Ok(self.leave(interrupted).await),
+                () = wrap_up.notified() => {
+                    self.end_line();
+                    say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
+                    self.running.end(Ending::WrapUp).await?;
+                    self.interrupted = Interrupted::Yes;
+                }
                 fact = facts.next() => {
                     self.tell(&fact?).await?;
                     // What was stored together is seen together before anything follows from it.
@@ -127,13 +164,16 @@ impl Watch {
         while let Some(fact) = facts.try_next().await? {
             self.tell(&fact).await?;
         }
-        self.show(&ended, began.elapsed(), interrupted).await?;
+        Ok(ended)
+    }
+
+    /// Prints what the work came to, and closes everything.
+    async fn finish(mut self, ended: Ended) -> Result<Exit, Failure> {
         let words = self.talk.as_mut().and_then(Talk::rest);
         self.speak(words).await?;
-        let exit = exit::of(&ended, interrupted);
+        let exit = exit::of(&ended, self.interrupted);
         self.print(&ended, exit);
         // What has queued up for the transcripts is written before the process ends.
-        drop(facts);
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
         let kept = |why| Failure::failed(format!("{why}. It is kept: read it with guildhall show {id}"));
@@ -148,14 +188,14 @@ impl Watch {
     }
 
     /// Tells from the facts what was not told as it happened. Whoever asked for the end is not kept waiting.
-    async fn show(&mut self, ended: &Ended, took: Duration, interrupted: Interrupted) -> Result<(), Failure> {
-        if interrupted == Interrupted::Yes {
+    async fn show(&mut self, ended: &Ended, took: Duration, signals: &mut Signals) -> Result<(), Failure> {
+        if self.interrupted == Interrupted::Yes {
             return self.show_at_once().await;
         }
         let Some(lines) = self.untold().await? else { return Ok(()) };
         let what = ending(ended.report.outcome, ended.out_of_tokens);
         let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
-        showing::show(&title, &lines, &mut self.signals).await;
+        showing::show(&title, &lines, signals).await;
         Ok(())
     }
 
@@ -246,13 +286,14 @@ impl Watch {
     }
 
     /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
-    async fn leave(mut self, interrupted: Interrupted) -> Exit {
+    async fn leave(mut self) -> Exit {
         self.end_line();
         let id = self.running.id().clone();
-        close(self.hall, self.running, self.live).await;
-        let then = match interrupted {
+        // What was stored is durable without this. A journal that is slow to close does not delay the end.
+        let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
+        let then = match self.interrupted {
             Interrupted::No => "",
-            // It was asked for, and who was asked does not forget it.
+            // It was asked for, and that is stored.
             Interrupted::Yes => ", which makes the last report",
         };
         say_in(WARN, &format!("stopped; everything that was stored is kept. Go on with: guildhall resume {id}{then}"));
@@ -267,7 +308,7 @@ impl Watch {
             Output::Json => out_json(&json!({
                 "session": ended.session,
                 "outcome": ended.report.outcome,
-                "answer": ended.text,
+                "answer": Some(&ended.text).filter(|text| !text.trim().is_empty()),
                 "failure": ended.failure,
                 "unreadable": ended.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "exit_code": exit.code(),
@@ -363,11 +404,14 @@ fn advise(ended: &Ended) {
                 if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
             let more = if limit == Limit::Purse { " --budget AMOUNT" } else { "" };
             let used = ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} used", ended.bill.tokens()));
+            if let Some(why) = &ended.failure {
+                say_in(BAD, &format!("the model failed: {}", tame(why, WHY_CHARS_MAX)));
+            }
             say_in(WARN, &format!("{what}{used}: {found}. Go on with: guildhall run --continue {id}{more}"));
         }
         Outcome::Failed => {
-            let why = ended.failure.as_deref().unwrap_or(&ended.text);
-            say_in(BAD, &format!("failed: {}", tame(why, 1000)));
+            let why = ended.failure.as_deref().unwrap_or("the model gave no answer, and no reason is known");
+            say_in(BAD, &format!("failed: {}", tame(why, WHY_CHARS_MAX)));
             say_in(WARN, &format!("session {id} is kept. When that is mended: guildhall run --continue {id}"));
         }
         Outcome::Cancelled => say_in(WARN, &format!("{what}. Go on with: guildhall run --continue {id}")),

@@ -1,6 +1,6 @@
 //! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
 
-use std::env;
+use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,20 +44,26 @@ pub(crate) struct World {
     secrets: Vec<String>,
 }
 
-/// A variable that is set to something.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
+/// A variable that is set to something. One that can't be read is an error, since it was set for a reason.
+fn variable(name: &str) -> Result<Option<String>, Failure> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => {
+            Err(Failure::usage(format!("the variable {name} is not UTF-8: set it to something that is, or unset it")))
+        }
+    }
 }
 
 /// Whether the terminal is one that only takes lines, such as that of an editor.
 pub(crate) fn is_dumb_terminal() -> bool {
-    variable("TERM").is_some_and(|term| term == "dumb")
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl World {
     /// Looks around.
     pub(crate) fn look() -> Result<World, Failure> {
-        let paths = Paths::find(variable("GUILDHALL_HOME").map(PathBuf::from))?;
+        let paths = Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;
         world.usual_sources()?;
@@ -108,12 +114,12 @@ impl World {
         ];
         for (name, wire, key, url, makers) in usual {
             let key = self.key(key)?;
-            let base_url = variable(url).map(|text| base_url(url, &text)).transpose()?;
+            let base_url = variable(url)?.map(|text| base_url(url, &text)).transpose()?;
             if key.is_some() || base_url.is_some() {
                 self.add(Source::new(name, wire, base_url.unwrap_or(makers), key));
             }
         }
-        if let Some(host) = variable("OLLAMA_HOST") {
+        if let Some(host) = variable("OLLAMA_HOST")? {
             let base_url = base_url("OLLAMA_HOST", &ollama_url(&host))?;
             self.add(Source::new(OLLAMA, Wire::OpenAi, base_url, None));
         }
@@ -164,7 +170,7 @@ impl World {
 
     /// Reads a key out of a variable, and remembers to keep it out of the journal.
     fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
-        let Some(text) = variable(name) else { return Ok(None) };
+        let Some(text) = variable(name)? else { return Ok(None) };
         let key = Key::new(&text).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
         self.secrets.push(text.trim().to_owned());
         Ok(Some(key))

@@ -6,40 +6,47 @@ use guildhall_agent::{Reply, Stop, TextError, stored_reply};
 use guildhall_kernel::{Answer, Ask, AskId, Fact, Outcome, Path, Said, Stored};
 use guildhall_local::Journal;
 
+use crate::faults::Faults;
 use crate::stored::stored_text;
 
 /// What is said of a model that was told that it had said nothing, and said nothing again.
 const SAID_NOTHING: &str = "the model said nothing, although it was told so";
 
-/// Says why a contract's newest model call came to nothing, if it did.
-pub(crate) async fn failure(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, TextError> {
+/// What is said of a model whose answers did not come, where nobody knows more.
+const LOST: &str = "the model's answers were lost, again and again";
+
+/// Says why a contract's newest model call came to nothing, if it did. Where the journal does not say it, `faults` may: a call
+/// that was cut off at a deadline has no other reason there.
+pub(crate) async fn failure(
+    journal: &Journal,
+    facts: &[Stored],
+    contract: &Path,
+    faults: &Faults,
+) -> Result<Option<String>, TextError> {
     let of_contract = || facts.iter().filter(|stored| stored.contract == *contract).map(|stored| &stored.fact);
     let failed = of_contract().any(|fact| matches!(fact, Fact::Closed(report) if report.outcome == Outcome::Failed));
-    match newest_answer(of_contract()) {
-        Some(Answer::Failed(error)) => stored_text(journal, *error).await.map(Some),
-        Some(Answer::Said(said)) if failed && said.words.is_none() => said_nothing(journal, said).await.map(Some),
-        Some(Answer::Lost) if failed => Ok(Some("the model's answers were lost, again and again".to_owned())),
-        Some(
-            Answer::Said(_)
-            | Answer::Lost
-            | Answer::Aborted
-            | Answer::Result(_)
-            | Answer::Report(_)
-            | Answer::Passed
-            | Answer::FailedCheck(_)
-            | Answer::Words(_)
-            | Answer::Approved
-            | Answer::Denied
-            | Answer::NoReply
-            | Answer::Delivered
-            | Answer::Gone,
-        )
-        | None => Ok(None),
+    let Some((ask, newest)) = newest_answer(of_contract()) else { return Ok(None) };
+    match newest {
+        Answer::Failed(error) => stored_text(journal, *error).await.map(Some),
+        Answer::Said(said) if failed && said.words.is_none() => said_nothing(journal, said).await.map(Some),
+        Answer::Lost => Ok(faults.of(contract, ask).or_else(|| failed.then(|| LOST.to_owned()))),
+        Answer::Said(_)
+        | Answer::Aborted
+        | Answer::Result(_)
+        | Answer::Report(_)
+        | Answer::Passed
+        | Answer::FailedCheck(_)
+        | Answer::Words(_)
+        | Answer::Approved
+        | Answer::Denied
+        | Answer::NoReply
+        | Answer::Delivered
+        | Answer::Gone => Ok(None),
     }
 }
 
-/// What a model answered last.
-fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<&'a Answer> {
+/// What a model answered last, and to what.
+fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<(AskId, &'a Answer)> {
     let mut asked: BTreeSet<AskId> = BTreeSet::new();
     let mut newest = None;
     for fact in facts {
@@ -49,7 +56,7 @@ fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<&'a Answer
         if let Fact::Answered { id, answer, .. } = fact
             && asked.contains(id)
         {
-            newest = Some(answer);
+            newest = Some((*id, answer));
         }
     }
     newest

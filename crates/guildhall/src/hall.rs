@@ -16,6 +16,7 @@ use guildhall_tools::{Project, ProjectError, read_only};
 use crate::agents::Agent;
 use crate::builder::HallBuilder;
 use crate::crew::{Crew, Staff};
+use crate::faults::Faults;
 use crate::guide;
 use crate::models::{Models, ModelsError};
 use crate::running::Running;
@@ -321,12 +322,15 @@ impl Hall {
         View::read(self.journal(), id).await
     }
 
-    /// Opens the office of a session, with a place for everybody who can come to work in it.
-    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<Office, HallError> {
+    /// Opens the office of a session, with a place for everybody who can come to work in it. The faults of the root's provider
+    /// are recorded from then on.
+    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<(Office, Faults), HallError> {
         let crew = self.crew(id, staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let places: Places = Arc::new(move |brief| crew.place(brief));
-        Ok(Office::open(self.journal().clone(), lease, places).await?)
+        let faults = Faults::default();
+        let recorded = faults.clone();
+        let places: Places = Arc::new(move |brief| crew.place(brief).map(|place| recorded.record(place, brief)));
+        Ok((Office::open(self.journal().clone(), lease, places).await?, faults))
     }
 
     /// Puts everybody at a seat.

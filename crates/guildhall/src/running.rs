@@ -10,6 +10,7 @@ use guildhall_local::{Office, SessionId, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::faults::Faults;
 use crate::hall::{Ending, Hall, HallError, Telling};
 use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
@@ -77,7 +78,7 @@ impl Running {
         hall: Hall,
         id: SessionId,
         setup: Setup,
-        office: Office,
+        (office, faults): (Office, Faults),
         texts: Vec<Text>,
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts.saturating_add(1);
@@ -86,7 +87,7 @@ impl Running {
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let (under_way, over) = watch::channel(());
-        let work = work(hall.clone(), id.clone(), setup, office, texts);
+        let work = work(hall.clone(), id.clone(), setup, (office, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
             drop(under_way);
@@ -196,7 +197,13 @@ impl Drop for Running {
 }
 
 /// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
-async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Vec<Text>) -> Result<Ended, HallError> {
+async fn work(
+    hall: Hall,
+    id: SessionId,
+    setup: Setup,
+    (office, faults): (Office, Faults),
+    texts: Vec<Text>,
+) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
     let meter = Meter::new(&hall, &id, &office, &root, setup.token_limit());
@@ -215,5 +222,5 @@ async fn work(hall: Hall, id: SessionId, setup: Setup, office: Office, texts: Ve
         };
         office.account(vec![ended], Vec::new()).await?;
     }
-    Ended::read(hall.journal(), &id, &root, setup, report).await
+    Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
 }

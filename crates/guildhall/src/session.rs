@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
-use guildhall_kernel::{Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, Wording};
+use guildhall_kernel::{
+    Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef, Wording,
+};
 use guildhall_laws::Checker;
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
 use crate::failure::failure;
+use crate::faults::Faults;
 use crate::hall::HallError;
-use crate::setup::{Root, Setup, root_of};
+use crate::setup::{Request, Root, Setup};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 
@@ -21,7 +24,7 @@ pub struct Ended {
     pub session: SessionId,
     /// What it was set up with.
     pub setup: Setup,
-    /// The answer, or what was found instead of one.
+    /// The answer, or what was found instead of one; empty if nothing was found. Why nothing was is the failure, never this.
     pub text: String,
     /// The report.
     pub report: Report,
@@ -56,13 +59,15 @@ pub struct View {
     pub row: SessionRow,
     /// Who runs it now.
     pub holder: Option<Holder>,
-    /// Its newest root, if work was asked for.
+    /// The newest request for work, if there was any.
+    pub request: Option<Request>,
+    /// The root of that request, if what it was set up with can be read.
     pub root: Option<Root>,
     /// How that root ended, if it has.
     pub report: Option<Report>,
     /// The limit of tokens that ended that root, if one did.
     pub out_of_tokens: Option<u64>,
-    /// The root's last words, if they can be read.
+    /// The root's answer, or what it found instead of one, if that can be read.
     pub text: Option<String>,
     /// Why its model failed or said nothing, if it did and that can be read. [`Hall::unreadable_texts`] has what can't.
     ///
@@ -86,17 +91,22 @@ impl View {
     /// Reads a session. One of which anything is not what was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
         let Contents { row, facts, account, head } = journal.contents(id).await?;
-        let root = root_of(journal, &account).await?;
+        let request = Request::newest(&account);
+        let root = match &request {
+            // Without what it was set up with, a root can still be shown and billed.
+            Some(request) => request.read(journal).await?.ok(),
+            None => None,
+        };
         let credits = credits(&account);
         let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
-        let path = root.as_ref().map_or_else(|| Path::root(1), |root| root.path.clone());
+        let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let closed =
             |stored: &Stored| if let Fact::Closed(report) = &stored.fact { Some(Report::clone(report)) } else { None };
         let report = facts.iter().rev().filter(|stored| stored.contract == path).find_map(closed);
-        let text = match (&report, &root) {
-            (Some(report), Some(root)) => answer(journal, &root.setup, report).await.ok(),
-            (Some(_) | None, _) => None,
+        let text = match &report {
+            Some(report) => answer(journal, report).await.ok().flatten(),
+            None => None,
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
@@ -104,10 +114,11 @@ impl View {
         Ok(View {
             holder: journal.running(id).await?,
             bill,
-            failure: failure(journal, &facts, &path).await.ok().flatten(),
+            failure: failure(journal, &facts, &path, &Faults::default()).await.ok().flatten(),
             head,
             free: account.free(),
             row,
+            request,
             root,
             report,
             out_of_tokens,
@@ -163,12 +174,12 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     limit.ended()
 }
 
-/// What was found. A report that was assembled around nothing but the task has found nothing.
-async fn answer(journal: &Journal, setup: &Setup, report: &Report) -> Result<String, TextError> {
-    if report.text == Wording::Assembled(setup.brief.task) {
-        return Ok(String::new());
+/// What was found. A report that was assembled around a task or around an error has found nothing.
+async fn answer(journal: &Journal, report: &Report) -> Result<Option<String>, TextError> {
+    match report.text {
+        Wording::Assembled(TextRef { kind: TextKind::Task | TextKind::Error, .. }) => Ok(None),
+        Wording::Assembled(text) | Wording::Final(text) => stored_text(journal, text).await.map(Some),
     }
-    stored_text(journal, report.text.text()).await
 }
 
 /// What the newest of a contract's failed checks found.
@@ -217,6 +228,7 @@ impl Ended {
         root: &Path,
         setup: Setup,
         report: Report,
+        faults: &Faults,
     ) -> Result<Ended, HallError> {
         let Contents { facts, account, head, .. } = journal.contents(session).await?;
         let (checker, violations) = checked(&facts, &account);
@@ -236,11 +248,11 @@ impl Ended {
             structured,
             finding: unreadable.note(finding(journal, &facts, root).await).flatten(),
             session: session.clone(),
-            text: unreadable.note(answer(journal, &setup, &report).await).unwrap_or_default(),
+            text: unreadable.note(answer(journal, &report).await).flatten().unwrap_or_default(),
             bill: Bill::of(&facts, Some(root), Some(&setup.staffing), &checker, &credits),
             credited: credits.values().copied().fold(Msat::ZERO, sum),
             setup,
-            failure: unreadable.note(failure(journal, &facts, root).await).flatten(),
+            failure: unreadable.note(failure(journal, &facts, root, faults).await).flatten(),
             unreadable: unreadable.texts,
             granted,
             report,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use guildhall_agent::{Scribe, Text};
+use guildhall_agent::{Scribe, Text, TextError};
 use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, Standing, TextKind, TextRef};
 use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
@@ -128,15 +128,48 @@ impl Setup {
         Text::of_clean(TextKind::Prices, serde_json::to_string(&written).expect("a setup is JSON"))
     }
 
-    async fn read(journal: &Journal, of: TextRef) -> Result<Setup, HallError> {
-        let damaged =
-            |why: &dyn Display| HallError::Damaged(format!("what the work was set up with can't be read: {why}"));
-        let text = stored_text(journal, of).await.map_err(|why| damaged(&why))?;
-        let Form { form } = serde_json::from_str(&text).map_err(|why| damaged(&why))?;
+    fn read(text: &str) -> Result<Setup, HallError> {
+        let Form { form } = serde_json::from_str(text).map_err(unreadable)?;
         if form > SETUP_FORM {
             return Err(HallError::Newer { found: form });
         }
-        serde_json::from_str(&text).map_err(|why| damaged(&why))
+        serde_json::from_str(text).map_err(unreadable)
+    }
+}
+
+fn unreadable(why: impl Display) -> HallError {
+    HallError::Damaged(format!("what the work was set up with can't be read: {why}"))
+}
+
+/// A request for work, as a session's account has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The path of its root.
+    pub root: Path,
+    /// What the root was granted.
+    pub granted: Msat,
+    /// What it was set up with.
+    pub(crate) setup: TextRef,
+}
+
+impl Request {
+    /// Returns the newest request of an account, if there is any.
+    pub(crate) fn newest(account: &[SessionFact]) -> Option<Request> {
+        account.iter().rev().find_map(|fact| match fact {
+            SessionFact::Requested { root, money, prices } => {
+                Some(Request { root: root.clone(), granted: *money, setup: *prices })
+            }
+            SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
+        })
+    }
+
+    /// Reads the root. The inner error is that the text of its setup can't be read.
+    pub(crate) async fn read(&self, journal: &Journal) -> Result<Result<Root, TextError>, HallError> {
+        let text = match stored_text(journal, self.setup).await {
+            Ok(text) => text,
+            Err(why) => return Ok(Err(why)),
+        };
+        Ok(Ok(Root { path: self.root.clone(), granted: self.granted, setup: Setup::read(&text)? }))
     }
 }
 
@@ -153,16 +186,7 @@ pub struct Root {
 
 /// Reads the newest root that was asked for in a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    let root = root_of(journal, &journal.account(id).await?).await?;
-    root.ok_or_else(|| HallError::NothingToResume(id.clone()))
-}
-
-/// Reads the newest root that an account was asked for, if it was asked for any.
-pub(crate) async fn root_of(journal: &Journal, account: &[SessionFact]) -> Result<Option<Root>, HallError> {
-    let requested = account.iter().rev().find_map(|fact| match fact {
-        SessionFact::Requested { root, money, prices } => Some((root.clone(), *money, *prices)),
-        SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
-    });
-    let Some((path, granted, prices)) = requested else { return Ok(None) };
-    Ok(Some(Root { path, granted, setup: Setup::read(journal, prices).await? }))
+    let request = Request::newest(&journal.account(id).await?);
+    let request = request.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
+    request.read(journal).await?.map_err(unreadable)
 }

@@ -7,6 +7,7 @@ use guildhall_kernel::{Path, TextKind, TextRef};
 use guildhall_local::{Journal, SessionId, texts_named};
 
 use crate::hall::{Hall, HallError};
+use crate::setup::Request;
 
 /// A stored text that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +33,10 @@ impl Hall {
     pub async fn unreadable_texts(&self, id: &SessionId) -> Result<Vec<UnreadableText>, HallError> {
         let mut seen = BTreeSet::new();
         let mut unreadable = Vec::new();
+        if let Some(request) = Request::newest(&self.journal().account(id).await?) {
+            let setup = stored_text(self.journal(), request.setup).await;
+            unreadable.extend(setup.err().map(|why| UnreadableText { contract: request.root, why }));
+        }
         for stored in self.journal().facts(id, 1).await? {
             for of in texts_named(&stored.fact).into_iter().filter(|of| seen.insert(of.hash)) {
                 let text = stored_text(self.journal(), of).await;

@@ -266,7 +266,7 @@ impl Undertaking {
 
     /// Stores the request and begins.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
-        let office = self.hall.office(&id, &setup.staffing).await?;
+        let (office, faults) = self.hall.office(&id, &setup.staffing).await?;
         // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::WentOn(id));
@@ -280,7 +280,7 @@ impl Undertaking {
                 std::iter::once(stored).chain(texts.iter().cloned()).collect(),
             )
             .await?;
-        Running::spawn(self.hall, id, setup, office, texts).await
+        Running::spawn(self.hall, id, setup, (office, faults), texts).await
     }
 
     /// Fixes what the work is done with.

@@ -224,20 +224,16 @@ fn share(contract: &Contract, batch: &mut Batch, hire: &Brief, origin: Origin, f
                 shares.add_hire(money);
             }
         }
-        Origin::Outside => {
-            let offered =
-                batch.offer.take().filter(|offer| offer.agent == hire.agent && offer.task_key == hire.task_key);
-            match offered {
-                Some(offer) if form == Form::Second => {
-                    shares::check_offered(&offer, hire, contract, found);
-                }
-                Some(_) => {}
-                None => {
-                    let agent = &hire.agent;
-                    found.broken(Law::Refusals, format_args!("hires {agent} from outside, who was not offered"));
-                }
+        Origin::Outside => match batch.offer.take().filter(|offer| shares::is_offered(offer, hire)) {
+            Some(offer) if form == Form::Second => {
+                shares::check_offered(&offer, hire, contract, found);
             }
-        }
+            Some(_) => {}
+            None => {
+                let agent = &hire.agent;
+                found.broken(Law::Refusals, format_args!("hires {agent} from outside, who was not offered"));
+            }
+        },
         // No hire comes from there, which its origin was found wrong for.
         Origin::Course => {}
     }

@@ -124,7 +124,7 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         Fact::Compacted { upto, bytes } => {
             compacted(contract, *upto, *bytes, step.found);
             if let Some(shares) = &mut step.batch.shares {
-                shares.cut(contract);
+                shares.shorten(contract);
             }
         }
         Fact::Closing(outcome) => closing::closing(step, *outcome),

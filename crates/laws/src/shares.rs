@@ -6,7 +6,7 @@
 //! reply may take all heads, and nothing can be demanded of them here beyond the purse's own law. An offer from outside is
 //! stored as it was made, and is held to in full.
 
-use guildhall_kernel::{Brief, Offer, TURN_TOKENS};
+use guildhall_kernel::{Brief, Context, Inherit, Offer, TURN_TOKENS};
 
 use crate::contract::Contract;
 use crate::purse::{ceiling, minimum, wide};
@@ -39,9 +39,9 @@ impl Shares {
         Shares { free: hirer.money.available, shown: hirer.shown, tools: 0, granted: 0, hires: 0 }
     }
 
-    /// Notes that the transcript was cut short: the hirer's next requests are cheaper.
-    pub(crate) fn cut(&mut self, hirer: &Contract) {
-        self.shown = hirer.shown;
+    /// Takes over that the hirer's next requests show less than they would have.
+    pub(crate) fn shorten(&mut self, hirer: &Contract) {
+        self.shown = self.shown.min(hirer.shown);
     }
 
     pub(crate) fn add_tool(&mut self, price: i128) {
@@ -71,12 +71,23 @@ impl Shares {
 
     /// The least that the hirer must keep of `free`.
     fn kept(&self, hirer: &Contract, free: i128) -> i128 {
-        let (tariff, shown) = (&hirer.brief.tariff, self.shown);
+        let shown = self.shown;
+        let tariff = &hirer.brief.tariff;
         let output = TURN_TOKENS.min(tariff.max_tokens);
         let reports = self.hires.saturating_mul(REPORT_BYTES);
         let turns = ceiling(tariff, shown, output) + ceiling(tariff, shown.saturating_add(reports), output);
         turns.min(free / KEPT_DIVISOR_MOST).max(free / KEPT_DIVISOR_LEAST)
     }
+}
+
+/// Returns whether a hire is the one that was offered. A fork is its hirer's agent, whoever was named.
+pub(crate) fn is_offered(offer: &Offer, hire: &Brief) -> bool {
+    let inherits = matches!(hire.context, Context::Fork { .. });
+    let who = match offer.inherit {
+        Inherit::Fresh => !inherits && offer.agent == hire.agent,
+        Inherit::Fork => inherits,
+    };
+    who && offer.task_key == hire.task_key
 }
 
 /// Checks that a hire from outside is granted no more than was said, and where nothing was said, no more than a share.

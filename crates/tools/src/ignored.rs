@@ -11,32 +11,57 @@ use crate::project::open_file;
 use crate::secrecy::Node;
 
 /// The longest ignore file that is read.
-const RULES_BYTES_MAX: u64 = 256 * 1024;
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// How long the rules may be that are applied at once, those of all levels together. Compiled, a rule takes some hundred
+/// times its length.
+const RULES_BYTES_MAX: usize = 32 * 1024;
 
 /// The rules of the directories from the root to where a walk is.
 #[derive(Default)]
 pub(crate) struct Ignored {
     levels: Vec<Level>,
+    left_out: usize,
 }
 
 struct Level {
     directory: PathBuf,
     rules: Gitignore,
+    /// How long its rules are.
+    bytes: usize,
 }
 
 impl Ignored {
     /// Adds the rules of a directory that the walk goes into.
     pub(crate) fn enter(&mut self, directory: &Path, handle: impl AsFd) {
-        let mut rules = GitignoreBuilder::new("");
+        let mut builder = GitignoreBuilder::new("");
+        let above: usize = self.levels.iter().map(|level| level.bytes).sum();
+        let (mut bytes, mut count) = (0, 0);
         // Later rules win, and `.ignore` is for those who search, as we do.
         for name in [".gitignore", ".ignore"] {
-            for line in read(&handle, name).lines() {
+            let text = read(&handle, name);
+            // What comes after the longest file that is read is not applied either.
+            self.left_out += usize::from(text.len() as u64 >= FILE_BYTES_MAX);
+            for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+                if above + bytes + line.len() > RULES_BYTES_MAX {
+                    self.left_out += 1;
+                    continue;
+                }
+                bytes += line.len();
+                count += 1;
                 // A line that is no glob matches nothing: git, too, passes over it without a word.
-                let _ = rules.add_line(None, line);
+                let _ = builder.add_line(None, line);
             }
         }
-        let rules = rules.build().unwrap_or_else(|_| Gitignore::empty());
-        self.levels.push(Level { directory: directory.to_owned(), rules });
+        let rules = builder.build().unwrap_or_else(|_| {
+            self.left_out += count;
+            Gitignore::empty()
+        });
+        self.levels.push(Level { directory: directory.to_owned(), rules, bytes });
+    }
+
+    /// How many rules were not applied, because they were too long together.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// Forgets the rules of the directory that was entered last.
@@ -59,7 +84,7 @@ impl Ignored {
 fn read(directory: impl AsFd, name: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok((file, _)) = open_file(directory, name)
-        && file.take(RULES_BYTES_MAX).read_to_end(&mut bytes).is_err()
+        && file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).is_err()
     {
         bytes.clear();
     }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use guildhall_agent::{Task, Tool, ToolResult, ToolTerms};
 use guildhall_kernel::{Effect, Msat, Power, PowerSet};
 
-use watch::{Watch, blocking};
+use watch::{Lane, Watch, blocking};
 
 pub use list_files::ListFiles;
 pub use project::{Project, ProjectError};
@@ -56,13 +56,16 @@ pub fn read_only(project: &Project) -> Vec<Arc<dyn Tool>> {
 /// Does with a call's arguments, once they are read, what only reads; or says to the model what is wrong with them.
 fn answer<'a, W: Send + 'static>(
     project: &Project,
+    lane: Lane,
     wish: Result<W, String>,
     work: fn(&Project, &W, &Watch) -> Result<ToolResult, String>,
 ) -> Task<'a, ToolResult> {
     match wish {
         Ok(wish) => {
             let project = project.clone();
-            blocking(project.time_max(), move |watch| work(&project, &wish, watch).unwrap_or_else(ToolResult::failed))
+            blocking(lane, project.time_max(), move |watch| {
+                work(&project, &wish, watch).unwrap_or_else(ToolResult::failed)
+            })
         }
         Err(why) => Box::pin(async { ToolResult::failed(why) }),
     }

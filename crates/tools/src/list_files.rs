@@ -14,7 +14,7 @@ use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown_name;
 use crate::walk::{DEPTH_MAX, Entry, EntryKind, walk};
-use crate::watch::Watch;
+use crate::watch::{Lane, Watch};
 
 /// How many entries are shown.
 const SHOWN_MAX: usize = 1000;
@@ -65,7 +65,7 @@ impl Tool for ListFiles {
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        answer(&self.project, Arguments::check(FIELDS, arguments).and_then(Wish::read), list)
+        answer(&self.project, Lane::Walking, Arguments::check(FIELDS, arguments).and_then(Wish::read), list)
     }
 }
 
@@ -110,10 +110,13 @@ fn list(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, Str
         ControlFlow::Continue(())
     })
     .map_err(answer)?;
-    if more > 0 {
-        page.note(format!("and {more} more; narrow it with `path`, `pattern` or `depth`"));
-    }
-    if page.is_empty() {
+    let narrow = "narrow it with `path`, `pattern` or `depth`";
+    if tally.out_of_time {
+        let (seconds, seen) = (watch.time_max().as_secs(), shown + more);
+        page.note(format!("stopped after {seconds} s: {shown} of the {seen} found so far are shown; {narrow}"));
+    } else if more > 0 {
+        page.note(format!("and {more} more; {narrow}"));
+    } else if shown == 0 {
         page.note(if wish.pattern.is_some() { "nothing matches" } else { "nothing is there but what git ignores" });
     }
     for note in tally.notes() {

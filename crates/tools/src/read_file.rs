@@ -12,7 +12,7 @@ use crate::page::{Full, Page};
 use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown;
-use crate::watch::{Watch, Watched};
+use crate::watch::{Lane, Watch, Watched};
 
 /// How much of a line is shown, in bytes.
 const LINE_BYTES_MAX: usize = 2000;
@@ -71,7 +71,7 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        answer(&self.project, Arguments::check(FIELDS, arguments).map(Wish::read), read)
+        answer(&self.project, Lane::Reading, Arguments::check(FIELDS, arguments).map(Wish::read), read)
     }
 }
 
@@ -113,7 +113,7 @@ fn read(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, Str
         return Err(format!("`{shown_path}` is not a text file ({bytes} bytes); it can't be shown."));
     }
     let part = Part::read(&mut reader, wish).map_err(failed)?;
-    part.into_result(wish, &shown_path)
+    part.into_result(wish, &shown_path, watch)
 }
 
 /// The lines that were asked for, and what is known of the others.
@@ -121,16 +121,35 @@ struct Part {
     page: Page,
     /// The number of the line after the last one shown.
     next: u64,
-    /// How many lines the file has.
+    /// How many lines were read.
     lines: u64,
+    rest: Rest,
+}
+
+/// What comes after the lines that were read.
+#[derive(PartialEq)]
+enum Rest {
+    Nothing,
+    /// Nobody knows: the time was up.
+    Unread,
 }
 
 impl Part {
     fn read(reader: &mut impl BufRead, wish: &Wish) -> io::Result<Part> {
-        let mut part = Part { page: Page::default(), next: wish.first, lines: 0 };
+        let mut part = Part { page: Page::default(), next: wish.first, lines: 0, rest: Rest::Nothing };
         let mut line = Vec::new();
         let mut room = Ok(());
-        while let Some(length) = next_line(reader, &mut line)? {
+        loop {
+            let length = match next_line(reader, &mut line) {
+                Ok(Some(length)) => length,
+                Ok(None) => break,
+                // The lines that were asked for are there; only how many come after them is not known.
+                Err(error) if error.kind() == io::ErrorKind::TimedOut && part.next > wish.first => {
+                    part.rest = Rest::Unread;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
             part.lines += 1;
             let wanted = part.lines >= wish.first && part.lines - wish.first < wish.lines_max as u64;
             if wanted && room.is_ok() {
@@ -149,8 +168,13 @@ impl Part {
         Ok(())
     }
 
-    fn into_result(mut self, wish: &Wish, path: &str) -> Result<ToolResult, String> {
-        if self.lines == 0 && wish.first == 1 {
+    fn into_result(mut self, wish: &Wish, path: &str, watch: &Watch) -> Result<ToolResult, String> {
+        if self.rest == Rest::Unread {
+            let (first, last, next, seconds) = (wish.first, self.next - 1, self.next, watch.time_max().as_secs());
+            self.page.note(format!(
+                "lines {first} to {last}; the rest could not be counted within {seconds} s; read on with offset {next}"
+            ));
+        } else if self.lines == 0 && wish.first == 1 {
             self.page.note("the file is empty");
         } else if wish.first > self.lines {
             return Err(format!("`{path}` has {} lines; there is none at offset {}.", self.lines, wish.first));

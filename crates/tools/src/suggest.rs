@@ -45,15 +45,15 @@ fn similar(project: &Project, directory: &Path, name: &OsStr, asked: &str, watch
         let same = (Some(&own) == last.as_ref()).then_some(0);
         if let Some(far) = near.or(same) {
             found.push((far, shown_name(entry.path)));
+            found.sort();
+            found.truncate(SUGGESTIONS_MAX);
         }
         ControlFlow::Continue(())
     });
     if tally.is_err() {
         found.clear();
     }
-    found.sort();
-    found.dedup();
-    found.into_iter().take(SUGGESTIONS_MAX).map(|(_, path)| path).collect()
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// How many letters are to be changed, added or dropped to make one of the other, up to a limit.

@@ -1,10 +1,12 @@
 //! Goes through the directories of a project, in the order of names, through directory handles only. Links are shown and not
-//! followed; what git ignores is passed over, and so is git's own directory.
+//! followed; what git ignores is passed over, and so is git's own directory. Only the time limits how many entries a walk
+//! visits: of a directory with more names than may be held at once, the names are read again, a part in each pass.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType};
@@ -16,8 +18,12 @@ use crate::watch::Watch;
 
 /// How deep a walk goes. Each level keeps a directory open.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// How many entries a walk looks at.
-const ENTRIES_MAX: usize = 500_000;
+/// How many bytes the names may take that a walk holds at once, those of all levels together.
+const HELD_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How many names of one directory are held at least, whatever the directories above it hold.
+const HELD_NAMES_MIN: usize = 256;
+/// What it takes to hold a name, besides its own bytes.
+const NAME_BYTES: usize = 64;
 
 /// Something that a walk came by.
 pub(crate) struct Entry<'a> {
@@ -48,37 +54,31 @@ pub(crate) enum EntryKind {
 /// What a walk could not go through.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Why it ended early, if it did so by itself.
-    pub(crate) cut: Option<Cut>,
+    /// Whether the time was up before everything was visited.
+    pub(crate) out_of_time: bool,
     /// How many directories lie too deep.
     pub(crate) too_deep: usize,
     /// How many directories or links could not be read.
     pub(crate) unreadable: usize,
-}
-
-/// Why a walk ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
-    Time,
-    Entries,
+    /// How many rules of ignore files were not applied.
+    pub(crate) rules_left_out: usize,
 }
 
 impl Tally {
-    /// What to tell a model about what is missing.
+    /// What to tell a model about what is missing, besides that the time was up.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        match self.cut {
-            Some(Cut::Time) => notes.push("this took too long and was cut off here; narrow it with `path`".to_owned()),
-            Some(Cut::Entries) => {
-                notes.push(format!("cut off after {ENTRIES_MAX} files and directories; narrow it with `path`"));
-            }
-            None => {}
-        }
         if self.too_deep > 0 {
             notes.push(format!("{} directories more than {DEPTH_MAX} levels deep were left out", self.too_deep));
         }
         if self.unreadable > 0 {
             notes.push(format!("{} directories or links could not be read", self.unreadable));
+        }
+        if self.rules_left_out > 0 {
+            notes.push(format!(
+                "{} rules of ignore files were not applied, since there are too many: some of what git ignores is included",
+                self.rules_left_out
+            ));
         }
         notes
     }
@@ -95,6 +95,17 @@ pub(crate) fn walk(
     watch: &Watch,
     visit: Visit<'_>,
 ) -> Result<Tally, Trouble> {
+    walk_holding(HELD_BYTES_MAX, project, start, depth, watch, visit)
+}
+
+fn walk_holding(
+    held_bytes_max: usize,
+    project: &Project,
+    start: &Path,
+    depth: usize,
+    watch: &Watch,
+    visit: Visit<'_>,
+) -> Result<Tally, Trouble> {
     let mut ignored = Ignored::default();
     let mut path = PathBuf::new();
     let mut directory = project.directory(&path)?;
@@ -103,12 +114,13 @@ pub(crate) fn walk(
         directory = open_directory(&directory, name)?;
         path.push(name);
     }
-    let mut walker = Walker { project, watch, ignored, visit, seen: 0, tally: Tally::default() };
+    let mut walker = Walker { project, watch, ignored, visit, held_bytes_max, held_bytes: 0, tally: Tally::default() };
     // Whether it broke off is in the tally, or the visitor's own doing.
     let _ = walker.directory(&directory, &path, depth.min(DEPTH_MAX));
     if depth < DEPTH_MAX {
         walker.tally.too_deep = 0;
     }
+    walker.tally.rules_left_out = walker.ignored.left_out();
     Ok(walker.tally)
 }
 
@@ -117,19 +129,53 @@ struct Walker<'a> {
     watch: &'a Watch,
     ignored: Ignored,
     visit: Visit<'a>,
-    seen: usize,
+    held_bytes_max: usize,
+    /// What the names take that are held now.
+    held_bytes: usize,
     tally: Tally,
+}
+
+/// Names of one directory, in order, with what they are.
+#[derive(Default)]
+struct Names {
+    kinds: BTreeMap<OsString, FileType>,
+    bytes: usize,
+    /// Whether the directory has names after these.
+    has_more: bool,
+}
+
+impl Names {
+    fn push(&mut self, name: OsString, kind: FileType) {
+        self.bytes += name.len() + NAME_BYTES;
+        self.kinds.insert(name, kind);
+    }
+
+    /// Drops the last names until the others take no more than this.
+    fn shrink(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max && self.kinds.len() > HELD_NAMES_MIN {
+            let Some((name, _)) = self.kinds.pop_last() else { return };
+            self.bytes -= name.len() + NAME_BYTES;
+            self.has_more = true;
+        }
+    }
 }
 
 impl Walker<'_> {
     fn directory(&mut self, handle: &OwnedFd, path: &Path, depth: usize) -> ControlFlow<()> {
-        let names = self.names(handle)?;
         self.ignored.enter(path, handle);
-        for (name, kind) in names {
-            if self.watch.is_over() {
-                return self.cut(Cut::Time);
+        let mut last: Option<OsString> = None;
+        loop {
+            let Names { kinds, bytes, has_more } = self.names_after(last.as_deref(), handle)?;
+            self.held_bytes += bytes;
+            last = kinds.last_key_value().map(|(name, _)| name.clone());
+            for (name, kind) in kinds {
+                self.check_time()?;
+                self.entry(handle, &path.join(&name), &name, kind, depth)?;
             }
-            self.entry(handle, &path.join(&name), &name, kind, depth)?;
+            self.held_bytes -= bytes;
+            if !has_more {
+                break;
+            }
         }
         self.ignored.leave();
         ControlFlow::Continue(())
@@ -186,40 +232,94 @@ impl Walker<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The names in a directory with what they are, in order.
-    fn names(&mut self, handle: &OwnedFd) -> ControlFlow<(), Vec<(OsString, FileType)>> {
-        let mut names = Vec::new();
+    /// The first names of a directory, in order, that come after this one: as many as may be held.
+    fn names_after(&mut self, last: Option<&OsStr>, handle: &OwnedFd) -> ControlFlow<(), Names> {
+        let mut found = Names::default();
         let Ok(entries) = Dir::read_from(handle) else {
             self.tally.unreadable += 1;
-            return ControlFlow::Continue(names);
+            return ControlFlow::Continue(found);
         };
         for entry in entries {
+            self.check_time()?;
             let Ok(entry) = entry else {
                 self.tally.unreadable += 1;
                 break;
             };
-            let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
-            if name == "." || name == ".." {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." || last.is_some_and(|last| name <= last) {
                 continue;
             }
-            self.seen += 1;
-            if self.seen > ENTRIES_MAX {
-                self.cut(Cut::Entries)?;
-            }
-            names.push((name, entry.file_type()));
+            found.push(name.to_owned(), entry.file_type());
+            found.shrink(self.held_bytes_max.saturating_sub(self.held_bytes));
         }
-        names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         // Some file systems don't say what an entry is.
-        for (name, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
-            if let Ok(stat) = rustix::fs::statat(handle, &*name, AtFlags::SYMLINK_NOFOLLOW) {
+        for (name, kind) in found.kinds.iter_mut().filter(|(_, kind)| **kind == FileType::Unknown) {
+            if let Ok(stat) = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) {
                 *kind = FileType::from_raw_mode(stat.st_mode);
             }
         }
-        ControlFlow::Continue(names)
+        ControlFlow::Continue(found)
     }
 
-    fn cut(&mut self, why: Cut) -> ControlFlow<()> {
-        self.tally.cut = Some(why);
-        ControlFlow::Break(())
+    fn check_time(&mut self) -> ControlFlow<()> {
+        if self.watch.is_over() {
+            self.tally.out_of_time = true;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DEPTH_MAX, HELD_BYTES_MAX, HELD_NAMES_MIN, NAME_BYTES, Names, walk_holding};
+    use crate::project::Project;
+    use crate::watch::{CALL_TIME_MAX, Watch};
+    use std::ffi::OsString;
+    use std::fs;
+    use std::ops::ControlFlow;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::FileType;
+
+    fn visited(project: &Project, held_bytes_max: usize) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let watch = Watch::new(CALL_TIME_MAX);
+        let tally = walk_holding(held_bytes_max, project, Path::new(""), DEPTH_MAX, &watch, &mut |entry| {
+            paths.push(entry.path.to_owned());
+            ControlFlow::Continue(())
+        });
+        assert!(!tally.unwrap().out_of_time);
+        paths
+    }
+
+    #[test]
+    fn every_entry_comes_once_and_in_order_however_few_names_are_held() {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["", "b", "b/c"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+            for number in 0..=2 * HELD_NAMES_MIN {
+                fs::write(root.path().join(directory).join(format!("{}", number * 7919 % 1000)), "").unwrap();
+            }
+        }
+        let project = Project::open(root.path()).unwrap();
+        let expected = visited(&project, HELD_BYTES_MAX);
+        assert_eq!(expected.len(), 3 * (2 * HELD_NAMES_MIN + 1) + 2);
+        assert!(expected.is_sorted(), "{expected:?}");
+        for held_bytes_max in [0, 600 * NAME_BYTES] {
+            assert_eq!(visited(&project, held_bytes_max), expected, "{held_bytes_max}");
+        }
+    }
+
+    #[test]
+    fn the_names_that_are_held_keep_to_their_bytes() {
+        let mut names = Names::default();
+        for number in (0..100_000).rev() {
+            names.push(OsString::from(format!("{number:0200}")), FileType::RegularFile);
+            names.shrink(1_000_000);
+        }
+        assert!(names.has_more && names.bytes <= 1_000_000, "{}", names.bytes);
+        let first: Vec<OsString> = names.kinds.into_keys().collect();
+        assert_eq!(first, (0..first.len()).map(|number| format!("{number:0200}").into()).collect::<Vec<OsString>>());
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use guildhall::kernel::Msat;
-use guildhall::local::UnixMs;
+use guildhall::local::{JournalError, UnixMs};
 use guildhall::providers::REHEARSAL_LABEL;
-use guildhall::{Charges, Unreadable, View};
+use guildhall::{Charges, HallError, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;
@@ -30,7 +30,12 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
         let id = &unreadable.row.id;
         let why = tame(&unreadable.to_string(), WRONG_CHARS_MAX);
-        say_in(WARN, &format!("{why}. Check what is stored of it with: guildhall verify {id}"));
+        // A damaged session's error says what to type.
+        if matches!(unreadable.why, HallError::Journal(JournalError::Corrupt { .. })) {
+            say_in(WARN, &why);
+        } else {
+            say_in(WARN, &format!("{why}. Check what is stored of it with: guildhall verify {id}"));
+        }
         exit = Exit::Partial;
     }
     for wrong in hall.check_listing().await? {
@@ -90,7 +95,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
 
 /// How a session stands, in words.
 pub(crate) fn state(view: &View) -> String {
-    match (&view.holder, &view.report, &view.root) {
+    match (&view.holder, &view.report, &view.request) {
         (Some(holder), None, _) => format!("at work in process {}", holder.pid),
         (_, Some(report), _) => ending(report.outcome, view.out_of_tokens),
         (None, None, Some(_)) => "interrupted: resume".to_owned(),

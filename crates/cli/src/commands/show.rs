@@ -1,6 +1,6 @@
 //! `show`: one session, from what is stored.
 
-use guildhall::View;
+use guildhall::{DatedRate, View};
 use serde_json::{Value, json};
 
 use crate::args::{Output, ShowArgs};
@@ -22,6 +22,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
     let view = hall.session(&args.id).await?;
     let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
     let unreadable: Vec<String> = hall.unreadable_texts(&args.id).await?.iter().map(ToString::to_string).collect();
+    let rate = hall.models().rate();
     match args.output.output {
         Output::Json => out_json(&json!({
             "session": view.row.id,
@@ -32,7 +33,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "failure": view.failure,
             "unreadable": unreadable,
             "free": view.free,
-            "bill": sheet(&view).map(|sheet| sheet.json()),
+            "bill": sheet(&view, rate).map(|sheet| sheet.json()),
             "facts": if args.facts { json!(facts) } else { Value::Null },
         }))?,
         Output::Text => {
@@ -40,15 +41,15 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             for fact in &facts {
                 live.tell(fact).await;
             }
-            for line in text(&view, &unreadable) {
+            for line in text(&view, rate, &unreadable) {
                 out(&line)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-fn text(view: &View, unreadable: &[String]) -> Vec<String> {
+fn text(view: &View, rate: &DatedRate, unreadable: &[String]) -> Vec<String> {
     let row = &view.row;
     let mut lines = vec![
         format!("{}  {}", row.id, state(view)),
@@ -60,24 +61,22 @@ fn text(view: &View, unreadable: &[String]) -> Vec<String> {
     if let Some(text) = &view.text {
         lines.extend([String::new(), tame_lines(text), String::new()]);
     }
-    if let Some(sheet) = sheet(view) {
+    if let Some(sheet) = sheet(view, rate) {
         lines.extend(sheet.lines());
     }
     lines
 }
 
-fn sheet(view: &View) -> Option<Sheet<'_>> {
-    let root = view.root.as_ref()?;
+/// The bill of the newest work. If what it was set up with can't be read, its models are unknown, and dollars are at the usual rate.
+fn sheet<'a>(view: &'a View, usual: &'a DatedRate) -> Option<Sheet<'a>> {
+    let request = view.request.as_ref()?;
+    let staffing = view.root.as_ref().map(|root| &root.setup.staffing);
+    let line = view.bill.lines.iter().find(|line| line.contract == request.root);
     Some(Sheet {
         bill: &view.bill,
-        rate: &root.setup.staffing.rate,
-        model: root.setup.staffing.model(),
-        granted: view
-            .bill
-            .lines
-            .iter()
-            .find(|line| line.contract == root.path)
-            .map_or(root.granted, |line| line.granted),
+        rate: staffing.map_or(usual, |staffing| &staffing.rate),
+        model: staffing.map_or("unknown", |staffing| staffing.model()),
+        granted: line.map_or(request.granted, |line| line.granted),
         out_of_tokens: view.out_of_tokens,
         session: &view.row.id,
         credited: view.credited,

@@ -99,9 +99,30 @@ impl House {
         self.home().join("journal.db")
     }
 
-    /// Does to the journal what neither the program nor a crash does, while nobody has it open.
+    /// Does to the journal what neither the program nor a crash does, while nobody has it open. What would refuse it is put
+    /// back.
     pub(crate) fn tamper(&self, sql: &str) {
-        Connection::open(self.journal()).unwrap().execute_batch(sql).unwrap();
+        let db = Connection::open(self.journal()).unwrap();
+        let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
+        let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
+        let drops: String = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}; ")).collect();
+        let back: String = triggers.iter().map(|(_, sql)| format!("{sql}; ")).collect();
+        db.execute_batch(&format!("PRAGMA foreign_keys = OFF; {drops} {sql}; {back}")).unwrap();
+    }
+
+    /// Lets the journal refuse to store what has these words, as a disk that fails at this moment.
+    pub(crate) fn refuse(&self, table: &str, words: &str) {
+        let sql = format!(
+            "CREATE TRIGGER refused BEFORE INSERT ON {table} WHEN NEW.body LIKE '%{words}%'
+             BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        );
+        Connection::open(self.journal()).unwrap().execute_batch(&sql).unwrap();
+    }
+
+    /// Lets the journal store everything again.
+    pub(crate) fn refuse_nothing(&self) {
+        Connection::open(self.journal()).unwrap().execute_batch("DROP TRIGGER refused").unwrap();
     }
 
     /// How many rows a table of the journal has.

@@ -2,7 +2,7 @@
 //! the log or a part of it gone. Every case is drawn from a seed.
 
 use std::fs;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 
 use fastrand::Rng;
 use rusqlite::types::Value;
@@ -21,9 +21,9 @@ pub(crate) enum Expect {
 
 type Tamper = Box<dyn Fn(&FilePath) + Send + Sync>;
 
-pub(crate) struct Case<'a> {
+pub(crate) struct Case {
     pub(crate) name: String,
-    pub(crate) from: &'a FilePath,
+    pub(crate) from: PathBuf,
     pub(crate) expect: Expect,
     pub(crate) tamper: Tamper,
 }
@@ -35,7 +35,7 @@ struct Table {
     rest: &'static [&'static str],
 }
 
-const TABLES: [Table; 9] = [
+static TABLES: [Table; 9] = [
     Table { name: "session", key: &["id"], rest: &["created_at", "project", "label"] },
     Table { name: "text", key: &["hash"], rest: &["bytes", "kind"] },
     Table { name: "fact", key: &["session", "seq"], rest: &["v", "contract", "at", "cause", "body", "hash"] },
@@ -129,9 +129,11 @@ const TYPED: [&str; 33] = [
 ];
 
 /// Draws all cases.
-pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case<'_>> {
+pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add = |name: String, from, expect, tamper: Tamper| cases.push(Case { name, from, expect, tamper });
+    let mut add = |name: String, from: &FilePath, expect, tamper: Tamper| {
+        cases.push(Case { name, from: from.to_owned(), expect, tamper });
+    };
     for sql in TYPED {
         add(
             sql.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -88,6 +88,13 @@ impl Home {
         (wrong, shown)
     }
 
+    /// What `show` says. A session of which texts can't be read is shown, and says which.
+    async fn view(&self, hall: &Hall, id: &SessionId) -> Result<String, String> {
+        let view = hall.session(id).await.map_err(|why| why.to_string())?;
+        let unreadable = hall.unreadable_texts(id).await.map_err(|why| why.to_string())?;
+        if unreadable.is_empty() { Ok(format!("{view:?}")) } else { Err(format!("{unreadable:?}")) }
+    }
+
     async fn shown_by(&self, hall: &Hall) -> Shown {
         let mut shown = Shown::new();
         let journal = hall.journal();
@@ -105,7 +112,7 @@ impl Home {
         }
         for id in &self.ids {
             let mut note = |what: &str, says: Result<String, String>| shown.insert(format!("{what} {id}"), says);
-            note("show", hall.session(id).await.map(|view| format!("{view:?}")).map_err(|why| why.to_string()));
+            note("show", self.view(hall, id).await);
             let facts = journal.facts(id, 1).await;
             note("facts", facts.map(|facts| json!(facts).to_string()).map_err(|why| why.to_string()));
             note(

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{Brief, Cause, Fact, Heads, Inherit, Millis, Mode, Msat, Offer, Origin, Stimulus};
+use guildhall_kernel::{
+    AskId, Brief, Cause, Context, Fact, Heads, Inherit, Millis, Mode, Msat, Offer, Origin, Stimulus,
+};
 use guildhall_laws::Law;
 
 use crate::forms::in_form_1;
-use crate::journal::{Journal, call, hire, known, msat, owner, root, said};
+use crate::journal::{Journal, agent, call, hire, known, msat, owner, root, said};
 
 /// What is free when the reply comes, of a grant of this much: a reply costs 10,000 and the severance is 20,000.
 fn grant_for(free: u64) -> Msat {
@@ -93,7 +95,7 @@ fn a_shorter_view_makes_the_turns_cheaper_that_a_hirer_keeps_money_for() {
         // 208,000 msat are free now, 410 tokens are shown.
         j.answer("1", 3, said(3, 1), known(10_000));
         j.hire(&granted(&rich, 1, 208_000 - (44_460 - 2 * 3 * 200)), Mode::Background, call(3, 0));
-        j.fact(Fact::Compacted { upto: 3, bytes });
+        j.fact(Fact::Compacted { upto: 3, bytes }).request(&[]);
         j
     };
     compacts(200).is_lawful_so_far();
@@ -228,4 +230,24 @@ fn a_hire_from_outside_gets_a_share_of_what_nothing_was_said_about() {
     offered(unsaid, alone(0)).is_lawful_so_far();
     offered(unsaid, alone(1)).breaks(Law::Grants, "granted 1 heads of 0");
     in_form_1(offered(unsaid, |hire| hire.grant.money = msat(9_962_000))).is_lawful_so_far();
+}
+
+#[test]
+fn a_fork_that_is_offered_from_outside_is_its_hirers_agent() {
+    let forks = |offer: &mut Offer| offer.inherit = Inherit::Fork;
+    let fork = |hire: &mut Brief| {
+        hire.agent = root().agent;
+        hire.context = Context::Fork { request: AskId(1), upto: 1, tokens: 1000 };
+    };
+    let scout = |offer: &mut Offer| offer.agent = agent("scout");
+    offered(forks, fork).is_lawful_so_far();
+    let named = |offer: &mut Offer| {
+        forks(offer);
+        scout(offer);
+    };
+    offered(named, fork).is_lawful_so_far();
+    let other = "from outside, who was not offered";
+    offered(scout, fork).breaks(Law::Refusals, other);
+    offered(|_| (), fork).breaks(Law::Refusals, other);
+    offered(forks, |_| ()).breaks(Law::Refusals, other);
 }

@@ -218,7 +218,8 @@ pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<Sessi
     }
     head.commands_open = walk::commands_as_they_are(db, session)?.1;
     let newest = "SELECT coalesce(max(number), 0) FROM inbox WHERE session = ?1";
-    head.commands = db.query_row(newest, [session.as_str()], |row| row.get::<_, i64>(0))?.cast_unsigned();
+    let newest = db.query_row(newest, [session.as_str()], |row| row.get::<_, i64>(0))?;
+    head.commands = countable(newest).ok_or(Broken::Inbox)?;
     head.in_line = in_line(db, session)?.ok_or(Broken::InLine)?;
     head.lease = leased(db, session)?;
     Ok(head)
@@ -231,10 +232,15 @@ fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<Option<Opt
         Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
     })?;
     let read = |row: &Row<'_>| {
-        let read = || Some((row.get::<_, i64>(0).ok()?.cast_unsigned(), Hash(row.get(1).ok()?)));
+        let read = || Some((countable(row.get(0).ok()?)?, Hash(row.get(1).ok()?)));
         Ok(read())
     };
     last.query_row([session.as_str()], read).optional()
+}
+
+/// A number that rows have, with room for those that follow.
+fn countable(number: i64) -> Option<u64> {
+    u64::try_from(number).ok().filter(|_| number < i64::MAX / 2)
 }
 
 /// Checks what no session by itself can show: the database's own structure, that no session is missing, and that no rows

@@ -1,9 +1,7 @@
 //! Reading: rows as they stand in the database, each against its own hash and the hash before it. No fact and no text leaves
 //! the journal that is not the one that was stored.
 
-use std::ops::RangeInclusive;
-
-use guildhall_kernel::{FORMAT, Fact, Hash, Millis, SessionFact, Stored};
+use guildhall_kernel::{FORMAT, FORMATS, Fact, Hash, Millis, SessionFact, Stored};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault};
@@ -12,9 +10,6 @@ use super::rows::{link_account, link_fact};
 use super::{JournalError, SessionRow, hash_text};
 use crate::clock::UnixMs;
 use crate::id::SessionId;
-
-/// The forms of facts that this program reads.
-const FORMS: RangeInclusive<u16> = 1..=FORMAT;
 
 /// A fact as it stands in the database, whatever is there.
 pub(crate) struct RawFact<'a> {
@@ -90,7 +85,7 @@ impl FactRow {
 }
 
 fn known_form(v: i64) -> Result<u16, String> {
-    let form = u16::try_from(v).ok().filter(|form| FORMS.contains(form));
+    let form = u16::try_from(v).ok().filter(|form| FORMATS.contains(form));
     form.ok_or_else(|| format!("it has form {v}, and this guildhall reads forms up to {FORMAT}"))
 }
 
@@ -187,9 +182,9 @@ pub(crate) fn each_of_contract(
     let mut facts = db.prepare_cached(&sql)?;
     let mut rows = facts.query((session.as_str(), contract))?;
     let mut walk = || {
-        let mut seq = 0;
+        let mut seq: u64 = 0;
         while let Some(row) = rows.next()? {
-            let fact = RawFact::read(row).ok_or(Broken::Fact { seq: seq + 1 })?;
+            let fact = RawFact::read(row).ok_or(Broken::Fact { seq: seq.saturating_add(1) })?;
             seq = fact.seq;
             let before = match seq {
                 1 => Some(Chain::Facts.genesis(session)),

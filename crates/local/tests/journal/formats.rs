@@ -75,17 +75,20 @@ async fn a_damaged_session_of_an_older_format_keeps_nobody_from_the_others() {
     fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
     raw(dir.path())
         .execute_batch(
-            "INSERT INTO session VALUES ('loud-crow', 1, '/', 'x'), ('LOUD', 1, '/', 'x');
-             INSERT INTO session_fact (session, n, after, at, body, hash) VALUES ('loud-crow', 1, 0, 0, '{}', x'00');",
+            "INSERT INTO session VALUES ('loud-crow', 1, '/', 'x'), ('odd-owl', 2, '/', 'x'), ('LOUD', 1, '/', 'x');
+             INSERT INTO session_fact (session, n, after, at, body, hash) VALUES ('loud-crow', 1, 0, 0, '{}', x'00');
+             INSERT INTO fact VALUES ('odd-owl', -1, 1, '1', 0, '1', '1', zeroblob(32));",
         )
         .unwrap();
     let journal = Journal::open(dir.path()).unwrap();
     assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 3);
     let listed: Vec<String> = journal.sessions().await.unwrap().into_iter().map(|row| row.id.to_string()).collect();
-    assert_eq!(listed, ["quiet-heron", "loud-crow"]);
-    let damaged = journal.contents(&"loud-crow".parse().unwrap()).await.unwrap_err();
-    assert!(matches!(damaged, JournalError::Corrupt { .. }), "{damaged}");
-    assert_eq!(journal.verify_hall().await.unwrap().len(), 2, "both are named");
+    assert_eq!(listed, ["quiet-heron", "odd-owl", "loud-crow"]);
+    for damaged in ["loud-crow", "odd-owl"] {
+        let damaged = journal.contents(&damaged.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(damaged, JournalError::Corrupt { .. }), "{damaged}");
+    }
+    assert_eq!(journal.verify_hall().await.unwrap().len(), 3, "all are named");
 }
 
 #[tokio::test]

@@ -108,9 +108,9 @@ fn patterns_made_to_take_for_ever_do_not() {
     ] {
         let start = Instant::now();
         let text = bench.done("search", &json!({ "pattern": pattern }));
-        assert!(text.contains("no match") || text.contains("took too long"), "{pattern}: {text}");
+        assert!(text.contains("no match") || text.contains("stopped after 20 s"), "{pattern}: {text}");
         let elapsed = start.elapsed();
-        assert!(elapsed < Duration::from_mins(1), "{pattern}: {elapsed:?}");
+        assert!(elapsed < Duration::from_secs(25), "{pattern}: {elapsed:?}");
     }
 }
 
@@ -122,17 +122,6 @@ fn patterns_that_grow_without_end_are_refused() {
         let text = bench.failed("search", &json!({ "pattern": pattern }));
         assert!(text.contains("can't be used"), "{text}");
     }
-}
-
-#[test]
-fn a_search_that_takes_too_long_says_so() {
-    let bench = Bench::new(&[("a.txt", "needle\n")]).with_time_max(Duration::ZERO);
-    let text = bench.done("search", &json!({ "pattern": "needle" }));
-    assert!(text.contains("took too long and was cut off"), "{text}");
-    let text = bench.failed("read_file", &json!({ "path": "a.txt" }));
-    assert!(text.contains("took too long"), "{text}");
-    let text = bench.done("list_files", &json!({}));
-    assert!(text.contains("took too long and was cut off"), "{text}");
 }
 
 #[test]

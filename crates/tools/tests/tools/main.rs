@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod arguments;
+mod bounds;
 mod escape;
 mod hostile;
 mod list_files;
@@ -12,13 +13,19 @@ mod secrets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use guildhall_agent::{RESULT_BYTES_MAX, ToolOutcome, ToolResult};
+use guildhall_agent::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use guildhall_kernel::{AskId, AskKey, Path as ContractPath};
 use guildhall_tools::{Project, read_only};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// The key of a call.
+fn key() -> AskKey {
+    AskKey { contract: "1".parse::<ContractPath>().unwrap(), ask: AskId(1) }
+}
 
 /// A project on disk, with a neighbour outside of it that nobody may see.
 struct Bench {
@@ -65,10 +72,12 @@ impl Bench {
         self
     }
 
+    fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        read_only(&self.project).into_iter().find(|tool| tool.spec().name == name).expect("the tool exists")
+    }
+
     fn call(&self, tool: &str, arguments: &Value) -> ToolResult {
-        let tools = read_only(&self.project);
-        let tool = tools.iter().find(|found| found.spec().name == tool).expect("the tool exists");
-        let key = AskKey { contract: "1".parse::<ContractPath>().unwrap(), ask: AskId(1) };
+        let (tool, key) = (self.tool(tool), key());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let result = runtime.block_on(tool.call(&key, arguments));
         assert!(result.text.len() <= RESULT_BYTES_MAX, "{} bytes", result.text.len());

@@ -1,0 +1,78 @@
+//! A journal that the first release wrote: fact form 1, database format 2, other words in every refusal. It opens, is shown, goes
+//! on and is verified for ever.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::crew::{always, answer, assert_has, enlist, hires, worked};
+use crate::house::{House, Known, Wire, msat, says};
+
+/// Ended after nineteen refusals of seventeen kinds.
+const ENDED: &str = "glad-weaver-2407";
+
+/// Killed with `kill -9` while a hire waited for its model, after seventeen refusals.
+const KILLED: &str = "cosy-mason-2029";
+
+/// Ended after a reply that broke off.
+const LOST_A_CALL: &str = "able-robin-9649";
+
+/// Stopped by a panic: its first reply is stored as text that is not JSON.
+const UNREADABLE: &str = "neat-otter-9977";
+
+/// A house with that journal, and a provider under the name that it knows.
+fn house(rules: &Value) -> House {
+    let house = House::known(Wire::OpenAi, Known::AsReplaying, rules);
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/first-release.db");
+    fs::copy(fixture, house.journal()).unwrap();
+    enlist(&house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", &hires(&["ada", "lead"]))]);
+    house
+}
+
+#[test]
+fn it_is_listed_shown_and_verified() {
+    let house = house(&json!([]));
+    house.guildhall(&["verify"]).expect(0);
+    let listed = house.guildhall(&["ls", "--output", "json"]).expect(0).json();
+    let ids: Vec<&str> = listed.as_array().unwrap().iter().map(|line| line["session"].as_str().unwrap()).collect();
+    assert_eq!(ids, [UNREADABLE, LOST_A_CALL, KILLED, ENDED]);
+    let shown = house.show(ENDED);
+    assert_eq!((answer(&shown), msat(&shown["bill"]["charged"])), ("On Tuesday, says ada.", 13_519));
+    assert_eq!(shown["bill"]["violations"], json!([]));
+    let refused = crate::crew::facts(&house, ENDED, "refused");
+    assert_eq!(refused.len(), 19);
+    assert!(refused.iter().all(|(_, refused)| refused["bytes"].is_null()), "form 1 does not say how long a reason is");
+}
+
+#[test]
+fn its_killed_tree_goes_on_although_every_refusal_has_other_words_now() {
+    let rules = json!([always("ada", says("It is upstairs.")), always("lead", says("Upstairs, says ada."))]);
+    let house = house(&rules);
+    let result = house.guildhall(&["resume", KILLED, "--output", "json"]).expect(0).json();
+    assert_eq!(answer(&result), "Upstairs, says ada.");
+    assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"]);
+    house.guildhall(&["verify"]).expect(0);
+}
+
+#[test]
+fn what_it_called_spent_on_a_lost_call_is_reserved_and_can_be_corrected() {
+    let house = house(&json!([]));
+    let bill = house.show(LOST_A_CALL)["bill"].take();
+    assert_eq!((msat(&bill["reserved"]), msat(&bill["charged"])), (44_698, 49_193));
+    house.guildhall(&["correct", LOST_A_CALL, "1.1#1", "0"]).expect(0);
+    let bill = house.show(LOST_A_CALL)["bill"].take();
+    assert_eq!((msat(&bill["reserved"]), msat(&bill["charged"])), (0, 49_193 - 44_698));
+    house.guildhall(&["verify"]).expect(0);
+}
+
+#[test]
+fn its_session_with_a_reply_that_cant_be_read_is_shown_billed_and_stopped() {
+    let house = house(&json!([{"then": says("Done.")}]));
+    let shown = house.guildhall(&["show", UNREADABLE]).expect(0);
+    assert_has(&shown.stdout, &["bill", "1 lead"]);
+    house.guildhall(&["stop", UNREADABLE]).expect(0);
+    house.guildhall(&["resume", UNREADABLE]).expect(1);
+    let shown = house.show(UNREADABLE);
+    assert_eq!(shown["state"], "cancelled", "{shown:#}");
+    house.guildhall(&["verify", UNREADABLE]).expect(0);
+}

@@ -1,0 +1,205 @@
+//! A journal that was changed behind the program's back, that lost a part, or that may only be read.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::house::{Ended, House, Running, Wire, says, wait_for};
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65534;
+
+fn answering() -> Value {
+    json!([{"then": says("On Tuesday.")}])
+}
+
+/// Runs a task of its own and returns the session's id.
+fn session(house: &House, task: &str) -> String {
+    let result = house.guildhall(&["run", task, "--yes", "--output", "json"]).expect(0).json();
+    result["session"].as_str().unwrap().to_owned()
+}
+
+/// Every command that shows a session or goes on with it.
+fn commands(id: &str) -> [Vec<&str>; 7] {
+    [
+        vec!["show", id],
+        vec!["show", id, "--facts"],
+        vec!["show", id, "--output", "json"],
+        vec!["resume", id],
+        vec!["run", "--continue", id, "And?", "--yes"],
+        vec!["message", id, "Hello."],
+        vec!["hire", id, "writer", "Write it down."],
+    ]
+}
+
+#[test]
+fn what_was_forged_is_neither_shown_nor_built_upon() {
+    let house = House::new(Wire::Anthropic, &answering());
+    let [sound, forged] = ["When?", "Where is it?"].map(|task| session(&house, task));
+    let before = fs::read(house.journal()).unwrap();
+    for (sql, place) in [
+        ("UPDATE fact SET body = replace(body, '\"outcome\":\"done\"', '\"outcome\":\"failed\"')", "fact "),
+        ("DELETE FROM fact", "fact 1"),
+        ("DELETE FROM fact WHERE seq = (SELECT max(seq) FROM fact)", "fact "),
+        ("UPDATE session_fact SET body = replace(body, '\"money\":', '\"money\":9')", "fact 1 of the account"),
+        ("DELETE FROM session_fact", "fact 1 of the account"),
+        ("UPDATE session SET label = 'Pay me'", "its own row"),
+        ("DELETE FROM session_head", "its head row"),
+    ] {
+        let (id, scope) = if sql.contains(" WHERE ") { ("session", " AND ") } else { ("session", " WHERE ") };
+        let id = if sql.starts_with("UPDATE session SET") { "id" } else { id };
+        house.tamper(&format!("{sql}{scope}{id} = '{forged}'"));
+        for command in commands(&forged) {
+            let ended = house.guildhall(&command).expect(1).says(&format!("{forged} is damaged at {place}"));
+            let ended = ended.says(&format!("guildhall verify {forged}"));
+            assert_eq!(ended.stdout, "", "{sql}: {command:?}");
+        }
+        house.guildhall(&["verify", &forged]).expect(1).says(&format!("{forged}: "));
+        let listed = house.guildhall(&["ls", "--output", "json"]).expect(7).json();
+        assert_eq!((&listed[0]["state"], &listed[1]["state"]), (&json!("can't be read"), &json!("done")), "{sql}");
+        house.guildhall(&["show", &sound]).expect(0);
+        fs::write(house.journal(), &before).unwrap();
+    }
+    assert_eq!(house.requests().len(), 2, "nobody was asked");
+    house.guildhall(&["verify"]).expect(0);
+}
+
+#[test]
+fn a_forged_text_is_named_and_the_rest_is_shown() {
+    let house = House::new(Wire::OpenAi, &answering());
+    let id = session(&house, "When?");
+    let head = house.show(&id)["bill"]["head"].as_str().unwrap().to_owned();
+    house.tamper("UPDATE text SET bytes = CAST('On Friday.' AS BLOB) WHERE CAST(bytes AS TEXT) = 'On Tuesday.'");
+    let shown = house.guildhall(&["show", &id]).expect(7).stdout;
+    assert!(!shown.contains("On Friday.") && shown.contains("can't be read: contract 1: the text "), "{shown}");
+    assert!(shown.contains("bill, at") && shown.contains(&head), "{shown}");
+    let facts = house.guildhall(&["show", &id, "--facts"]).expect(7);
+    assert!(!facts.stderr.contains("On Friday."), "{}", facts.stderr);
+    let result = house.guildhall(&["show", &id, "--output", "json"]).expect(7).json();
+    assert_eq!((&result["answer"], result["unreadable"].as_array().unwrap().len()), (&Value::Null, 1), "{result}");
+    house.guildhall(&["verify", &id]).expect(1).says("is missing, or is not what was stored");
+    house.guildhall(&["run", "--continue", &id, "And?", "--yes"]).says("contract 1");
+    assert!(!house.requests().iter().any(|request| request.to_string().contains("On Friday.")));
+}
+
+#[test]
+fn verify_finds_what_is_missing_by_itself_and_says_what_it_can_not_find() {
+    let house = House::new(Wire::Anthropic, &answering());
+    let [first, second] = ["When?", "Where is it?"].map(|task| session(&house, task));
+    let limits = "found only by a head";
+    let ended = house.guildhall(&["verify"]).expect(0).says(limits);
+    assert_eq!(ended.stdout.matches("every hash fits, and every law is kept").count(), 2, "{}", ended.stdout);
+    let head = house.show(&first)["bill"]["head"].as_str().unwrap().to_owned();
+    let ended = house.guildhall(&["verify", &first, "--head", &head]).expect(0);
+    assert!(!ended.stderr.contains(limits), "{}", ended.stderr);
+
+    let tables = ["fact", "session_fact", "lease", "session_head"];
+    let rows: String = tables.map(|table| format!("DELETE FROM {table} WHERE session = '{second}';")).concat();
+    house.tamper(&format!("{rows} DELETE FROM session WHERE id = '{second}'"));
+    let missing = "2 sessions were stored, and 1 are there";
+    house.guildhall(&["verify"]).expect(1).says(missing);
+    house.guildhall(&["verify", &first]).expect(1).says(missing);
+    let listed = house.guildhall(&["ls"]).expect(7).says(missing).says("guildhall verify");
+    assert!(listed.stdout.contains(&first), "{}", listed.stdout);
+    // Work goes on, and hides nothing.
+    session(&house, "Who?");
+    house.guildhall(&["verify"]).expect(1).says("3 sessions were stored, and 2 are there");
+}
+
+#[test]
+fn a_log_that_was_deleted_is_told_and_nothing_is_built_on_what_is_left() {
+    let stalled = json!({"reply": {"text": "On Tuesday.", "damage": {"stall": {"after": {"events": 1}}}}});
+    let house = House::new(Wire::Anthropic, &json!([{"repeat": 1, "then": says("On Monday.")}, {"then": stalled}]));
+    let first = session(&house, "When?");
+    let running = house.start(&[]);
+    let second = running.session();
+    wait_for("the second request", || (house.requests().len() == 2).then_some(()));
+    running.kill();
+    let log = house.home().join("journal.db-wal");
+    let kept = fs::read(&log).unwrap();
+    assert!(!kept.is_empty());
+    // A process that was killed leaves nothing that looks like a loss, and looking writes nothing back.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["journal.db", "journal.db-wal", "journal.db-marker"] {
+        fs::copy(house.home().join(name), copy.path().join(name)).unwrap();
+    }
+    house.guildhall(&["verify"]).expect(0);
+    for name in ["journal.db", "journal.db-marker"] {
+        fs::copy(copy.path().join(name), house.home().join(name)).unwrap();
+    }
+    fs::remove_file(&log).ok();
+    let gone = "commits of the journal are gone";
+    let listed = house.guildhall(&["ls"]).expect(7).says(gone).says("journal.db-marker");
+    assert!(listed.stdout.contains(&first) && !listed.stdout.contains(&second), "{}", listed.stdout);
+    house.guildhall(&["verify"]).expect(1).says(gone);
+    house.guildhall(&["show", &first]).expect(0).says(gone);
+    house.guildhall(&["run", "When?", "--yes"]).expect(1).says(gone);
+    assert_eq!(house.requests().len(), 2, "nobody was asked");
+    // With the log, everything is there again.
+    fs::copy(copy.path().join("journal.db-wal"), &log).unwrap();
+    house.guildhall(&["verify", &second]).expect(0);
+}
+
+/// Runs the program as somebody who may read everything in a house, and write nothing of it.
+fn as_reader(house: &House, program: &Path, args: &[&str]) -> Ended {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(house.project()).env_clear();
+    command.env("GUILDHALL_HOME", house.home()).env("HOME", house.home());
+    if house.home().metadata().unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    Running::start(command, "").end()
+}
+
+fn set_modes(dir: &Path, of_dirs: u32, of_files: u32) {
+    for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            set_modes(&path, of_dirs, of_files);
+        } else {
+            fs::set_permissions(path, Permissions::from_mode(of_files)).unwrap();
+        }
+    }
+    fs::set_permissions(dir, Permissions::from_mode(of_dirs)).unwrap();
+}
+
+#[test]
+fn a_read_only_home_can_be_listed_shown_and_verified() {
+    let house = House::new(Wire::Anthropic, &answering());
+    let id = session(&house, "When?");
+    let looks: [&[&str]; 5] = [
+        &["ls", "--output", "json"],
+        &["show", &id],
+        &["show", &id, "--output", "json"],
+        &["verify"],
+        &["verify", &id],
+    ];
+    let before = looks.map(|args| house.guildhall(args).expect(0).stdout);
+    // Root may write everything: what looks is not root, and lies where others can go.
+    let place = tempfile::tempdir().unwrap();
+    let program: PathBuf = place.path().join("guildhall");
+    fs::copy(env!("CARGO_BIN_EXE_guildhall"), &program).unwrap();
+    set_modes(place.path(), 0o755, 0o755);
+    set_modes(house.project(), 0o755, 0o644);
+    set_modes(house.home(), 0o555, 0o444);
+    let files = || {
+        let mut names: Vec<_> = fs::read_dir(house.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        (names, fs::read(house.journal()).unwrap())
+    };
+    let untouched = files();
+    for (args, before) in looks.iter().zip(&before) {
+        assert_eq!(&as_reader(&house, &program, args).expect(0).stdout, before, "{args:?}");
+    }
+    let told = "can't be written";
+    as_reader(&house, &program, &["run", "When?", "--model", "rehearsal", "--yes"]).expect(1).says(told);
+    as_reader(&house, &program, &["message", &id, "Hello."]).expect(4).says("has ended");
+    as_reader(&house, &program, &["run", "--continue", &id, "And?", "--model", "rehearsal", "--yes"])
+        .expect(1)
+        .says(told);
+    assert!(files() == untouched, "nothing was touched");
+    set_modes(house.home(), 0o755, 0o644);
+}

@@ -1,0 +1,143 @@
+//! What providers did wrong last, as far as this process has seen it. A call that is cut off at its deadline leaves no reason in
+//! the journal, although its provider may have refused it all the time. Contracts never see this: it only explains an end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use guildhall_agent::{Attempt, Billing, Delta, Model, Prompt, Scribe, Seat, Task, Watch};
+use guildhall_kernel::{AskId, AskKey, Brief, Path, TextKind};
+use guildhall_local::Place;
+
+/// The newest fault of each root's newest ask.
+#[derive(Clone, Default)]
+pub(crate) struct Faults(Arc<Mutex<BTreeMap<Path, Fault>>>);
+
+struct Fault {
+    ask: AskId,
+    why: String,
+}
+
+impl Faults {
+    /// Returns what went wrong with an ask, if nothing went right since.
+    pub(crate) fn of(&self, contract: &Path, ask: AskId) -> Option<String> {
+        let faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.get(contract).filter(|fault| fault.ask == ask).map(|fault| fault.why.clone())
+    }
+
+    /// Records the faults of a root's model. What happens to hires, their hirers are told.
+    pub(crate) fn record(&self, place: Place, brief: &Brief) -> Place {
+        if brief.path.level() > 0 {
+            return place;
+        }
+        let (model, scribe) = (Arc::clone(&place.seat.model), place.seat.scribe.clone());
+        let model = Arc::new(Recorder { model, scribe, faults: self.clone() });
+        Place { seat: Arc::new(Seat { model, ..Seat::clone(&place.seat) }), ..place }
+    }
+
+    fn note(&self, key: &AskKey, why: String) {
+        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.insert(key.contract.clone(), Fault { ask: key.ask, why });
+    }
+
+    fn forget(&self, key: &AskKey) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.contract);
+    }
+}
+
+/// A model whose faults are recorded.
+struct Recorder {
+    model: Arc<dyn Model>,
+    scribe: Scribe,
+    faults: Faults,
+}
+
+impl Recorder {
+    fn note(&self, key: &AskKey, why: &str) {
+        self.faults.note(key, self.scribe.text(TextKind::Error, why).says);
+    }
+}
+
+impl Model for Recorder {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(async move {
+            let key = &prompt.key;
+            let hear = |delta: Delta<'_>| {
+                match delta {
+                    Delta::Waiting { said, .. } => self.note(key, said),
+                    Delta::Lost { why } => self.note(key, why),
+                    Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => self.faults.forget(key),
+                    Delta::Asking | Delta::Received { .. } => {}
+                }
+                watch(delta);
+            };
+            let attempt = self.model.ask(prompt, &hear).await;
+            match &attempt.outcome {
+                Ok(_) => self.faults.forget(key),
+                Err(why) => self.note(key, &why.to_string()),
+            }
+            attempt
+        })
+    }
+
+    fn billing(&self) -> Billing {
+        self.model.billing()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use guildhall_agent::{Attempt, Delta, Model, ModelError, Prompt, Reply, Scribe, Task, WaitReason, Watch};
+    use guildhall_kernel::{AskId, AskKey, Path};
+
+    use super::{Faults, Recorder};
+
+    /// Turns everybody away, says something and breaks off; or answers.
+    struct Flaky {
+        answers: AtomicBool,
+    }
+
+    impl Model for Flaky {
+        fn ask<'a>(&'a self, _: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+            watch(Delta::Waiting { seconds: 1, why: WaitReason::RateLimited, said: "HTTP 429" });
+            watch(Delta::Asking);
+            let broken = ModelError::Broken { provider: "test".to_owned(), why: "it fell silent".to_owned() };
+            let outcome = if self.answers.load(Ordering::Relaxed) { Ok(Reply::words("yes")) } else { Err(broken) };
+            Box::pin(async { Attempt { outcome, usage: None } })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_newest_fault_of_an_ask_is_known_until_it_is_answered() {
+        let faults = Faults::default();
+        let flaky = Arc::new(Flaky { answers: AtomicBool::new(false) });
+        let scribe = Scribe::new(Arc::new(|text| text.into()));
+        let model = Recorder { model: flaky.clone(), scribe, faults: faults.clone() };
+        let (root, ask) = (Path::root(1), AskId(3));
+        let prompt = Prompt {
+            key: AskKey { contract: root.clone(), ask },
+            system: String::new(),
+            tools: Vec::new(),
+            messages: Vec::new(),
+            status: None,
+            max_tokens: 1,
+        };
+        let cut_off = model.ask(&prompt, &|_| {});
+        drop(cut_off);
+        assert_eq!(faults.of(&root, ask), None, "nobody was asked");
+        model
+            .ask(&prompt, &|delta| {
+                if let Delta::Asking = delta {
+                    assert_eq!(faults.of(&root, ask).unwrap(), "HTTP 429");
+                }
+            })
+            .await;
+        assert_eq!(faults.of(&root, ask).unwrap(), "the reply of test broke off: it fell silent");
+        assert_eq!(faults.of(&root, AskId(4)), None);
+        flaky.answers.store(true, Ordering::Relaxed);
+        model.ask(&prompt, &|_| {}).await;
+        assert_eq!(faults.of(&root, ask), None);
+    }
+}
