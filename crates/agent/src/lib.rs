@@ -38,6 +38,6 @@ pub use seat::{Arrival, Clock, Price, Seat, Surroundings};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{Redact, SECRET_BYTES_MIN, Scribe, Text, hash, is_unseen, task_key};
 pub use texts::{TextError, Texts, stored_reply};
-pub use tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
+pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;
 pub use usd::{Usd, UsdError};

@@ -20,7 +20,7 @@ use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
 use crate::texts::{TextError, Texts};
-use crate::tool::{RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
+use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::size;
 use crate::wording;
 
@@ -324,6 +324,20 @@ impl Seat {
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
         };
+        self.answer(key, &result)
+    }
+
+    /// Finds out what became of a call that a crash interrupted. Without the tool nobody can tell.
+    pub async fn look_up(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> LookUp {
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        match self.tools.get(call.tool.as_str()) {
+            Some(tool) => tool.look_up(key, &arguments).await,
+            None => LookUp::Unknown,
+        }
+    }
+
+    /// Makes the answer to a call of its result.
+    pub fn answer(&self, key: &AskKey, result: &ToolResult) -> Arrival {
         // A secret that is cut in half is no longer known as one.
         let mut says = self.scribe.clean(&result.text).into_owned();
         if says.len() > RESULT_BYTES_MAX {

@@ -23,10 +23,10 @@ pub trait Tool: Send + Sync {
     /// Makes a call. Dropping the task stops it.
     fn call<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult>;
 
-    /// Finds out what became of a call that a crash interrupted, for tools whose effect is reconcilable. `None`: it did not
-    /// happen.
-    fn look_up<'a>(&'a self, _key: &'a AskKey, _arguments: &'a Value) -> Task<'a, Option<ToolResult>> {
-        Box::pin(async { None })
+    /// Finds out what became of a call that a crash interrupted. Only tools whose effect is [`Effect::Reconcilable`] are asked.
+    /// One that can't tell makes no call happen twice.
+    fn look_up<'a>(&'a self, _key: &'a AskKey, _arguments: &'a Value) -> Task<'a, LookUp> {
+        Box::pin(async { LookUp::Unknown })
     }
 }
 
@@ -43,9 +43,20 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         T::call(self, key, arguments)
     }
 
-    fn look_up<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, Option<ToolResult>> {
+    fn look_up<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, LookUp> {
         T::look_up(self, key, arguments)
     }
+}
+
+/// What became of a call that a crash interrupted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LookUp {
+    /// The call happened: this is its result.
+    Happened(ToolResult),
+    /// The call certainly did not happen, so it is made now.
+    DidNotHappen,
+    /// Nobody knows. The call is not made again, and its agent is told that its outcome is unknown.
+    Unknown,
 }
 
 /// What a tool declares of itself.

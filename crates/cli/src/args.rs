@@ -165,6 +165,9 @@ pub(crate) struct WorkArgs {
     /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
+    /// Go on asking a provider that bills more for a call than was held for it. The budget does not cover the excess
+    #[arg(long)]
+    pub(crate) allow_overrun: bool,
     /// Wrap up before about so many tokens are used, input and output together. Hires at work still make their last reports,
     /// so that it can be exceeded; --budget can't
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -204,6 +207,9 @@ pub(crate) struct ResumeArgs {
     pub(crate) id: SessionId,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
+    /// Go on asking a provider that bills more for a call than was held for it. The budget does not cover the excess
+    #[arg(long)]
+    pub(crate) allow_overrun: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -376,7 +382,9 @@ pub(crate) enum Output {
 }
 
 fn calls_help() -> String {
-    format!("How many calls to one provider run at once, at most {CALLS_AT_ONCE_MAX}")
+    format!(
+        "How many calls to one provider run at once, at most {CALLS_AT_ONCE_MAX}. A rate limit halves it for a while"
+    )
 }
 
 fn calls_at_once(text: &str) -> Result<usize, String> {

@@ -71,7 +71,11 @@ impl Prepared {
         let (world, model) = with_model(world, args.model.take(), had, args.consent()).await?;
         args.model = model;
         let maps = maps(&found, &entry);
-        let hall = world.hall_with(project, found.roster, args.max_concurrency)?;
+        let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
+        if let Some(id) = &args.after {
+            // What is left is known once nothing is on its way back any more.
+            hall.settle(id).await?;
+        }
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
@@ -137,6 +141,9 @@ impl Prepared {
         }
         if let Some(tokens) = args.max_tokens_total {
             work = work.tokens_max(tokens);
+        }
+        if args.allow_overrun {
+            work = work.allow_overrun();
         }
         if let Some(id) = args.after.clone() {
             work = work.after(id);

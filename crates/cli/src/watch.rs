@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use guildhall::kernel::{Limit, Outcome, Stored, TextRef};
+use guildhall::kernel::{Limit, Msat, Outcome, Stored, TextRef};
 use guildhall::local::{OfficeError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
@@ -10,9 +10,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::amount::both;
 use crate::args::{Output, OutputArgs};
 use crate::bill::Sheet;
 use crate::commands::out_json;
+use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending, note};
 use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
@@ -383,6 +385,10 @@ fn sheet(ended: &Ended) -> Sheet<'_> {
 /// Says what happened and what to type next.
 fn advise(ended: &Ended) {
     let id = &ended.session;
+    if ended.late > Msat::ZERO {
+        let amount = both(ended.late, &ended.setup.staffing.rate);
+        say_in(WARN, &late(id, &ended.setup.brief.path, &amount));
+    }
     let what = ending(ended.report.outcome, ended.out_of_tokens);
     match ended.report.outcome {
         Outcome::Done if ended.undone > 0 => {

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::live::note;
 use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
-use crate::print::tame;
+use crate::print::{WARN, say_in, tame};
 
 /// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -27,6 +27,9 @@ const OLLAMA_PORT: &str = "11434";
 
 /// The name that Ollama goes by.
 const OLLAMA: &str = "ollama";
+
+/// The longest warning, in characters.
+const WARNING_CHARS_MAX: usize = 400;
 
 /// The variables that tell of providers.
 pub(crate) const VARIABLES: [&str; 5] =
@@ -95,15 +98,18 @@ impl World {
         Ok(self.builder(project).build()?)
     }
 
-    /// Opens the hall of a team, with so many calls to each provider at once.
-    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> Result<Hall, Failure> {
+    /// Begins the hall of a team, with so many calls to each provider at once.
+    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> HallBuilder {
         let models = self.models.clone().with_calls_at_once(calls);
-        Ok(self.builder(project).models(models).roster(roster).build()?)
+        self.builder(project).models(models).roster(roster)
     }
 
     fn builder(&self, project: PathBuf) -> HallBuilder {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
-        builder.secrets(self.secrets.iter().cloned()).watch(Arc::new(tell_trouble))
+        builder
+            .secrets(self.secrets.iter().cloned())
+            .watch(Arc::new(tell_trouble))
+            .warn(Arc::new(|line| say_in(WARN, &tame(line, WARNING_CHARS_MAX))))
     }
 
     /// Adds the providers that variables tell of, under the names people know.

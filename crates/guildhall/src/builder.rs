@@ -7,18 +7,24 @@ use std::sync::Arc;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Model, Redact, Scribe, Tool};
 use guildhall_kernel::ToolName;
-use guildhall_local::{Journal, JournalError, Replays, Watcher};
+use guildhall_local::{Journal, JournalError, Lane, Replays, Watcher};
 use guildhall_models::Price;
 use guildhall_tools::{Project, ProjectError, Redactor};
 
 use crate::hall::{Hall, HallError, Inner};
 use crate::models::Models;
 
+/// How many tool calls run at once in a hall, unless it is told otherwise.
+pub const TOOLS_AT_ONCE: usize = 16;
+
 /// Where a hall keeps its journal in its project, unless it is told otherwise.
 const DATA: &str = ".guildhall/hall";
 
 /// Keeps the journal out of what git and the tools see.
 const IGNORE_ALL: &str = "*\n";
+
+/// Is told what goes wrong and ends no work.
+pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Puts a hall together. [`Hall::builder`] begins one.
 ///
@@ -40,8 +46,11 @@ pub struct HallBuilder {
     project: PathBuf,
     models: Models,
     tools: Vec<Arc<dyn Tool>>,
+    tools_at_once: usize,
+    allow_overrun: bool,
     secrets: Vec<String>,
     watch: Watcher,
+    warn: Warner,
     roster: Roster,
 }
 
@@ -52,8 +61,11 @@ impl HallBuilder {
             project: PathBuf::from("."),
             models: Models::default(),
             tools: Vec::new(),
+            tools_at_once: TOOLS_AT_ONCE,
+            allow_overrun: false,
             secrets: Vec::new(),
             watch: Arc::new(|_, _| {}),
+            warn: Arc::new(|_| {}),
             roster: Roster::default(),
         }
     }
@@ -94,6 +106,22 @@ impl HallBuilder {
         self
     }
 
+    /// Sets how many tool calls run at once, of all agents together: at least one. Those beyond wait for their turn, and a model
+    /// can be asked meanwhile. Without it, that is [`TOOLS_AT_ONCE`].
+    #[must_use]
+    pub fn tools_at_once(mut self, calls: usize) -> HallBuilder {
+        self.tools_at_once = calls;
+        self
+    }
+
+    /// Lets providers be asked on that bill more than was held for a call, in all work of this hall: also in work that was begun
+    /// without [`Undertaking::allow_overrun`](crate::Undertaking::allow_overrun) and is taken up.
+    #[must_use]
+    pub fn allow_overrun(mut self) -> HallBuilder {
+        self.allow_overrun = true;
+        self
+    }
+
     /// Sets who can be hired. Work for which nobody is named goes to the one of them whom nobody else hires.
     #[must_use]
     pub fn roster(mut self, roster: Roster) -> HallBuilder {
@@ -115,9 +143,17 @@ impl HallBuilder {
         self
     }
 
+    /// Tells this what goes wrong in work under way and does not end it, one line each, for people who watch.
+    #[must_use]
+    pub fn warn(mut self, warn: Warner) -> HallBuilder {
+        self.warn = warn;
+        self
+    }
+
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, secrets, watch, roster } = self;
+        let HallBuilder { data, project, models, tools, tools_at_once, allow_overrun, secrets, watch, warn, roster } =
+            self;
         for tool in &tools {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
@@ -134,7 +170,9 @@ impl HallBuilder {
         if usual && journal.unwritable().is_none() {
             ignore_all(&data)?;
         }
-        Ok(Hall::new(Inner { journal, project, models, tools, scribe: Scribe::new(redact), watch, roster }))
+        let tool_lane = Arc::new(Lane::new(tools_at_once));
+        let scribe = Scribe::new(redact);
+        Ok(Hall::new(Inner { journal, project, models, tools, tool_lane, allow_overrun, scribe, watch, warn, roster }))
     }
 }
 

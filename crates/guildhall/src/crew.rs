@@ -6,7 +6,7 @@ use std::sync::Arc;
 use guildhall_agent::checks::Check;
 use guildhall_agent::{Hand, Hired, KnownModel, Scribe, Seat, Team, Tool, hired_prompt, team_prompt};
 use guildhall_kernel::{AgentName, Brief, Hiring, Msat, PowerSet, Powers, Standing, Tariff, TextKind};
-use guildhall_local::{Exists, Place, SessionId, Watcher};
+use guildhall_local::{Exists, Lane, Place, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
 use crate::hall::HallError;
@@ -25,6 +25,7 @@ pub(crate) struct Staff<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) staffing: &'a Staffing,
     pub(crate) tools: &'a BTreeMap<String, Arc<dyn Tool>>,
+    pub(crate) tool_lane: &'a Arc<Lane>,
     pub(crate) scribe: &'a Scribe,
     pub(crate) watch: &'a Watcher,
     pub(crate) exists: &'a Exists,
@@ -261,8 +262,9 @@ impl Staff<'_> {
     }
 
     fn place(&self, seat: Seat, chair: &Chair) -> Place {
-        let (lane, replays, watch) = (Arc::clone(&chair.lane), chair.replays, Arc::clone(self.watch));
-        Place { seat: Arc::new(seat), lane, replays, watch, exists: Arc::clone(self.exists) }
+        let (lane, tools) = (Arc::clone(&chair.lane), Arc::clone(self.tool_lane));
+        let (replays, watch, exists) = (chair.replays, Arc::clone(self.watch), Arc::clone(self.exists));
+        Place { seat: Arc::new(seat), lane, tools, replays, watch, exists }
     }
 
     /// The tools that an agent may use.

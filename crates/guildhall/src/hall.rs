@@ -8,20 +8,22 @@ use std::time::SystemTime;
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{RunError, Scribe, Tool};
-use guildhall_kernel::{AgentName, AskKey, Msat, NameError, Path, Refusal, SessionError, Stimulus};
-use guildhall_local::{Exists, Journal, JournalError, Office, OfficeError, Places, SessionId, UnixMs, Watcher};
+use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
+use guildhall_local::{
+    Exists, Journal, JournalError, Lane, Office, OfficeError, Overruns, Places, SessionId, UnixMs, Watcher,
+};
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
 
 use crate::agents::Agent;
-use crate::builder::HallBuilder;
+use crate::builder::{HallBuilder, Warner};
 use crate::crew::{Crew, Staff};
 use crate::faults::Faults;
 use crate::guide;
-use crate::models::{Models, ModelsError};
+use crate::models::{Models, ModelsError, Paid};
 use crate::running::Running;
 use crate::session::{Unreadable, View};
-use crate::setup::{SETUP_FORM, Staffing};
+use crate::setup::{SETUP_FORM, Setup, Staffing, staffings};
 use crate::tasks::Tasks;
 use crate::undertaking::Undertaking;
 
@@ -253,8 +255,11 @@ pub(crate) struct Inner {
     pub(crate) project: PathBuf,
     pub(crate) models: Models,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tool_lane: Arc<Lane>,
+    pub(crate) allow_overrun: bool,
     pub(crate) scribe: Scribe,
     pub(crate) watch: Watcher,
+    pub(crate) warn: Warner,
     pub(crate) roster: Roster,
 }
 
@@ -286,6 +291,10 @@ impl Hall {
     /// Returns who can be hired.
     pub fn roster(&self) -> &Roster {
         &self.inner.roster
+    }
+
+    pub(crate) fn warn(&self, line: &str) {
+        (self.inner.warn)(line);
     }
 
     pub(crate) fn scribe(&self) -> &Scribe {
@@ -324,13 +333,31 @@ impl Hall {
 
     /// Opens the office of a session, with a place for everybody who can come to work in it. The faults of the root's provider
     /// are recorded from then on.
-    pub(crate) async fn office(&self, id: &SessionId, staffing: &Staffing) -> Result<(Office, Faults), HallError> {
-        let crew = self.crew(id, staffing)?;
+    pub(crate) async fn office(&self, id: &SessionId, setup: &Setup) -> Result<(Office, Faults), HallError> {
+        let crew = self.crew(id, &setup.staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
         let faults = Faults::default();
         let recorded = faults.clone();
         let places: Places = Arc::new(move |brief| crew.place(brief).map(|place| recorded.record(place, brief)));
-        Ok((Office::open(self.journal().clone(), lease, places).await?, faults))
+        let overruns = self.overruns(id, setup).await?;
+        Ok((Office::open(self.journal().clone(), lease, places, overruns).await?, faults))
+    }
+
+    /// What becomes of a provider that bills too much. A model that nobody is paid for can't: what it counts is no bill.
+    async fn overruns(&self, id: &SessionId, setup: &Setup) -> Result<Overruns, HallError> {
+        if self.inner.allow_overrun || setup.allow_overrun {
+            return Ok(Overruns::Allow);
+        }
+        let mut staffings = staffings(self.journal(), id).await?;
+        staffings.insert(setup.brief.path.clone(), setup.staffing.clone());
+        let models = self.models().clone();
+        let provider_of = move |brief: &Brief| {
+            let model = staffings.get(&brief.path.top())?.model_of(brief)?;
+            // A provider that is not set up any more can't be asked either.
+            let name = models.find(Some(model)).ok()?;
+            (models.paid(&name) == Paid::Provider).then_some(name.source)
+        };
+        Ok(Overruns::Stop(Arc::new(provider_of)))
     }
 
     /// Puts everybody at a seat.
@@ -345,6 +372,7 @@ impl Hall {
             session: id,
             staffing,
             tools: &tools,
+            tool_lane: &self.inner.tool_lane,
             scribe: self.scribe(),
             watch: &self.inner.watch,
             exists: &exists,

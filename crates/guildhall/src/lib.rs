@@ -70,12 +70,13 @@ mod session;
 mod setup;
 mod stored;
 mod tasks;
+mod topup;
 mod undertaking;
 mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use bill::{Bill, Charges, Lack, Line, Overrun};
-pub use builder::HallBuilder;
+pub use builder::{HallBuilder, TOOLS_AT_ONCE, Warner};
 pub use correct::Corrected;
 pub use hall::{Ending, Hall, HallError, Telling};
 pub use meter::TokenLimit;
@@ -93,12 +94,13 @@ pub use session::{Ended, Unreadable, View};
 pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
+pub use topup::ToppedUp;
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{
-    Attempt, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
+    Attempt, LookUp, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
 };
 pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};
 pub use guildhall_local::SessionId;

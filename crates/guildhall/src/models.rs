@@ -13,20 +13,20 @@ use std::time::{Duration, SystemTime};
 
 use guildhall_agent::Model;
 use guildhall_kernel::{Msat, Tariff};
-use guildhall_local::{Replays, SessionId};
+use guildhall_local::{Lane, Replays, SessionId};
 #[cfg(feature = "http")]
 use guildhall_models::Listed;
 use guildhall_models::{ALIASES, Chosen, NoPrice, Price, PriceBook, Rate, Seller, choose};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 
 use self::sources::Sources;
 #[cfg(feature = "http")]
 pub use self::sources::{Naming, Source};
 use crate::clerk::Clerk;
 
-/// How many calls to one provider run at once, unless it is told otherwise.
-pub const CALLS_AT_ONCE: usize = 8;
+/// How many calls to one provider run at once, unless it is told otherwise. A provider that answers "too many requests" is
+/// asked less at once for a while.
+pub const CALLS_AT_ONCE: usize = 32;
 
 /// The most calls to one provider that run at once: more than any provider takes, and few enough for this machine.
 pub const CALLS_AT_ONCE_MAX: usize = 10_000;
@@ -122,7 +122,7 @@ struct Inside {
     model: Arc<dyn Model>,
     price: Price,
     replays: Replays,
-    lane: Arc<Semaphore>,
+    lane: Arc<Lane>,
 }
 
 /// A model that was chosen: its provider and its full name.
@@ -147,7 +147,7 @@ pub(crate) struct Chair {
     pub(crate) tariff: Tariff,
     pub(crate) window: u64,
     pub(crate) replays: Replays,
-    pub(crate) lane: Arc<Semaphore>,
+    pub(crate) lane: Arc<Lane>,
 }
 
 impl Chair {
@@ -159,7 +159,7 @@ impl Chair {
             tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: CLERK_TOKENS_MAX },
             window: u64::MAX,
             replays: Replays::Yes,
-            lane: Arc::new(Semaphore::new(1)),
+            lane: Arc::new(Lane::new(1)),
         }
     }
 }
@@ -218,19 +218,20 @@ impl Models {
         replays: Replays,
     ) -> Models {
         let model = Arc::new(model);
-        let lane = Arc::new(Semaphore::new(self.calls_at_once));
+        let lane = Arc::new(Lane::new(self.calls_at_once));
         self.inside.insert(name.into(), Inside { model, price, replays, lane });
         self
     }
 
-    /// Sets how many calls to each provider run at once: at least one, and at most [`CALLS_AT_ONCE_MAX`].
+    /// Sets how many calls to each provider run at once: at least one, and at most [`CALLS_AT_ONCE_MAX`]. Rate limits make it
+    /// fewer for a while.
     #[must_use]
     pub fn with_calls_at_once(mut self, calls: usize) -> Models {
         let calls = calls.clamp(1, CALLS_AT_ONCE_MAX);
         self.calls_at_once = calls;
         self.sources.set_calls_at_once(calls);
         for inside in self.inside.values_mut() {
-            inside.lane = Arc::new(Semaphore::new(calls));
+            inside.lane = Arc::new(Lane::new(calls));
         }
         self
     }
@@ -389,7 +390,7 @@ fn chair(
     seller: Seller,
     name: &ModelName,
     window: u64,
-    (replays, lane): (Replays, Arc<Semaphore>),
+    (replays, lane): (Replays, Arc<Lane>),
 ) -> Result<Chair, ModelsError> {
     let tariff = book.tariff(&seller, &name.model)?;
     let named = name.model.clone();

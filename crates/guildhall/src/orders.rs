@@ -12,7 +12,7 @@ use guildhall_local::{Holder, Order, SessionId, UnixMs};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Telling};
-use crate::setup::newest_root;
+use crate::setup::{Root, newest_root};
 use crate::undertaking::account;
 
 /// How long to wait until whoever runs the session has heard an order.
@@ -54,12 +54,7 @@ impl Hall {
 
     /// Leaves the order to end a session in its inbox.
     pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<Left, HallError> {
-        // Whoever wants it to end does not wait until all of a large session has been read.
-        let root = newest_root(self.journal(), id).await?;
-        let newest = self.journal().newest_fact(id, &root.path).await?;
-        if newest.is_some_and(|newest| matches!(newest.fact, Fact::Closed(_))) {
-            return Err(HallError::HasEnded(id.clone()));
-        }
+        let root = self.open_root(id).await?;
         let order = Order { to: root.path, what: how.stimulus(), texts: Vec::new() };
         let holder = self.journal().running(id).await?;
         self.put(id, &order, holder).await
@@ -72,13 +67,8 @@ impl Hall {
     }
 
     pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Left, HallError> {
-        let view = self.session(id).await?;
-        let root = view.root.as_ref().ok_or_else(|| HallError::NothingToResume(id.clone()))?.path.clone();
-        if view.ended() {
-            return Err(HallError::HasEnded(id.clone()));
-        }
-        let open = view.bill.lines.iter().find(|line| line.contract == *to).is_some_and(|line| line.outcome.is_none());
-        if !open {
+        let root = self.open_root(id).await?.path;
+        if !self.is_open(id, to).await? {
             return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
         }
         // Money goes down from the root one hop at a time; words go direct.
@@ -98,7 +88,28 @@ impl Hall {
             Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
             Telling::End(how) => (to.clone(), how.stimulus(), Vec::new()),
         };
-        self.put(id, &Order { to, what, texts }, view.holder).await
+        let holder = self.journal().running(id).await?;
+        self.put(id, &Order { to, what, texts }, holder).await
+    }
+
+    /// Returns the newest root of a session, unless that has ended. Of a large session hardly anything is read for it.
+    async fn open_root(&self, id: &SessionId) -> Result<Root, HallError> {
+        let root = newest_root(self.journal(), id).await?;
+        match self.journal().newest_fact(id, &root.path).await? {
+            Some(Stored { fact: Fact::Closed(_), .. }) => Err(HallError::HasEnded(id.clone())),
+            Some(_) | None => Ok(root),
+        }
+    }
+
+    /// Whether a contract is at work.
+    async fn is_open(&self, id: &SessionId, contract: &Path) -> Result<bool, HallError> {
+        let newest = self.journal().newest_fact(id, contract).await?;
+        Ok(newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_))))
+    }
+
+    /// Returns the path of the newest root that was asked for in a session.
+    pub async fn root(&self, id: &SessionId) -> Result<Path, HallError> {
+        Ok(newest_root(self.journal(), id).await?.path)
     }
 
     /// Whether a root can hold so much more, with what waits in the inbox for it.
@@ -124,11 +135,7 @@ impl Hall {
         task: &str,
         budget: Option<Msat>,
     ) -> Result<Spawned, HallError> {
-        let root = newest_root(self.journal(), id).await?;
-        let view = self.session(id).await?;
-        if view.ended() {
-            return Err(HallError::HasEnded(id.clone()));
-        }
+        let root = self.open_root(id).await?;
         let brief = match hirer.filter(|hirer| **hirer != root.path) {
             None => Arc::clone(&root.setup.brief),
             Some(hirer) => self.brief(id, hirer).await?,
@@ -145,7 +152,8 @@ impl Hall {
         };
         let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
         let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
-        let left = self.put(id, &order, view.holder).await?;
+        let holder = self.journal().running(id).await?;
+        let left = self.put(id, &order, holder).await?;
         self.spawned(id, &brief.path, left).await
     }
 

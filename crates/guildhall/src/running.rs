@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use guildhall_agent::Text;
 use guildhall_kernel::{Brief, Contract, Floor, SessionFact, Stored};
-use guildhall_local::{Office, SessionId, Subscription};
+use guildhall_local::{JournalError, Office, SessionId, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -70,7 +70,7 @@ impl Running {
             // One that can't be read is needed only by whoever goes on working, and is named then.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
-        let office = hall.office(id, &root.setup.staffing).await?;
+        let office = hall.office(id, &root.setup).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
     }
 
@@ -144,10 +144,11 @@ impl Running {
     /// an agent that seems to wait for words only has not got them yet.
     pub async fn floor(&self) -> Result<Floor, HallError> {
         for _ in 0..LOOKS_MAX {
-            // The inbox comes first: what is heard between the two looks is seen by the second.
-            let left = self.hall.journal().take_after(&self.id, 0).await?;
+            // The inbox comes first: what is heard between the two looks is seen by the second. One that can't be read now may
+            // have something in it.
+            let is_empty = self.hall.journal().take_after(&self.id, 0).await.is_ok_and(|left| left.is_empty());
             let floor = self.floor_now().await?;
-            if left.is_empty() || !matches!(floor, Floor::Owner { .. }) {
+            if is_empty || !matches!(floor, Floor::Owner { .. }) {
                 return Ok(floor);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -207,9 +208,12 @@ async fn work(
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
     let meter = Meter::new(&hall, &id, &office, &root, setup.token_limit());
+    let warn = |why: &JournalError| {
+        hall.warn(&format!("orders from other terminals can't be read for now ({why}); the work goes on, and so do the attempts to read them"));
+    };
     let report = tokio::select! {
         report = office.run(brief, texts) => report?,
-        why = office.obey() => return Err(why.into()),
+        why = office.obey(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
     if !account(hall.journal(), &id).await?.has_ended(&root) {
@@ -222,5 +226,7 @@ async fn work(
         };
         office.account(vec![ended], Vec::new()).await?;
     }
+    // Orders that came while the root closed: nobody looks into the inbox any more.
+    office.conclude_orders().await?;
     Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
 }

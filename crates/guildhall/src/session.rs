@@ -16,6 +16,7 @@ use crate::hall::HallError;
 use crate::setup::{Request, Root, Setup};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
+use crate::topup::late_money;
 
 /// What work came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Ended {
     pub failure: Option<String>,
     /// What was put in.
     pub granted: Msat,
+    /// What came for the root after it had closed: it stays in the session.
+    pub late: Msat,
     /// What it cost, contract by contract.
     pub bill: Bill,
     /// What corrections have returned to the session.
@@ -81,6 +84,8 @@ pub struct View {
     pub credited: Msat,
     /// What is left of what was put in, and not granted to work under way.
     pub free: Msat,
+    /// The part of that which came for the root after it had closed.
+    pub late: Msat,
     /// Every law that the stored facts break.
     pub violations: Vec<String>,
     /// The head of the chain.
@@ -97,7 +102,7 @@ impl View {
             Some(request) => request.read(journal).await?.ok(),
             None => None,
         };
-        let credits = credits(&account);
+        let (late, credits) = (late_money(&account), credits(&account));
         let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
@@ -117,6 +122,7 @@ impl View {
             failure: failure(journal, &facts, &path, &Faults::default()).await.ok().flatten(),
             head,
             free: account.free(),
+            late,
             row,
             request,
             root,
@@ -255,6 +261,7 @@ impl Ended {
             failure: unreadable.note(failure(journal, &facts, root, faults).await).flatten(),
             unreadable: unreadable.texts,
             granted,
+            late: late_money(&account),
             report,
             violations,
             head,

@@ -110,6 +110,9 @@ pub struct Setup {
     pub staffing: Staffing,
     /// After how many tokens in all it is to wrap up.
     pub tokens_max: Option<u64>,
+    /// Whether a provider is asked on that bills more than was held for a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_overrun: bool,
     /// The brief: a process that ends before the contract is opened loses nothing.
     pub brief: Arc<Brief>,
 }
@@ -155,12 +158,16 @@ pub struct Request {
 impl Request {
     /// Returns the newest request of an account, if there is any.
     pub(crate) fn newest(account: &[SessionFact]) -> Option<Request> {
-        account.iter().rev().find_map(|fact| match fact {
+        account.iter().rev().find_map(Request::of)
+    }
+
+    fn of(fact: &SessionFact) -> Option<Request> {
+        match fact {
             SessionFact::Requested { root, money, prices } => {
                 Some(Request { root: root.clone(), granted: *money, setup: *prices })
             }
             SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
-        })
+        }
     }
 
     /// Reads the root. The inner error is that the text of its setup can't be read.
@@ -189,4 +196,16 @@ pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Roo
     let request = Request::newest(&journal.account(id).await?);
     let request = request.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
     request.read(journal).await?.map_err(unreadable)
+}
+
+/// Reads who could come to work under each root that was asked for in a session.
+pub(crate) async fn staffings(journal: &Journal, id: &SessionId) -> Result<BTreeMap<Path, Staffing>, HallError> {
+    let mut staffings = BTreeMap::new();
+    for request in journal.account(id).await?.iter().filter_map(Request::of) {
+        // A root whose setup can't be read can't be asked for more work, so that nothing hangs on who worked under it.
+        if let Ok(root) = request.read(journal).await? {
+            staffings.insert(root.path, root.setup.staffing);
+        }
+    }
+    Ok(staffings)
 }

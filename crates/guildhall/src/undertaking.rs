@@ -26,10 +26,10 @@ use crate::tasks::Tasks;
 pub const TURNS_MAX: u32 = 50;
 
 /// How many may be hired in all, unless it is told otherwise.
-pub const HEADS_MAX: u32 = 100;
+pub const HEADS_MAX: u32 = 1000;
 
 /// How many levels of hires there may be, unless it is told otherwise.
-pub const DEPTH_MAX: u8 = 8;
+pub const DEPTH_MAX: u8 = 16;
 
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;
@@ -64,6 +64,7 @@ pub struct Undertaking {
     turns_max: Option<u32>,
     time_max: Option<Duration>,
     tokens_max: Option<u64>,
+    allow_overrun: bool,
     id: Option<SessionId>,
     after: Option<SessionId>,
     stay: Stay,
@@ -83,6 +84,7 @@ impl Undertaking {
             turns_max: None,
             time_max: None,
             tokens_max: None,
+            allow_overrun: false,
             id: None,
             after: None,
             stay: Stay::Once,
@@ -151,6 +153,14 @@ impl Undertaking {
     /// Sets after how many tokens, input and output together, it is to wrap up.
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
+        self
+    }
+
+    /// Lets a provider be asked on that bills more than was held for a call. A contract pays its hold and no more, so that the rest
+    /// is paid beyond the budget. It is kept with the work: a resume goes on in the same way. Without it, such a provider is
+    /// asked nothing more in the session.
+    pub fn allow_overrun(mut self) -> Undertaking {
+        self.allow_overrun = true;
         self
     }
 
@@ -232,7 +242,7 @@ impl Undertaking {
     /// Goes on in a session.
     async fn go_on(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
-        self.settle(&id).await?;
+        self.hall.settle(&id).await?;
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
@@ -253,20 +263,9 @@ impl Undertaking {
         self.request(id, setup, texts, asked).await
     }
 
-    /// Gives a session the change of a root whose process ended just before it could.
-    async fn settle(&self, id: &SessionId) -> Result<(), HallError> {
-        let root = newest_root(self.hall.journal(), id).await?.path;
-        let closed = self.hall.journal().contract_facts(id, &root).await?;
-        let closed = matches!(closed.last(), Some(Stored { fact: Fact::Closed(_), .. }));
-        if closed && !account(self.hall.journal(), id).await?.has_ended(&root) {
-            self.hall.resume(id).await?.wait().await?;
-        }
-        Ok(())
-    }
-
     /// Stores the request and begins.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
-        let (office, faults) = self.hall.office(&id, &setup.staffing).await?;
+        let (office, faults) = self.hall.office(&id, &setup).await?;
         // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::WentOn(id));
@@ -320,7 +319,8 @@ impl Undertaking {
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).chain(demands).collect();
-        Ok((Setup { staffing, tokens_max: self.tokens_max, brief: Arc::new(brief) }, texts))
+        let (tokens_max, allow_overrun) = (self.tokens_max, self.allow_overrun);
+        Ok((Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) }, texts))
     }
 
     /// What the report must pass.

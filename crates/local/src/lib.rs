@@ -11,6 +11,7 @@ mod files;
 mod id;
 mod inbox;
 mod journal;
+mod lane;
 mod lease;
 mod office;
 mod transcript;
@@ -23,6 +24,7 @@ pub use journal::{
     Appended, Batch, Broken, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits, NewSession,
     SCHEMA, SessionBatch, SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
 };
+pub use lane::{Lane, Permit};
 pub use lease::{Holder, Lease};
-pub use office::{Exists, Office, OfficeError, Order, Place, Places, Replays, Watcher};
+pub use office::{Exists, Office, OfficeError, Order, Overruns, Place, Places, ProviderOf, Replays, Watcher};
 pub use transcript::{INLINE_BYTES_MAX, Trouble};

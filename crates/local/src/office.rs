@@ -5,23 +5,27 @@ mod board;
 mod desk;
 mod leaf;
 mod mail;
+mod orders;
+mod overrun;
 mod time;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use std::time::Duration;
-
 use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, TextError, run};
-use guildhall_kernel::{AskKey, Brief, Fact, Input, Millis, Path, Report, Sender, SessionFact, Stimulus, TextRef};
-use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, mpsc};
+use guildhall_kernel::{AskKey, Brief, Input, Millis, Path, Report, Sender, SessionFact, Stimulus};
+use tokio::sync::mpsc;
 
-use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
+use crate::lane::Lane;
 use crate::lease::Lease;
+use board::{Boards, call_to_board};
 use desk::{Desk, Past};
 use mail::{Letter, Mail, Receipt};
+pub use orders::Order;
+use overrun::{Billed, Providers};
+pub use overrun::{Overruns, ProviderOf};
 use time::SessionTime;
 
 /// What went wrong with the engine. Nothing that was acknowledged is lost.
@@ -60,7 +64,9 @@ pub struct Place {
     /// Its instructions, model and tools.
     pub seat: Arc<Seat>,
     /// How many calls to its provider may run at once.
-    pub lane: Arc<Semaphore>,
+    pub lane: Arc<Lane>,
+    /// How many tool calls may run at once, of everybody in this hall. A call that waits for its turn has not been made.
+    pub tools: Arc<Lane>,
     /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
     pub replays: Replays,
     /// Is told what arrives of its replies before they are whole.
@@ -87,19 +93,8 @@ pub enum Replays {
 /// Finds the place of a brief's agent. A brief that was stored may name somebody for whom there is none.
 pub type Places = Arc<dyn Fn(&Brief) -> Option<Place> + Send + Sync>;
 
-/// What another terminal leaves in the inbox for whoever runs the session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// Whom it is for.
-    pub to: Path,
-    /// What it says.
-    pub what: Stimulus,
-    /// The texts that it names.
-    pub texts: Vec<(TextRef, String)>,
-}
-
-/// How long to wait before an order is tried again whose contract has no desk yet.
-const AGAIN: Duration = Duration::from_millis(50);
+/// How many of a session's facts are read at once.
+const FACTS_AT_ONCE: u32 = 4096;
 
 /// A running session.
 #[derive(Clone)]
@@ -116,16 +111,54 @@ struct Inner {
     /// order of their times. Nobody waits for the disk with it.
     step: Arc<tokio::sync::Mutex<()>>,
     desks: Mutex<BTreeMap<Path, mpsc::UnboundedSender<Mail>>>,
+    /// What hires posted for each other.
+    boards: Mutex<Boards>,
+    /// Who is paid for models.
+    providers: Providers,
+    /// Held while an order is dealt with that nobody can hear any more.
+    concluding: tokio::sync::Mutex<()>,
+    /// Whether the work was dropped: no call leaves any more.
+    stopped: AtomicBool,
 }
 
 impl Office {
     /// Opens the office of a session that this process holds the lease of, at the time at which it was left.
-    pub async fn open(journal: Journal, lease: Lease, places: Places) -> Result<Office, OfficeError> {
-        let facts = journal.facts(lease.session(), 1).await?;
-        let left = facts.last().map_or(Millis(0), |stored| stored.at);
-        let time = Arc::new(SessionTime::from(left));
-        let (step, desks) = (Arc::default(), Mutex::default());
-        Ok(Office { inner: Arc::new(Inner { journal, lease, places, time, step, desks }) })
+    pub async fn open(
+        journal: Journal,
+        lease: Lease,
+        places: Places,
+        overruns: Overruns,
+    ) -> Result<Office, OfficeError> {
+        let (mut left, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
+        let mut from = 1;
+        loop {
+            let page = journal.page(lease.session(), from, FACTS_AT_ONCE).await?;
+            let Some(last) = page.last() else { break };
+            (left, from) = (last.at, last.seq + 1);
+            for stored in &page {
+                boards.note(&stored.contract, &stored.fact);
+                billed.note(stored);
+                if let Some((id, arguments)) = call_to_board(&stored.fact) {
+                    // What can't be read was not posted: a session goes on without it.
+                    let arguments = journal.text(arguments.hash).await.ok().flatten().unwrap_or_default();
+                    boards.visit(&stored.contract, id, &String::from_utf8_lossy(&arguments));
+                }
+            }
+        }
+        Ok(Office {
+            inner: Arc::new(Inner {
+                time: Arc::new(SessionTime::from(left)),
+                providers: Providers::new(overruns, billed),
+                boards: Mutex::new(boards),
+                step: Arc::default(),
+                desks: Mutex::default(),
+                concluding: tokio::sync::Mutex::default(),
+                stopped: AtomicBool::new(false),
+                journal,
+                lease,
+                places,
+            }),
+        })
     }
 
     /// Records what happened to the session's account.
@@ -139,11 +172,7 @@ impl Office {
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
         let desk = self.desk(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
-        // What was left while nobody ran the session comes before anything that it does by itself.
-        let left = self.inner.journal.take_after(self.inner.lease.session(), 0).await;
-        for command in left.map_err(|why| RunError::Engine(why.into()))? {
-            self.carry_out(&command);
-        }
+        self.obey_first().await.map_err(|why| RunError::Engine(why.into()))?;
         self.work(desk, brief).await.map(|(report, _)| report)
     }
 
@@ -164,56 +193,6 @@ impl Office {
         self.send(to, Letter { arrival, receipt: Receipt::Order(command) })
     }
 
-    /// Carries out the orders that other terminals leave in the inbox, until the journal fails.
-    pub async fn obey(&self) -> OfficeError {
-        let Inner { journal, lease, .. } = &*self.inner;
-        let mut newest = 0;
-        loop {
-            let commands = match journal.wait_after(lease.session(), newest).await {
-                Ok(commands) => commands,
-                Err(why) => return why.into(),
-            };
-            let mut early = false;
-            for command in commands {
-                let told = self.carry_out(&command);
-                match if told { Ok(false) } else { self.is_early(&command).await } {
-                    // Whom it is for has not taken its seat again: it is told then.
-                    Ok(true) => early = true,
-                    Ok(false) if early => {}
-                    Ok(false) => newest = command.number,
-                    Err(why) => return why.into(),
-                }
-            }
-            if early {
-                tokio::time::sleep(AGAIN).await;
-            }
-        }
-    }
-
-    /// Whether an order is for a contract that is open and has no desk yet. One that can't be read, or that is for nobody, is
-    /// done: it must not come again for ever.
-    async fn is_early(&self, command: &Command) -> Result<bool, JournalError> {
-        let Inner { journal, lease, .. } = &*self.inner;
-        let newest = match Order::deserialize(&command.command) {
-            Ok(order) => journal.newest_fact(lease.session(), &order.to).await?,
-            Err(_) => None,
-        };
-        let open = newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_)));
-        if !open {
-            journal.mark_done(lease, command.number).await?;
-        }
-        Ok(open)
-    }
-
-    /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.
-    fn carry_out(&self, command: &Command) -> bool {
-        let order = Order::deserialize(&command.command);
-        order.is_ok_and(|Order { to, what, texts }| {
-            let texts = texts.into_iter().map(|(of, says)| Text { of, says }).collect();
-            self.tell(&to, command.number, what, texts)
-        })
-    }
-
     /// Sets up the desk of a contract.
     fn desk(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<Desk, OfficeError> {
         let unknown = || OfficeError::Below {
@@ -223,12 +202,16 @@ impl Office {
         let place = (self.inner.places)(brief).ok_or_else(unknown)?;
         let (post, mail) = mpsc::unbounded_channel();
         self.desks().insert(brief.path.clone(), post.clone());
-        let contract = (brief.path.clone(), brief.context.clone(), earlier);
-        Ok(Desk::new(self.clone(), contract, place, post, mail, texts))
+        Ok(Desk::new(self.clone(), brief, earlier, place, (post, mail), texts))
     }
 
     fn send(&self, to: &Path, letter: Letter) -> bool {
         self.desks().get(to).is_some_and(|post| post.send(Mail::Letter(letter)).is_ok())
+    }
+
+    fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
+        // A panic while they were held left them whole: a post comes before the count of those that were seen.
+        self.inner.boards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<Mail>>> {

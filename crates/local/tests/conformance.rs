@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, JournalError, Lease, NewSession, Office, Place, Places, Replays, SessionId, UnixMs};
+use guildhall_local::{
+    Journal, JournalError, Lane, Lease, NewSession, Office, Overruns, Place, Places, Replays, SessionId, UnixMs,
+};
 use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
-use tokio::sync::Semaphore;
 
 fn session() -> SessionId {
     "session".parse().unwrap()
@@ -31,17 +32,18 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
-    let (lane, seats) = (Arc::new(Semaphore::new(8)), Arc::clone(stage));
+    let (lane, tools, seats) = (Arc::new(Lane::new(8)), Arc::new(Lane::new(8)), Arc::clone(stage));
     let places: Places = Arc::new(move |brief| {
         Some(Place {
             seat: Arc::new(seats.seat(brief)),
             lane: Arc::clone(&lane),
+            tools: Arc::clone(&tools),
             replays: Replays::Yes,
             watch: Arc::new(|_, _| {}),
             exists: Arc::new(|_| false),
         })
     });
-    let office = Office::open(journal.clone(), lease, places).await.unwrap();
+    let office = Office::open(journal.clone(), lease, places, Overruns::Allow).await.unwrap();
     let owner = office.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {
         owner.tell(to, command, what, texts);

@@ -39,7 +39,11 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let Before { project, model } = before(world, &args.id).await?;
     let world = local_server::learn(world, &model).await;
     // Who can come to work was stored with the request.
-    let hall = world.hall_with(project, Roster::default(), args.max_concurrency)?;
+    let mut builder = world.hall_with(project, Roster::default(), args.max_concurrency);
+    if args.allow_overrun {
+        builder = builder.allow_overrun();
+    }
+    let hall = builder.build()?;
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&args.id, 1).await?;
     let running = hall.resume(&args.id).await?;

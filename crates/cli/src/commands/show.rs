@@ -1,13 +1,16 @@
 //! `show`: one session, from what is stored.
 
+use guildhall::kernel::Msat;
 use guildhall::{DatedRate, View};
 use serde_json::{Value, json};
 
+use crate::amount::both;
 use crate::args::{Output, ShowArgs};
 use crate::bill::Sheet;
 use crate::commands::list::state;
 use crate::commands::out_json;
 use crate::commands::run::here;
+use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::print::{WARN, out, say_in, tame, tame_lines};
@@ -33,6 +36,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "failure": view.failure,
             "unreadable": unreadable,
             "free": view.free,
+            "late": view.late,
             "bill": sheet(&view, rate).map(|sheet| sheet.json()),
             "facts": if args.facts { json!(facts) } else { Value::Null },
         }))?,
@@ -63,6 +67,9 @@ fn text(view: &View, rate: &DatedRate, unreadable: &[String]) -> Vec<String> {
     }
     if let Some(sheet) = sheet(view, rate) {
         lines.extend(sheet.lines());
+    }
+    if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
+        lines.push(late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)));
     }
     lines
 }

@@ -2,13 +2,14 @@
 
 use guildhall::kernel::Path;
 use guildhall::local::{Holder, SessionId};
-use guildhall::{Ending, Hall, HallError, Telling};
+use guildhall::{Ending, Hall, Telling, ToppedUp};
 
 use crate::amount::both;
 use crate::args::{MessageArgs, StopArgs, Target, TopupArgs};
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::live::note;
+use crate::print::{WARN, say_in};
 use crate::world::World;
 
 /// Tells a session, or a contract of it, to end.
@@ -39,9 +40,25 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
     let hall = world.hall(here()?)?;
     let to = contract(&hall, &args.to).await?;
     let money = args.amount.msat(hall.models().rate());
-    let holder = hall.tell(&args.to.session, &to, Telling::Money(money)).await?;
-    note(&format!("{} more for {} of {}", both(money, hall.models().rate()), to, args.to.session));
-    Ok(told(&args.to.session, holder))
+    let topped_up = hall.top_up(&args.to.session, &to, money).await?;
+    let (id, amount) = (&args.to.session, both(money, hall.models().rate()));
+    match topped_up {
+        ToppedUp::Given => note(&format!("{to} of {id} has {amount} more")),
+        ToppedUp::StaysWith(with) => {
+            say_in(WARN, &format!("{to} of {id} takes no more money: {amount} stay with {with}"))
+        }
+        ToppedUp::StaysInSession { root } => say_in(WARN, &late(id, &root, &amount)),
+        ToppedUp::Waits(holder) => {
+            note(&format!("{amount} more for {to} of {id}"));
+            return Ok(told(id, holder));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Says that money came after its root had closed.
+pub(crate) fn late(id: &SessionId, root: &Path, amount: &str) -> String {
+    format!("root {root} has closed: {amount} stay in the session; use them with `guildhall run --continue {id}`")
 }
 
 /// The contract that is meant: the session's newest root unless it is named.
@@ -49,8 +66,7 @@ async fn contract(hall: &Hall, to: &Target) -> Result<Path, Failure> {
     if let Some(contract) = &to.contract {
         return Ok(contract.clone());
     }
-    let root = hall.session(&to.session).await?.root;
-    Ok(root.ok_or_else(|| HallError::NothingToResume(to.session.clone()))?.path)
+    Ok(hall.root(&to.session).await?)
 }
 
 fn told(id: &SessionId, holder: Option<Holder>) -> Exit {

@@ -340,6 +340,15 @@ impl Running {
         self.signal(Signal::HUP);
     }
 
+    /// Lets it do nothing until it goes on.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
         kill_process(pid, signal).unwrap();

@@ -19,6 +19,7 @@ mod hostile;
 mod house;
 mod killed;
 mod killed_trees;
+mod late;
 mod local_server;
 mod looking;
 mod money;

@@ -1,10 +1,12 @@
 //! What work may cost: caps, limits, consent, prices, and a result whose numbers a program can rely on.
 
 use std::fs;
+use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::crew::{assert_lacks, hires, slowly, staffed};
+use crate::chat::CHAT;
+use crate::crew::{assert_has, assert_lacks, hires, slowly, staffed};
 use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
 /// A model that never stops by itself, but says something when it is told that a reply is its last.
@@ -102,6 +104,67 @@ fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() 
     wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
     house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
     running.end().expect(130).says("asked to wrap up");
+}
+
+#[test]
+fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more_unless_it_is_allowed() {
+    let dear = json!({"reply": {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}],
+        "usage": {"input": 100, "output": 200_000}}});
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([{"when": {"has_tool_result": false}, "then": dear}, {"then": says("On Tuesday.")}]),
+        );
+        let result = house.run(&[]).expect(5).json();
+        assert_eq!((&result["outcome"], house.peer.executions()), (&json!("failed"), 1), "{wire:?}: {result:#}");
+        let (failure, id) = (result["failure"].as_str().unwrap(), result["session"].as_str().unwrap());
+        assert_has(
+            failure,
+            &["billed more than was held for a call", "1000.1sat against", "`--allow-overrun` goes on"],
+        );
+
+        // It is so for the whole session, in another process, too.
+        let go_on = ["run", "--continue", id, "And?", "--output", "json"];
+        let again = house.guildhall(&go_on).expect(5).json();
+        assert_eq!((house.peer.executions(), msat(&again["bill"]["spent"])), (1, 0), "{wire:?}: nobody was asked");
+        let allowed = house.guildhall(&[&go_on[..], &["--allow-overrun"]].concat()).expect(0).json();
+        assert_eq!(allowed["answer"], "On Tuesday.", "{wire:?}");
+
+        let result = house.run(&["--allow-overrun"]).expect(0).json();
+        assert_eq!(result["answer"], "On Tuesday.", "{wire:?}");
+    }
+}
+
+/// A conversation whose first reply claims more tokens than were allowed, killed while it waits for words.
+fn killed_after_an_overrun(flags: &[&str]) -> (House, String) {
+    let dear = json!({"reply": {"text": "On Tuesday.", "usage": {"input": 100, "output": 200_000}}});
+    let house =
+        House::new(Wire::Anthropic, &json!([{"when": {"nth": 1}, "then": dear}, {"then": says("In the hall.")}]));
+    let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], flags].concat()));
+    stdin.write_all(b"When is the meeting?\n").unwrap();
+    talking.printed("On Tuesday.");
+    let id = talking.session();
+    talking.kill();
+    (house, id)
+}
+
+#[test]
+fn a_provider_that_overran_is_asked_nothing_more_after_a_kill() {
+    let (house, id) = killed_after_an_overrun(&[]);
+    let resume =
+        |flags: &[&str]| Running::start(house.command(&[&["resume", &id], flags].concat()), "And where?\n").end();
+    resume(&[]).expect(5).says("billed more than was held for a call");
+    assert_eq!(house.peer.executions(), 1, "nobody was asked");
+}
+
+#[test]
+fn a_resume_may_allow_an_overrun_and_goes_on_with_what_was_allowed_before() {
+    for (begun, resumed) in [(&[][..], &["--allow-overrun"][..]), (&["--allow-overrun"], &[])] {
+        let (house, id) = killed_after_an_overrun(begun);
+        let args = [&["resume", &id], resumed].concat();
+        let ended = Running::start(house.command(&args), "And where?\n").end().expect(0);
+        assert_eq!(ended.stdout, "In the hall.\n", "{begun:?} {resumed:?}");
+    }
 }
 
 #[test]

@@ -111,16 +111,16 @@ fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
     assert_eq!((worked.len(), house.peer.executions()), (1001, 1001), "nobody is asked any more");
 }
 
-#[test]
-fn no_more_calls_run_at_once_than_were_allowed() {
-    let twelve = json!({"reply": {"calls": [{"name": "delegate_task", "times": 12, "arguments":
+/// How many calls run at once at most, of a lead and so many hires whose replies take their time.
+fn most_at_once(team: u32, reply_ms: u64, flags: &[&str]) -> u32 {
+    let all = json!({"reply": {"calls": [{"name": "delegate_task", "times": team, "arguments":
         {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
     let house = House::new(
         Wire::OpenAi,
-        &json!([first("lead", twelve), always("lead", says("All.")), always("ada", slowly(says("Here."), 30))]),
+        &json!([first("lead", all), always("lead", says("All.")), always("ada", slowly(says("Here."), reply_ms))]),
     );
     let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
-    house.run(&[&CREW[..], &["--max-concurrency", "3"]].concat()).expect(0);
+    house.run(&[&CREW[..], flags].concat()).expect(0);
     let (mut open, mut most) = (0_u32, 0);
     for entry in house.peer.log() {
         match entry {
@@ -130,7 +130,30 @@ fn no_more_calls_run_at_once_than_were_allowed() {
         }
         most = most.max(open);
     }
-    assert_eq!(most, 3);
+    most
+}
+
+#[test]
+fn no_more_calls_run_at_once_than_were_allowed() {
+    assert_eq!(most_at_once(12, 30, &["--max-concurrency", "3"]), 3);
+}
+
+#[test]
+fn thirty_two_calls_run_at_once_unless_it_is_said_otherwise() {
+    assert_eq!(most_at_once(40, 1000, &[]), 32);
+}
+
+#[test]
+fn a_thousand_hires_on_sixteen_levels_are_allowed_unless_it_is_said_otherwise() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    let help = house.guildhall(&["run", "--help"]).expect(0).stdout;
+    let default_of = |option: &str| {
+        let (_, rest) = help.split_once(option).unwrap_or_else(|| panic!("{option} is not in {help}"));
+        let (_, rest) = rest.split_once("[default: ").unwrap();
+        rest.split_once(']').unwrap().0.to_owned()
+    };
+    let options = ["--max-hires <N>", "--max-depth <N>", "--max-concurrency <N>"];
+    assert_eq!(options.map(default_of), ["1000", "16", "32"]);
 }
 
 #[test]
@@ -158,7 +181,7 @@ fn a_tree_at_work_is_shown_told_topped_up_and_stopped_in_part() {
         let listed = house.guildhall(&["ls"]).expect(0);
         assert_has(&listed.stdout, &[&id, "at work in process"]);
         house.guildhall(&["verify", &id]).expect(0);
-        house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("carries it out");
+        house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("1.1 of ").says("has 700 sat");
         house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says("carries it out");
         house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("carries it out");
         house.guildhall(&["stop", &format!("{id}/1.9")]).expect(4);

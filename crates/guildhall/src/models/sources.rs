@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use guildhall_agent::{Model, Wire};
-use guildhall_local::{Replays, SessionId};
+use guildhall_local::{Lane, Replays, SessionId};
 use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
-use tokio::sync::Semaphore;
 
 use super::{ANTHROPIC, Chair, Locked, ModelName, ModelsError, OPENAI, WINDOW_TOKENS, chair, no_source, unclear};
 
@@ -76,17 +75,17 @@ impl Source {
 
 /// The providers of a hall, each with a lane for its calls.
 #[derive(Clone, Default)]
-pub(super) struct Sources(Vec<(Source, Arc<Semaphore>)>);
+pub(super) struct Sources(Vec<(Source, Arc<Lane>)>);
 
 impl Sources {
     pub(super) fn add(&mut self, source: Source, calls: usize) {
         self.0.retain(|(before, _)| before.name != source.name);
-        self.0.push((source, Arc::new(Semaphore::new(calls))));
+        self.0.push((source, Arc::new(Lane::new(calls))));
     }
 
     pub(super) fn set_calls_at_once(&mut self, calls: usize) {
         for (_, lane) in &mut self.0 {
-            *lane = Arc::new(Semaphore::new(calls));
+            *lane = Arc::new(Lane::new(calls));
         }
     }
 
@@ -98,7 +97,7 @@ impl Sources {
         self.get(name).is_some()
     }
 
-    fn get(&self, name: &str) -> Option<&(Source, Arc<Semaphore>)> {
+    fn get(&self, name: &str) -> Option<&(Source, Arc<Lane>)> {
         self.0.iter().find(|(source, _)| source.name == name)
     }
 

@@ -1,54 +1,71 @@
-//! The board of one hirer's hires: what they posted, as the journal tells it. Nothing else keeps it.
+//! The boards: what the hires of one hirer posted for each other. The journal alone is durable: a board is a fold of the calls to
+//! it, in the order in which they were stored, and the same in every process.
 
-use guildhall_agent::{BOARD, POSTS_MAX, Post, TextError};
-use guildhall_kernel::{AgentName, Ask, AskId, AskKey, Fact, Path, Stored, TextRef};
+use std::collections::BTreeMap;
 
-use super::{Office, OfficeError};
+use guildhall_agent::{BOARD, POSTS_MAX, Post};
+use guildhall_kernel::{AgentName, Ask, AskId, AskKey, Fact, Path, TextRef};
 
-/// A call to the board.
-struct Visit {
-    seq: u64,
-    contract: Path,
-    agent: AgentName,
-    ask: AskId,
-    arguments: TextRef,
+/// The boards of a session, by hirer.
+#[derive(Default)]
+pub(super) struct Boards {
+    boards: BTreeMap<Path, Board>,
+    /// Who works under each contract that has not closed.
+    agents: BTreeMap<Path, AgentName>,
 }
 
-/// Returns what was posted up to a call to the board, so that a call which is made again after a crash sees the same.
-pub(super) async fn posts(office: &Office, call: &AskKey) -> Result<Vec<Post>, OfficeError> {
-    let mut visits = visits(office, call).await?;
-    visits.sort_unstable_by_key(|visit| visit.seq);
-    let own = visits.iter().position(|visit| (&visit.contract, visit.ask) == (&call.contract, call.ask));
-    let mut posts = Vec::new();
-    for visit in visits[..own.map_or(0, |own| own + 1)].iter().rev() {
-        let arguments = office.inner.journal.text(visit.arguments.hash).await?.ok_or_else(|| OfficeError::Text {
-            contract: visit.contract.clone(),
-            why: TextError::Missing(visit.arguments),
-        })?;
-        posts.extend(Post::of(&visit.contract, &visit.agent, &String::from_utf8_lossy(&arguments)));
-        if posts.len() == POSTS_MAX {
-            break;
+#[derive(Default)]
+struct Board {
+    posts: Vec<Post>,
+    /// How many posts there were at each call, its own included.
+    seen: BTreeMap<AskKey, usize>,
+}
+
+/// Returns the call to the board that a fact makes, with its arguments.
+pub(super) fn call_to_board(fact: &Fact) -> Option<(AskId, TextRef)> {
+    match fact {
+        Fact::Asked { id, ask: Ask::Tool(call), .. } if call.tool.as_str() == BOARD => Some((*id, call.arguments)),
+        Fact::Asked { .. }
+        | Fact::Opened(_)
+        | Fact::Answered { .. }
+        | Fact::Refused { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Compacted { .. }
+        | Fact::Closing(_)
+        | Fact::Closed(_) => None,
+    }
+}
+
+impl Boards {
+    /// Notes who works under a contract. A contract that has closed has no hires, so that nobody reads their board any more.
+    pub(super) fn note(&mut self, contract: &Path, fact: &Fact) {
+        if let Fact::Opened(brief) = fact {
+            self.agents.insert(contract.clone(), brief.agent.clone());
+        }
+        if let Fact::Closed(_) = fact {
+            self.agents.remove(contract);
+            self.boards.remove(contract);
         }
     }
-    posts.reverse();
-    Ok(posts)
-}
 
-/// Returns the calls to the board of all whom one hirer has hired.
-async fn visits(office: &Office, call: &AskKey) -> Result<Vec<Visit>, OfficeError> {
-    let Some(hirer) = call.contract.hirer() else { return Ok(Vec::new()) };
-    let inner = &office.inner;
-    let mut visits = Vec::new();
-    for Stored { fact, .. } in inner.journal.contract_facts(inner.lease.session(), &hirer).await? {
-        let Fact::Asked { ask: Ask::Hire { brief, .. }, .. } = fact else { continue };
-        let facts = inner.journal.contract_facts(inner.lease.session(), &brief.path).await?;
-        visits.extend(facts.into_iter().filter_map(|stored| visit(stored, &brief.agent)));
+    /// Notes a call to the board, with its arguments as they are stored. Calls come in the order in which they are stored.
+    pub(super) fn visit(&mut self, contract: &Path, ask: AskId, arguments: &str) {
+        let (Some(hirer), Some(agent)) = (contract.hirer(), self.agents.get(contract)) else { return };
+        let board = self.boards.entry(hirer).or_default();
+        board.posts.extend(Post::of(contract, agent, arguments));
+        board.seen.insert(AskKey { contract: contract.clone(), ask }, board.posts.len());
     }
-    Ok(visits)
-}
 
-fn visit(Stored { seq, contract, fact, .. }: Stored, agent: &AgentName) -> Option<Visit> {
-    let Fact::Asked { id, ask: Ask::Tool(call), .. } = fact else { return None };
-    let to_board = call.tool.as_str() == BOARD;
-    to_board.then(|| Visit { seq, contract, agent: agent.clone(), ask: id, arguments: call.arguments })
+    /// Returns the newest posts up to a call, so that one which is made again after a crash sees the same.
+    pub(super) fn posts(&self, call: &AskKey) -> Vec<Post> {
+        let board = call.contract.hirer().and_then(|hirer| self.boards.get(&hirer));
+        let Some((board, seen)) = board.and_then(|board| Some((board, *board.seen.get(call)?))) else {
+            return Vec::new();
+        };
+        board.posts[seen.saturating_sub(POSTS_MAX)..seen].to_vec()
+    }
 }

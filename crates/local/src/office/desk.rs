@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, TextError, Texts};
 use guildhall_kernel::{
@@ -11,6 +12,7 @@ use guildhall_kernel::{
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
+use super::board::call_to_board;
 use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, fail, send, send_answer};
 use super::time::{SessionTime, Why};
@@ -22,13 +24,16 @@ pub(super) struct Desk {
     pub(super) office: Office,
     path: Path,
     pub(super) place: Place,
+    /// Who is paid for its model.
+    pub(super) provider: Option<Arc<str>>,
     pub(super) post: mpsc::UnboundedSender<Mail>,
     mail: mpsc::UnboundedReceiver<Mail>,
     context: Context,
     past: Past,
     /// What was said before the contract's brief, or why that can't be told. Only a request to the model needs it.
     pub(super) before: Result<Arc<[Message]>, OfficeError>,
-    pub(super) facts: Vec<Fact>,
+    /// Shared with the calls under way, which see them as they were: a fact that comes meanwhile copies them, once.
+    pub(super) facts: Arc<Vec<Fact>>,
     pub(super) texts: Shelf,
     /// How many of the facts have all their texts on the shelf.
     shelved: usize,
@@ -51,6 +56,8 @@ pub(super) struct Desk {
     pub(super) begun: BTreeSet<AskId>,
     owed: Owed,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
+    /// Whether calls that wait for a permit may not leave any more.
+    pub(super) barred: Arc<AtomicBool>,
     /// Everything that was started here. It ends with the desk.
     pub(super) tasks: JoinSet<()>,
 }
@@ -103,12 +110,16 @@ impl Owed {
     }
 }
 
-/// Texts at hand: all that a contract's facts name. One that can't be read is an error for whoever needs it, and for nobody
-/// else: a contract can be ended without it.
+/// Texts at hand: all that a contract's facts name. Clones share them. One that can't be read is an error for whoever needs it,
+/// and for nobody else: a contract can be ended without it.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(BTreeMap<Hash, Result<Arc<str>, TextError>>);
+pub(super) struct Shelf(Arc<BTreeMap<Hash, Result<Arc<str>, TextError>>>);
 
 impl Shelf {
+    fn insert(&mut self, hash: Hash, text: Result<Arc<str>, TextError>) {
+        Arc::make_mut(&mut self.0).insert(hash, text);
+    }
+
     /// Takes down what these facts name and is not at hand.
     async fn take_down(&mut self, office: &Office, facts: &[Fact]) {
         for of in facts.iter().flat_map(texts_named) {
@@ -120,7 +131,7 @@ impl Shelf {
                 Ok(None) => Err(TextError::Missing(of)),
                 Err(why) => Err(TextError::Damaged { of, why: why.to_string() }),
             };
-            self.0.insert(of.hash, text);
+            self.insert(of.hash, text);
         }
     }
 }
@@ -158,22 +169,23 @@ impl Texts for Shelf {
 impl Desk {
     pub(super) fn new(
         office: Office,
-        (path, context, earlier): (Path, Context, Past),
+        brief: &Brief,
+        earlier: Past,
         place: Place,
-        post: mpsc::UnboundedSender<Mail>,
-        mail: mpsc::UnboundedReceiver<Mail>,
+        (post, mail): (mpsc::UnboundedSender<Mail>, mpsc::UnboundedReceiver<Mail>),
         texts: Vec<Text>,
     ) -> Desk {
         let mut desk = Desk {
+            provider: office.inner.providers.of(brief).map(Arc::from),
             office,
-            path,
+            path: brief.path.clone(),
             place,
             post,
             mail,
-            context,
+            context: brief.context.clone(),
             past: earlier,
             before: Ok(Arc::from([])),
-            facts: Vec::new(),
+            facts: Arc::default(),
             texts: Shelf::default(),
             shelved: 0,
             fresh: Vec::new(),
@@ -187,6 +199,7 @@ impl Desk {
             begun: BTreeSet::new(),
             owed: Owed::default(),
             leaves: BTreeMap::new(),
+            barred: Arc::default(),
             tasks: JoinSet::new(),
         };
         desk.keep(texts);
@@ -199,12 +212,13 @@ impl Desk {
 
     fn keep(&mut self, texts: Vec<Text>) {
         for text in texts {
-            self.texts.0.insert(text.of.hash, Ok(text.says.as_str().into()));
+            self.texts.insert(text.of.hash, Ok(text.says.as_str().into()));
             self.fresh.push(text);
         }
     }
 
-    /// What the contract had left when it asked: a process that takes the ask up says the same to its provider.
+    /// What the contract had left when it asked: a process that takes the ask up says the same to its provider. A request is the
+    /// last fact of its step, so that the contract is restored as it was then only once, after a crash.
     pub(super) fn status(&self, contract: &Contract, id: AskId) -> Status {
         let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
         let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |place| place + 1);
@@ -215,6 +229,18 @@ impl Desk {
             Ok(then) => Status::of(&then, at),
             // It was restored from more of the same facts, so it can be from fewer.
             Err(_) => Status::of(contract, at),
+        }
+    }
+
+    /// Notes what is posted by facts that have their place, as long as this desk has the turn: in the order of the journal.
+    fn note_posts(&self, facts: &[Fact]) {
+        let mut boards = self.office.boards();
+        for fact in facts {
+            boards.note(&self.path, fact);
+            if let Some((id, arguments)) = call_to_board(fact) {
+                // What can't be read was not posted: a session goes on without it, and whoever shows it says what can't be read.
+                boards.visit(&self.path, id, &self.texts.text(&arguments).unwrap_or_default());
+            }
         }
     }
 
@@ -365,7 +391,10 @@ impl Desk {
                     let answer = if self.has_heard(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&post, ask, answer);
                 }
-                Mail::Letter(Letter { receipt, .. }) => self.tell_receipt(receipt).await?,
+                Mail::Letter(Letter { receipt: Receipt::Order(order), arrival }) => {
+                    self.office.turn_away(order, &arrival.input).await?;
+                }
+                Mail::Letter(Letter { receipt: Receipt::Nobody, .. }) => {}
                 Mail::Failed(why) => return Err(why),
             }
         }
@@ -405,6 +434,16 @@ fn notice(ended: Result<(), JoinError>) {
     }
 }
 
+impl Drop for Desk {
+    /// A desk that goes before its contract has closed goes with its session: the calls that are stopped by it return their
+    /// permits, and none that waits for one may leave instead.
+    fn drop(&mut self) {
+        if !matches!(self.facts.last(), Some(Fact::Closed(_))) {
+            self.office.inner.stopped.store(true, Ordering::Release);
+        }
+    }
+}
+
 impl Engine for Desk {
     type Error = OfficeError;
 
@@ -429,7 +468,7 @@ impl Engine for Desk {
         for fact in &facts {
             self.owed.note(fact);
         }
-        self.facts.clone_from(&facts);
+        self.facts = Arc::new(facts.clone());
         self.before = before(&self.office, &self.path, &self.context).await.map(Arc::from);
         if facts.is_empty() {
             self.step = Some(self.turn().await);
@@ -450,13 +489,14 @@ impl Engine for Desk {
         let account = facts.iter().filter_map(|fact| put_in(fact, &self.path)).collect();
         let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
         let queued = inner.journal.queue(&inner.lease, batch).await;
+        self.note_posts(&facts);
         self.end_step();
         self.queued.push(queued?);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
         for fact in &facts {
             self.owed.note(fact);
         }
-        self.facts.extend(facts);
+        Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())
     }
 

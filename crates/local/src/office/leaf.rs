@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, Meter, Surroundings, Texts, due};
-use guildhall_kernel::{Answer, Ask, AskId, AskKey, Contract, Input, Millis, Request, ToolCall, Turn};
-use tokio::sync::{SemaphorePermit, TryAcquireError};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Meter, Surroundings, Texts, WaitReason, due};
+use guildhall_kernel::{
+    Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Request, TextKind, ToolCall, Turn,
+};
 use tokio::task::AbortHandle;
 
-use super::board::posts;
 use super::desk::Desk;
 use super::mail::{fail, send};
 use super::time::Why;
 use super::{Inner, Office, OfficeError, Place, Replays};
+use crate::lane::{Lane, Permit};
 
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
@@ -27,11 +30,22 @@ pub(super) struct Leaf {
     hastened: bool,
 }
 
-/// Whether the journal says of a call that it stands in line.
+/// Whether a call may simply be made again after a crash that took its outcome away.
+#[derive(Clone, Copy)]
+enum Again {
+    Allowed,
+    Never,
+}
+
+/// What the journal says of a call that waits for its permit: whether it is known not to have left.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Marked {
-    AsInLine,
-    No,
+enum InLine {
+    /// It is noted that the call waits.
+    Noted,
+    /// It is to be noted if the call has to wait.
+    ToBeNoted,
+    /// Nothing is noted: the call may be made again, or an earlier process may have made it.
+    NotNoted,
 }
 
 impl Desk {
@@ -39,9 +53,13 @@ impl Desk {
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
         let (status, time) = (self.status(contract, id), self.time());
-        let (before, facts, texts) = (self.before.clone(), self.facts.clone(), self.texts.clone());
+        let (before, facts, texts) = (self.before.clone(), Arc::clone(&self.facts), self.texts.clone());
         let office = self.office.clone();
-        let marked = if self.in_line.contains(&id) { Marked::AsInLine } else { Marked::No };
+        let again = match place.replays {
+            Replays::Yes => Again::Allowed,
+            Replays::No => Again::Never,
+        };
+        let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
         let meter = self.meter(id, place.seat.meter(&request));
         let leaving = Arc::clone(&meter);
         let patience = self.time().now().after(LAST_REPORT);
@@ -49,48 +67,95 @@ impl Desk {
             Turn::Next => due(contract, id),
             Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
         };
+        let (provider, held) = (self.provider.clone(), contract.hold(id).unwrap_or_default().money);
         self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
                 Err(why) => return Err(not_left(&office, &place, &key, why).await),
             };
-            let permit = permit(&office, &place, &key, marked).await?;
-            let Some(permit) = permit else { return Ok(stopped(id, Answer::Lost, &leaving)) };
+            let refusal = || {
+                let why = office.inner.providers.refusal(provider.as_deref()?)?;
+                Some(refused(&place, id, &why, &leaving))
+            };
+            if let Some(refused) = refusal() {
+                return Ok(refused);
+            }
+            let permit = permit(&office, &key, in_line, &place.lane, &barred).await?;
+            let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
+            // The provider may have overrun while this call waited.
+            if let Some(refused) = refusal() {
+                return Ok(refused);
+            }
             leaving.leave();
             let history = History { before: &before, facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
+                pace(&permit, delta);
                 (place.watch)(&key, delta);
             };
             let clock = || time.now();
             let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
-            drop(permit);
-            match arrival {
-                Ok(arrival) => Ok(arrival),
+            let arrival = match arrival {
+                Ok(arrival) => arrival,
                 Err(why) => {
                     let why = OfficeError::Text { contract: key.contract.clone(), why };
-                    Err(not_left(&office, &place, &key, why).await)
+                    return Err(not_left(&office, &place, &key, why).await);
                 }
+            };
+            if matches!(arrival.input, Input::Reply { .. }) {
+                permit.succeeded();
             }
+            // Before the permit is free: whoever gets it next must know.
+            if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
+                (&provider, &arrival.input)
+            {
+                office.inner.providers.billed(provider, held, *cost);
+            }
+            Ok(arrival)
         });
     }
 
+    /// Calls a tool, on a permit of the tools' own. A call that an earlier process may have made is made only if it is one
+    /// that may be made again, or if its tool knows that it did not happen.
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
         let arguments = match self.texts.text(&call.arguments) {
             Ok(arguments) => arguments,
             Err(why) => return send(&self.post, place.seat.not_called(&key, &why)),
         };
-        let facts = self.facts.clone();
-        let office = self.office.clone();
+        let (facts, office) = (Arc::clone(&self.facts), self.office.clone());
+        let again = match call.effect {
+            Effect::Pure | Effect::Idempotent => Again::Allowed,
+            Effect::Reconcilable | Effect::Once => Again::Never,
+        };
+        let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
+        let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
         let meter = self.meter(id, Meter::default());
         let leaving = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
+            let permit = permit(&office, &key, in_line, &place.tools, &barred).await?;
+            let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
             leaving.leave();
-            let board = if call.tool.as_str() == BOARD { posts(&office, &key).await? } else { Vec::new() };
+            if is_looked_up {
+                match place.seat.look_up(&key, &call, &arguments).await {
+                    LookUp::Happened(result) => return Ok(place.seat.answer(&key, &result)),
+                    LookUp::DidNotHappen => {}
+                    LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
+                }
+            }
+            let board = if call.tool.as_str() == BOARD { office.boards().posts(&key) } else { Vec::new() };
             let around = Surroundings { facts: &facts, board: &board };
             Ok(place.seat.call(&key, &call, &arguments, around).await)
         });
+    }
+
+    /// What is noted of a call if it has to wait.
+    fn in_line(&self, id: AskId, again: Again) -> InLine {
+        match again {
+            _ if self.in_line.contains(&id) => InLine::Noted,
+            Again::Never if !self.may_have_left(id) => InLine::ToBeNoted,
+            Again::Never | Again::Allowed => InLine::NotNoted,
+        }
     }
 
     /// A call that an earlier process may have made counts as one that has left.
@@ -164,6 +229,8 @@ impl Desk {
 
     /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
     pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
+        // Before any permit comes back: a call that waits for it must not leave in the place of one that was stopped.
+        self.barred.store(true, Ordering::Release);
         let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
         let meter = match self.leaves.remove(&id) {
             Some(Leaf { running, meter, .. }) => {
@@ -178,29 +245,53 @@ impl Desk {
     }
 }
 
-/// Waits for a permit, and none comes if there are to be no more calls. Meanwhile it is noted that the call has not left,
-/// unless it could be made again anyway.
-async fn permit<'a>(
+/// Tells the lane of a call what its provider answers.
+fn pace(permit: &Permit, delta: Delta<'_>) {
+    match delta {
+        Delta::Asking => permit.asking(),
+        Delta::Waiting { why: WaitReason::RateLimited, .. } => permit.rate_limited(),
+        Delta::Waiting { why: WaitReason::Unavailable | WaitReason::Unreachable, .. }
+        | Delta::Words(_)
+        | Delta::Thinking
+        | Delta::Call { .. }
+        | Delta::Received { .. }
+        | Delta::Lost { .. }
+        | Delta::Used(_) => {}
+    }
+}
+
+/// Waits for a permit with which the call may leave. Meanwhile it is noted that the call has not left, if that is to be known after
+/// a crash. A call that may not leave any more gets none.
+async fn permit(
     office: &Office,
-    place: &'a Place,
     call: &AskKey,
-    mut marked: Marked,
-) -> Result<Option<SemaphorePermit<'a>>, OfficeError> {
+    mut in_line: InLine,
+    lane: &Arc<Lane>,
+    barred: &AtomicBool,
+) -> Result<Option<Permit>, OfficeError> {
     let Inner { journal, lease, .. } = &*office.inner;
-    let permit = match place.lane.try_acquire() {
-        Err(TryAcquireError::NoPermits) => {
-            if place.replays == Replays::No && marked == Marked::No {
-                journal.note_in_line(lease, call).await;
-                marked = Marked::AsInLine;
-            }
-            place.lane.acquire().await.ok()
+    let permit = if let Some(permit) = lane.try_enter() {
+        permit
+    } else {
+        if in_line == InLine::ToBeNoted {
+            journal.note_in_line(lease, call).await;
+            in_line = InLine::Noted;
         }
-        permit => permit.ok(),
+        lane.enter().await
     };
-    if marked == Marked::AsInLine {
+    if barred.load(Ordering::Acquire) || office.inner.stopped.load(Ordering::Acquire) {
+        return Ok(None);
+    }
+    if in_line == InLine::Noted {
         journal.note_leaving(lease, call).await?;
     }
-    Ok(permit)
+    Ok(Some(permit))
+}
+
+/// A call that is not made. It costs nothing, unless an earlier process may have made it.
+fn refused(place: &Place, id: AskId, why: &str, meter: &Meter) -> Arrival {
+    let text = place.seat.scribe.text(TextKind::Error, why);
+    Arrival { texts: vec![text.clone()], ..stopped(id, Answer::Failed(text.of), meter) }
 }
 
 /// Notes that a request never left, because it could not be written: whoever takes the session up is not charged for it.

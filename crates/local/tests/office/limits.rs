@@ -1,6 +1,7 @@
 //! Calls end with the contract's deadline, with a cancel, and with whatever they panic on.
 
 use guildhall_kernel::{Limit, Millis, Wording};
+use guildhall_local::Permit;
 
 use super::*;
 
@@ -9,6 +10,11 @@ fn due(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
     let grant = Grant { deadline: Some(deadline), ..brief.grant };
     (Arc::new(Brief { grant, ..Brief::clone(&brief) }), texts)
+}
+
+/// Takes every permit, so that no call gets one.
+fn all_permits(lane: &Arc<Lane>) -> Vec<Permit> {
+    std::iter::from_fn(|| lane.try_enter()).collect()
 }
 
 /// The answers of a contract's asks that brought nothing, with what was charged for each.
@@ -73,7 +79,7 @@ async fn a_last_reply_in_time_is_the_report() {
 async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
-    let _all = hall.lane.acquire_many(u32::try_from(LANE).unwrap()).await.unwrap();
+    let _all = all_permits(&hall.lane);
     let (brief, texts) = due(Millis(90_000));
     let report = hall.office.run(brief, texts).await.unwrap();
     assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), Msat::ZERO));
@@ -84,7 +90,7 @@ async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
 async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
-    let _all = hall.lane.acquire_many(u32::try_from(LANE).unwrap()).await.unwrap();
+    let _all = all_permits(&hall.lane);
     let cancel = async {
         hall.journal.subscribe(&"session".parse().unwrap(), 2).next().await.unwrap();
         assert!(hall.office.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));

@@ -1,14 +1,18 @@
 //! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod calls;
 mod errors;
+mod late;
 mod limits;
+mod providers;
 mod tree;
 mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use guildhall_agent::{
     Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec,
@@ -19,12 +23,21 @@ use guildhall_kernel::{
     Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
 };
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, NewSession, Office, Order, Place, Replays, UnixMs};
+use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Places, Replays, UnixMs};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
+
+/// How long to wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who is paid for the model.
+const PROVIDER: &str = "test-provider";
 
 /// How many model calls run at once.
 const LANE: usize = 8;
+
+/// How many tool calls run at once.
+const TOOLS: usize = 4;
 
 /// A model that replies from a list, and says when it was asked. At the end of the list it thinks for ever.
 #[derive(Default)]
@@ -92,6 +105,16 @@ impl Tool for Counting {
     }
 }
 
+/// Waits until something holds, and not for ever.
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it comes in time");
+}
+
 fn sat(sat: u64) -> Msat {
     Msat::from_sat(sat).unwrap()
 }
@@ -134,16 +157,38 @@ struct Hall<M> {
     model: Arc<M>,
     office: Office,
     journal: Journal,
-    lane: Arc<Semaphore>,
+    lane: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
-async fn open<M: Model + 'static>(dir: &FilePath, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
+async fn open<M: Model + 'static>(
+    dir: &FilePath,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+) -> Hall<M> {
     open_on(Journal::open(dir).unwrap(), model, tool, replays).await
 }
 
 /// Opens the session on this journal.
-async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Counting, replays: Replays) -> Hall<M> {
+async fn open_on<M: Model + 'static>(
+    journal: Journal,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+) -> Hall<M> {
+    let overruns = Overruns::Stop(Arc::new(|_| Some(PROVIDER.to_owned())));
+    open_with(journal, model, tool, replays, overruns).await
+}
+
+/// Opens the session on this journal, where a provider that bills too much is dealt with in this way.
+async fn open_with<M: Model + 'static>(
+    journal: Journal,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+    overruns: Overruns,
+) -> Hall<M> {
     let (id, now) = ("session".parse().unwrap(), UnixMs::now());
     if journal.sessions().await.unwrap().is_empty() {
         let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
@@ -157,13 +202,20 @@ async fn open_on<M: Model + 'static>(journal: Journal, model: &Arc<M>, tool: Cou
         model: Arc::clone(model) as Arc<dyn Model>,
         window: 100_000,
         price: Arc::new(|usage| sat(usage.output)),
-        tools: BTreeMap::from([("count".to_owned(), Arc::new(tool) as Arc<dyn Tool>)]),
+        tools: BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]),
         scribe: scribe(),
     });
-    let lane = Arc::new(Semaphore::new(LANE));
-    let place =
-        Place { seat, lane: Arc::clone(&lane), replays, watch: Arc::new(|_, _| {}), exists: Arc::new(|_| false) };
-    let office = Office::open(journal.clone(), lease, Arc::new(move |_| Some(place.clone()))).await.unwrap();
+    let (lane, tools) = (Arc::new(Lane::new(LANE)), Arc::new(Lane::new(TOOLS)));
+    let place = Place {
+        seat,
+        lane: Arc::clone(&lane),
+        tools: Arc::clone(&tools),
+        replays,
+        watch: Arc::new(|_, _| {}),
+        exists: Arc::new(|_| false),
+    };
+    let places: Places = Arc::new(move |_| Some(place.clone()));
+    let office = Office::open(journal.clone(), lease, places, overruns).await.unwrap();
     Hall { model: Arc::clone(model), office, journal, lane }
 }
 
@@ -179,7 +231,7 @@ impl<M> Hall<M> {
 
 impl Hall<Scripted> {
     /// Opens it with a model that replies from a list.
-    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: Counting, replays: Replays) -> Hall<Scripted> {
+    async fn open(dir: &FilePath, script: Vec<Attempt>, tool: impl Tool + 'static, replays: Replays) -> Hall<Scripted> {
         let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
         open(dir, &model, tool, replays).await
     }
@@ -255,14 +307,7 @@ async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
         let calls_made = Arc::new(Mutex::new(0));
         let tool = || Counting { effect, calls: Arc::clone(&calls_made) };
         let first = Hall::open(dir.path(), vec![calls("count")], tool(), Replays::No).await;
-        let died = async {
-            loop {
-                tokio::task::yield_now().await;
-                if *calls_made.lock().unwrap() == 1 {
-                    break;
-                }
-            }
-        };
+        let died = until(async || *calls_made.lock().unwrap() == 1);
         tokio::select! {
             _ = first.run() => panic!("the tool should not have ended"),
             () = died => {}
@@ -290,7 +335,7 @@ async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.office.obey() => panic!("{why}"),
+        why = hall.office.obey(&|why| panic!("{why}")) => panic!("{why}"),
         () = cancel => unreachable!("it never ends"),
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");

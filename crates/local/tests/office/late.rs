@@ -1,0 +1,148 @@
+//! Orders that come too late, and an inbox that can't be read for a while.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use guildhall_kernel::{Session, SessionFact};
+use guildhall_local::{JournalError, SessionId};
+use rusqlite::Connection;
+
+use super::*;
+
+fn session() -> SessionId {
+    "session".parse().unwrap()
+}
+
+/// An order that gives the root more money.
+fn top_up(money: Msat) -> Order {
+    Order { to: Path::root(1), what: Stimulus::TopUp { to: Path::root(1), money }, texts: Vec::new() }
+}
+
+/// Grants the root of the tests what its brief says.
+async fn request(hall: &Hall<Scripted>) {
+    let (brief, texts) = brief();
+    let (root, money) = (Path::root(1), brief.grant.money);
+    let requested = SessionFact::Requested { root, money, prices: brief.task };
+    hall.office.account(vec![SessionFact::Funded { money, root: None }, requested], texts).await.unwrap();
+}
+
+/// What the session has that no root was granted.
+async fn free(journal: &Journal) -> Msat {
+    Session::restore(journal.account(&session()).await.unwrap()).unwrap().free()
+}
+
+async fn assert_nothing_is_left(journal: &Journal) {
+    assert_eq!(journal.take_after(&session(), 0).await.unwrap(), [], "no order is left over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_for_a_root_that_has_closed_stays_in_the_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    request(&hall).await;
+    hall.run().await;
+    let other = Journal::open(dir.path()).unwrap();
+    other.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    let kept = until(async || free(&other).await != Msat::ZERO);
+    tokio::select! {
+        why = hall.office.obey(&|why| panic!("{why}")) => panic!("{why}"),
+        () = kept => {}
+    }
+    assert_eq!(free(&other).await, sat(500));
+    assert_nothing_is_left(&other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_waits_unread_when_its_root_closes_is_kept_once_however_often_it_is_delivered() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    request(&hall).await;
+    hall.run().await;
+    // As a process finds it that takes up a root which closed just before the kill: the order is in the inbox, and is handed
+    // over before anything else.
+    let number = hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    for _ in 0..3 {
+        let mut run = Box::pin(hall.run());
+        let polled = std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context).is_ready()));
+        polled.await;
+        let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
+        hall.office.tell(&Path::root(1), number, what, Vec::new());
+        let (report, ()) = tokio::join!(run, async { hall.office.conclude_orders().await.unwrap() });
+        assert_eq!(report.outcome, Outcome::Done);
+    }
+    assert_eq!(free(&hall.journal).await, sat(500));
+    assert_nothing_is_left(&hall.journal).await;
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_a_kill_left_in_the_inbox_is_kept_by_whoever_finds_the_session_at_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    request(&hall).await;
+    hall.run().await;
+    hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    let Hall { office, journal, .. } = hall;
+    drop(office);
+    journal.close().await;
+    let journal = Journal::open(dir.path()).unwrap();
+    let lease = journal.lease(&session(), UnixMs::now()).await.unwrap();
+    for _ in 0..2 {
+        journal.keep_late_money(&lease).await.unwrap();
+    }
+    assert_eq!(free(&journal).await, sat(500));
+    assert_nothing_is_left(&journal).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_money_than_there_is_is_not_kept_and_damages_no_account() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    request(&hall).await;
+    hall.run().await;
+    hall.journal.put(&session(), &top_up(Msat::SUPPLY), UnixMs::now()).await.unwrap();
+    hall.office.conclude_orders().await.unwrap();
+    assert_eq!(free(&hall.journal).await, Msat::ZERO);
+    assert_nothing_is_left(&hall.journal).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_that_can_t_be_read_for_a_while_is_warned_of_once_and_ends_no_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let (other, warnings) = (Journal::open(dir.path()).unwrap(), AtomicUsize::new(0));
+    let db = Connection::open(dir.path().join("journal.db")).unwrap();
+    let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+    let fault = async {
+        hall.model.stuck.notified().await;
+        db.execute_batch("ALTER TABLE inbox RENAME TO away").unwrap();
+        until(async || warnings.load(Ordering::Relaxed) > 0).await;
+        db.execute_batch("ALTER TABLE away RENAME TO inbox").unwrap();
+        other.put(&session(), &order, UnixMs::now()).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let warn = |why: &JournalError| {
+        assert!(why.to_string().contains("no such table"), "{why}");
+        warnings.fetch_add(1, Ordering::Relaxed);
+    };
+    let report = tokio::select! {
+        report = hall.run() => report,
+        why = hall.office.obey(&warn) => panic!("{why}"),
+        () = fault => unreachable!("it never ends"),
+    };
+    assert_eq!(report.outcome, Outcome::Cancelled, "the order was heard");
+    assert_eq!(warnings.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_has_stopped_for_good_ends_the_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
+    let other = Journal::open(dir.path()).unwrap();
+    let order = Order { to: Path::root(7), what: Stimulus::Cancel, texts: Vec::new() };
+    other.put(&session(), &order, UnixMs::now()).await.unwrap();
+    // Marking the order as done fails, and with that the one who writes.
+    let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";
+    Connection::open(dir.path().join("journal.db")).unwrap().execute_batch(broken).unwrap();
+    let why = hall.office.obey(&|_| {}).await;
+    assert!(why.to_string().contains("stopped"), "{why}");
+}

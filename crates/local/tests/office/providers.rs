@@ -1,0 +1,195 @@
+//! Providers that take fewer calls than they are sent, and providers that bill more than was held.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use guildhall_agent::{Delta, WaitReason};
+use guildhall_kernel::Cost;
+
+use super::*;
+
+/// A reply that claims more tokens than were allowed: the hold pays for a hundred.
+fn overruns(words: &str, calls: Vec<RawCall>) -> Attempt {
+    Attempt { usage: Some(Usage { input: 100, output: 5000, ..Usage::default() }), ..replies(Some(words), calls) }
+}
+
+fn call() -> Vec<RawCall> {
+    vec![RawCall { id: "call".into(), name: "count".into(), arguments: Ok(json!({})) }]
+}
+
+/// A model whose provider turns it away for this reason before it replies.
+struct TurnedAway(WaitReason);
+
+impl Model for TurnedAway {
+    fn ask<'a>(&'a self, _: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(async move {
+            watch(Delta::Asking);
+            watch(Delta::Waiting { seconds: 1, why: self.0, said: "HTTP 4xx" });
+            watch(Delta::Asking);
+            says("done")
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_limit_halves_the_lane_and_an_outage_does_not() {
+    for (why, width) in
+        [(WaitReason::RateLimited, LANE / 2), (WaitReason::Unavailable, LANE), (WaitReason::Unreachable, LANE)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let hall = open(dir.path(), &Arc::new(TurnedAway(why)), counting(Effect::Pure).0, Replays::No).await;
+        let (brief, texts) = brief();
+        assert_eq!(hall.office.run(brief, texts).await.unwrap().outcome, Outcome::Done);
+        assert_eq!(hall.lane.width(), width, "{why:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replies_widen_the_lane_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = std::iter::repeat_with(|| calls("count")).take(8).chain([says("done")]).collect();
+    let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
+    hall.lane.try_enter().unwrap().rate_limited();
+    assert_eq!(hall.run().await.outcome, Outcome::Done);
+    assert_eq!(hall.lane.width(), LANE / 2 + 1);
+}
+
+/// The text of the answer that refused a call, with what it cost.
+async fn refusal<M>(hall: &Hall<M>) -> (String, Cost) {
+    let facts = hall.facts().await;
+    let refused = |stored: &Stored| match &stored.fact {
+        Fact::Answered { answer: Answer::Failed(text), cost, .. } => Some((*text, *cost)),
+        _ => None,
+    };
+    let (text, cost) = facts.iter().find_map(refused).expect("a call was refused");
+    (String::from_utf8(hall.journal.text(text.hash).await.unwrap().unwrap()).unwrap(), cost)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = vec![overruns("Let me look.", call()), says("never asked for")];
+    let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
+    let report = hall.run().await;
+    assert_eq!((report.outcome, report.spent), (Outcome::Failed, sat(10)), "the hold of the first call, and no more");
+    assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
+    let said = "test-provider billed more than was held for a call (5000sat against 10sat): no further calls to it; \
+                `--allow-overrun` goes on";
+    assert_eq!(refusal(&hall).await, (said.to_owned(), Cost::Known(Msat::ZERO)));
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_overran_stays_stopped_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let stuck = Counting { effect: Effect::Pure, calls: Arc::default() };
+    let calls_made = Arc::clone(&stuck.calls);
+    let hall = Hall::open(dir.path(), vec![overruns("Let me look.", call())], stuck, Replays::No).await;
+    let tool_was_called = until(async || *calls_made.lock().unwrap() == 1);
+    tokio::select! {
+        report = hall.run() => panic!("the tool does not end: {report:?}"),
+        () = tool_was_called => {}
+    }
+    let Hall { office, journal, .. } = hall;
+    drop(office);
+    journal.close().await;
+    let hall = Hall::open(dir.path(), vec![says("never asked for")], counting(Effect::Pure).0, Replays::No).await;
+    assert_eq!(hall.run().await.outcome, Outcome::Failed);
+    assert_eq!(*hall.model.asked.lock().unwrap(), []);
+    assert!(refusal(&hall).await.0.contains("5000sat against 10sat"));
+    assert_lawful(&hall.facts().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overrun_that_is_allowed_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = vec![overruns("Let me look.", call()), says("done")];
+    let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
+    let (journal, tool) = (Journal::open(dir.path()).unwrap(), counting(Effect::Pure).0);
+    let hall = open_with(journal, &model, tool, Replays::No, Overruns::Allow).await;
+    let report = hall.run().await;
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(20)), "its holds, and no more");
+}
+
+/// A model of which the first call overruns once `go` is told, while the second is under way; the second replies after it.
+#[derive(Default)]
+struct Two {
+    asked: AtomicUsize,
+    go: Notify,
+    overrun_is_stored: Notify,
+}
+
+impl Model for Two {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let first = prompt.key.contract == Path::root(1);
+        Box::pin(async move {
+            if first {
+                self.go.notified().await;
+                overruns("Done, dearly.", Vec::new())
+            } else {
+                self.go.notify_one();
+                self.overrun_is_stored.notified().await;
+                says("done")
+            }
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_under_way_when_its_provider_overran_is_let_finish() {
+    let (dir, model) = (tempfile::tempdir().unwrap(), Arc::new(Two::default()));
+    let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
+    let (one, texts) = brief();
+    let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
+    let first = async {
+        let report = hall.office.run(one, texts.clone()).await.unwrap();
+        model.overrun_is_stored.notify_one();
+        report
+    };
+    let (first, second) = tokio::join!(first, hall.office.run(other, texts.clone()));
+    assert_eq!((first.outcome, second.unwrap().outcome), (Outcome::Done, Outcome::Done));
+    assert_eq!(model.asked.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_and_costs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    // The permit that the second call waits for is that of the first.
+    let (go, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+    let model = Arc::new(Gate { go: Arc::clone(&go), asked: Arc::clone(&asked) });
+    let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
+    let mut rest: Vec<_> = std::iter::from_fn(|| hall.lane.try_enter()).collect();
+    drop(rest.pop());
+    let (one, texts) = brief();
+    let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
+    let let_go = async {
+        // Both have asked, and one of them waits.
+        until(async || hall.facts().await.len() >= 4).await;
+        go.notify_one();
+    };
+    let (first, second, ()) =
+        tokio::join!(hall.office.run(one, texts.clone()), hall.office.run(other, texts.clone()), let_go);
+    let outcomes = [first.unwrap(), second.unwrap()].map(|report| (report.outcome, report.spent));
+    assert!(
+        outcomes.contains(&(Outcome::Done, sat(10))) && outcomes.contains(&(Outcome::Failed, Msat::ZERO)),
+        "{outcomes:?}"
+    );
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    drop(rest);
+}
+
+/// A model whose call ends when it is told to, and costs more than it may.
+struct Gate {
+    go: Arc<Notify>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Model for Gate {
+    fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {
+            self.go.notified().await;
+            overruns("Done, dearly.", Vec::new())
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! What a call costs that is one of many: counted in bytes, not in time.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+use std::alloc::System;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use guildhall_agent::{
+    Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Tool, Usage, Watch, task_key, tool_fn,
+};
+use guildhall_kernel::{
+    AgentName, Brief, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Stay, Tariff,
+    TextKind,
+};
+use guildhall_local::{Journal, Lane, NewSession, Office, Overruns, Place, Replays, UnixMs};
+use serde_json::{Value, json};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// How many calls one reply makes.
+const CALLS: usize = 1000;
+
+/// More than everything else takes, and less than a copy of the facts for each call: that is a thousand times a thousand facts.
+const BYTES_MAX: usize = 80_000_000;
+
+/// A model that makes many calls at once, and reports.
+struct Busy;
+
+impl Model for Busy {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        let reply = match prompt.last_result() {
+            Some(_) => Reply::words("done"),
+            None => {
+                let call = |n| RawCall { id: format!("call-{n}"), name: "look".to_owned(), arguments: Ok(json!({})) };
+                Reply { calls: (0..CALLS).map(call).collect(), words: None, stop: Stop::Calls, ..Reply::words("") }
+            }
+        };
+        Box::pin(async { Attempt { outcome: Ok(reply), usage: Some(Usage::default()) } })
+    }
+}
+
+fn brief(scribe: &Scribe) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
+    let task = scribe.text(TextKind::Task, "Look everywhere.");
+    let brief = Brief {
+        chair: 0,
+        path: Path::root(1),
+        agent: AgentName::parse("looker").unwrap(),
+        standing: Standing::Listed,
+        label: None,
+        task: task.of,
+        task_key: task_key(&task.says),
+        terms: Arc::from([]),
+        adds: Arc::from([]),
+        grant: Grant { money: Msat::ZERO, heads: Heads(0), depth: 0, deadline: None, margin: None },
+        fee: Msat::ZERO,
+        severance: Msat::ZERO,
+        tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: 1000 },
+        turns_max: 10,
+        context: Context::Fresh,
+        opening_bytes: 100,
+        opening: None,
+        lineage: Lineage::default(),
+        powers: Powers::default(),
+        hiring: None,
+        checks: Arc::from([]),
+        stay: Stay::Once,
+    };
+    (Arc::new(brief), vec![task])
+}
+
+/// One test, since the counters are the process's.
+#[tokio::test]
+async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each() {
+    let (dir, scribe) = (tempfile::tempdir().unwrap(), Scribe::new(Arc::new(|text: &str| text.into())));
+    let (journal, id, now) = (Journal::open(dir.path()).unwrap(), "session".parse().unwrap(), UnixMs::now());
+    journal.create(NewSession { id, created_at: now, project: "/project".into(), label: "test".into() }).await.unwrap();
+    let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+    let look = tool_fn("look", "Looks.", json!({"type": "object"}), |_: Value| async { "Nothing.".to_owned() });
+    let look: Arc<dyn Tool> = Arc::new(look.effect(Effect::Pure));
+    let seat = Seat {
+        team: None,
+        hired: Hired::ByOwner,
+        system: "You look.".to_owned(),
+        model: Arc::new(Busy),
+        window: 10_000_000,
+        price: Arc::new(|_| Msat::ZERO),
+        tools: BTreeMap::from([("look".to_owned(), look)]),
+        scribe: scribe.clone(),
+    };
+    let place = Place {
+        seat: Arc::new(seat),
+        lane: Arc::new(Lane::new(1)),
+        tools: Arc::new(Lane::new(16)),
+        replays: Replays::Yes,
+        watch: Arc::new(|_, _| {}),
+        exists: Arc::new(|_| false),
+    };
+    let office = Office::open(journal, lease, Arc::new(move |_| Some(place.clone())), Overruns::Allow).await.unwrap();
+    let (brief, texts) = brief(&scribe);
+    let region = Region::new(ALLOCATOR);
+    let report = office.run(brief, texts).await.unwrap();
+    let bytes = region.change().bytes_allocated;
+    assert_eq!(report.outcome, Outcome::Done);
+    assert!(bytes < BYTES_MAX, "{bytes} bytes for {CALLS} calls");
+}
