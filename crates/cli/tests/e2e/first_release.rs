@@ -60,10 +60,7 @@ fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_go
     let house = house(&json!([always("lead", says("The notes did."))]));
     // The root has closed, and what it did not use was not given back any more. Format 2 has no heads that would tell of it.
     house.tamper(&format!(
-        "DROP TRIGGER session_fact_stays;
-         DELETE FROM session_fact WHERE session = '{ENDED}' AND body LIKE '%\"ended\"%';
-         CREATE TRIGGER session_fact_stays BEFORE DELETE ON session_fact
-         BEGIN SELECT RAISE(ABORT, 'a fact is never deleted'); END;"
+        "DELETE FROM session_fact WHERE session = '{ENDED}' AND body LIKE '%\"ended\"%'"
     ));
     assert_eq!(house.show(ENDED)["free"], 0, "all is granted to the root");
     let args = ["run", "--continue", ENDED, "And who said so?", "--yes", "--output", "json"];

@@ -194,7 +194,7 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
             "$0" ls
             head -c 10m /dev/zero > "$GUILDHALL_HOME/filler" 2> /dev/null
             truncate -s -150k "$GUILDHALL_HOME/filler"
-            "$0" run 'When is the meeting?' --yes --budget 2000sat; echo "first: $?"
+            "$0" run 'When is the meeting?' --yes --budget 2000sat --allow-overrun; echo "first: $?"
             rm "$GUILDHALL_HOME/filler"
             "$0" ls
             "$0" resume "$("$0" ls --output json | sed -n 's/.*"session": "\(.*\)".*/\1/p')"; echo "second: $?"
@@ -222,7 +222,7 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
     house.guildhall(&["ls"]).expect(0);
     // Files may grow to 100 KiB; whoever started the program has not seen to it that this is an error and not a signal.
     let script = "ulimit -f 200; exec \"$0\" \"$@\"";
-    let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat"];
+    let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat", "--allow-overrun"];
     let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end().expect(75);
     let ended = ended.says("refuses to write the journal");
     assert!(ended.stdout.is_empty(), "{ended:?}");

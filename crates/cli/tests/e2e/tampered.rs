@@ -24,14 +24,13 @@ fn session(house: &House, task: &str) -> String {
 }
 
 /// Every command that shows a session or goes on with it.
-fn commands(id: &str) -> [Vec<&str>; 7] {
+fn commands(id: &str) -> [Vec<&str>; 6] {
     [
         vec!["show", id],
         vec!["show", id, "--facts"],
         vec!["show", id, "--output", "json"],
         vec!["resume", id],
         vec!["run", "--continue", id, "And?", "--yes"],
-        vec!["message", id, "Hello."],
         vec!["hire", id, "writer", "Write it down."],
     ]
 }

@@ -33,8 +33,8 @@ fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
     let cost = |line: &&str| line.split(": used ").nth(1)?.split(" sat").next()?.parse::<f64>().ok();
     let lines = || ended.stderr.lines().filter(|line| line.starts_with("  1") && line.contains(" calls, "));
     let all = ended.stderr.lines().find_map(|line| line.strip_prefix("  in all used ")?.split(" sat").next());
-    let sum: f64 = lines().filter_map(|line| cost(&line)).sum();
-    assert_eq!((lines().count(), Some(format!("{sum:.3}").as_str())), (10, all), "{}", ended.stderr);
+    let (sum, all): (f64, f64) = (lines().filter_map(|line| cost(&line)).sum(), all.unwrap().parse().unwrap());
+    assert!(lines().count() == 10 && (sum - all).abs() < 0.0005, "{sum} and {all}: {}", ended.stderr);
 }
 
 #[test]
