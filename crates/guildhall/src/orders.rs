@@ -159,9 +159,9 @@ impl Hall {
 
     /// The brief of a contract that is at work.
     async fn brief(&self, id: &SessionId, contract: &Path) -> Result<Arc<Brief>, HallError> {
-        let facts = self.journal().contract_facts(id, contract).await?;
-        match (facts.first().map(|stored| &stored.fact), facts.last().map(|stored| &stored.fact)) {
-            (Some(Fact::Opened(brief)), Some(newest)) if !matches!(newest, Fact::Closed(_)) => Ok(Arc::clone(brief)),
+        let (first, newest) = (self.journal().first_fact(id, contract), self.journal().newest_fact(id, contract));
+        match (first.await?.map(|stored| stored.fact), newest.await?.map(|stored| stored.fact)) {
+            (Some(Fact::Opened(brief)), Some(newest)) if !matches!(newest, Fact::Closed(_)) => Ok(brief),
             (_, _) => Err(HallError::NobodyThere { session: id.clone(), contract: contract.clone() }),
         }
     }

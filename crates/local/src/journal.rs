@@ -348,13 +348,6 @@ impl Journal {
         self.0.readers.read(work).await
     }
 
-    /// Returns when a session's newest fact happened, if it has any: the time at which it was left.
-    pub async fn newest_time(&self, session: &SessionId) -> Result<Option<Millis>, JournalError> {
-        let head = self.head(session).await?;
-        let newest = self.page(session, head.facts.max(1), 1).await?;
-        Ok(newest.first().map(|stored| stored.at))
-    }
-
     /// Returns the facts of a session's account.
     pub async fn account(&self, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
         let session = session.clone();

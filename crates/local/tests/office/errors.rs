@@ -1,7 +1,8 @@
 //! When the journal can't go on, contracts stop with a word about why; what was acknowledged is there when they are taken up.
 
 use guildhall_agent::{RunError, TextError};
-use guildhall_local::{JournalError, Limits, OfficeError};
+use guildhall_kernel::Cause;
+use guildhall_local::{Batch, JournalError, Limits, OfficeError};
 use rusqlite::Connection;
 
 use super::*;
@@ -51,16 +52,23 @@ async fn a_full_journal_stops_the_contract_and_with_room_it_goes_on_where_it_was
 async fn a_fact_that_breaks_a_law_is_named_and_nothing_is_done_on_what_is_left() {
     let dir = tempfile::tempdir().unwrap();
     Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::Yes).await.die_in_a_call().await;
-    let db = Connection::open(dir.path().join("journal.db")).unwrap();
-    let another = r#"UPDATE fact SET body = replace(body, '"id":1', '"id":7') WHERE seq = 2"#;
-    db.execute_batch(&format!("DROP TRIGGER fact_is_final; {another}")).unwrap();
-    drop(db);
+    // The hashes are right, and what they cover is not: the same is asked twice.
+    let journal = Journal::open(dir.path()).unwrap();
+    let session = "session".parse().unwrap();
+    let lease = journal.lease(&session, UnixMs::now()).await.unwrap();
+    let stored = journal.facts(&session, 1).await.unwrap();
+    let Stored { contract, at, fact, .. } = stored[1].clone();
+    let again =
+        Batch { contract, at, cause: Cause::Tick, facts: vec![fact], texts: vec![], done: None, account: vec![] };
+    journal.append(&lease, again).await.unwrap();
+    drop(lease);
+    journal.close().await;
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let before = hall.facts().await;
     let (brief, texts) = brief();
     let damaged = hall.office.run(brief, texts).await.unwrap_err();
     let RunError::Corrupt { contract, source } = &damaged else { panic!("{damaged}") };
-    assert_eq!((contract, source.index, source.fact), (&Path::root(1), 1, "asked"));
+    assert_eq!((contract, source.index, source.fact), (&Path::root(1), stored.len(), "asked"));
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
     assert_eq!(hall.facts().await, before, "nothing was stored");
 }
