@@ -96,8 +96,8 @@ fn a_chain_of_32_hires_finishes_with_one_call_at_a_time() {
 
 #[test]
 fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
-    let thousand = json!({"reply": {"calls": [{"name": "delegate_task", "times": 1000, "arguments":
-        {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
+    let thousand = json!({"reply": {"usage": {"input": 100, "output": 1000}, "calls": [{"name": "delegate_task", "times": 1000,
+        "arguments": {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
     let house = House::new(Wire::Anthropic, &json!([first("lead", thousand), always("ada", stalls())]));
     let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
     let args = [&["--team", "crew", "--budget", "60000sat"][..], &["--max-hires", "1000", "--max-concurrency", "1000"]];
