@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use guildhall::agent::roster::{Level, Map, Problem, Weight};
 use guildhall::kernel::{AgentName, Millis, Msat};
-use guildhall::local::UnixMs;
+use guildhall::local::{SessionId, UnixMs};
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 
@@ -72,10 +72,6 @@ impl Prepared {
         args.model = model;
         let maps = maps(&found, &entry);
         let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
-        if let Some(id) = &args.after {
-            // What is left is known once nothing is on its way back any more.
-            hall.settle(id).await?;
-        }
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
@@ -83,7 +79,7 @@ impl Prepared {
         };
         let most = match (budget, &args.after) {
             (Some(budget), _) => budget,
-            (None, Some(id)) => hall.session(id).await?.free,
+            (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
         let most = both(most, &rate);
@@ -154,6 +150,12 @@ impl Prepared {
             EntryAgent::Kept | EntryAgent::Tasks(_) => work,
         }
     }
+}
+
+/// What is left of a session. That is known once nothing is on its way back to it any more.
+async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
+    hall.settle(id).await?;
+    Ok(hall.session(id).await?.free)
 }
 
 /// Finds the model: the one that was typed, or that the session had, or that the config names; else that of a server on this

@@ -14,6 +14,7 @@ const MEMORY_KIB_MAX: u64 = 1024 * 1024;
 /// Runs a task whose first reply is this, and the next "Done."; returns what the model was told in between.
 fn told_after(wire: Wire, reply: &Value) -> (House, Vec<String>) {
     let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": {"reply": reply}}, {"then": says("Done.")}]));
+    // A reply may be longer than was asked for: that is for other tests.
     let result = house.run(&["--budget", "2000sat", "--allow-overrun"]).expect(0).json();
     assert_eq!(result["answer"], "Done.", "{wire:?} {reply}");
     let requests = house.requests();

@@ -183,7 +183,8 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
                 {"when": {"last_user": "last reply"}, "then": says("This far.")},
                 {"when": {"tool_result": "Tuesday"}, "then": says("On Tuesday.")},
                 {"when": {"has_tool_result": true}, "then": reads(&["notes.txt"])},
-                {"then": {"reply": {"text": large, "calls": [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
+                {"then": {"reply": {"text": large, "usage": {"input": 100, "output": 100}, "calls":
+                    [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
             ]),
         );
         // All in one shell: the disk is gone with it. The first run fills what is left, the second has room.
@@ -216,7 +217,8 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
         &json!([
             {"when": {"tool_result": "Tuesday"}, "then": says("On Tuesday.")},
             {"when": {"has_tool_result": true}, "then": reads(&["notes.txt"])},
-            {"then": {"reply": {"text": large, "calls": [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
+            {"then": {"reply": {"text": large, "usage": {"input": 100, "output": 100}, "calls":
+                    [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
         ]),
     );
     house.guildhall(&["ls"]).expect(0);

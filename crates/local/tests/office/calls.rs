@@ -62,10 +62,9 @@ impl Tool for Gated {
 
 /// The answers to tool calls, with what each was charged.
 fn answers(facts: &[Stored]) -> Vec<(Answer, Cost)> {
-    let answered = |stored: &Stored| match &stored.fact {
-        Fact::Answered { answer: Answer::Said(_), .. } => None,
-        Fact::Answered { answer, cost, .. } => Some((answer.clone(), *cost)),
-        _ => None,
+    let answered = |stored: &Stored| {
+        let Fact::Answered { answer, cost, .. } = &stored.fact else { return None };
+        (!matches!(answer, Answer::Said(_))).then(|| (answer.clone(), *cost))
     };
     facts.iter().filter_map(answered).collect()
 }

@@ -56,9 +56,12 @@ async fn replies_widen_the_lane_again() {
 /// The text of the answer that refused a call, with what it cost.
 async fn refusal<M>(hall: &Hall<M>) -> (String, Cost) {
     let facts = hall.facts().await;
-    let refused = |stored: &Stored| match &stored.fact {
-        Fact::Answered { answer: Answer::Failed(text), cost, .. } => Some((*text, *cost)),
-        _ => None,
+    let refused = |stored: &Stored| {
+        if let Fact::Answered { answer: Answer::Failed(text), cost, .. } = &stored.fact {
+            Some((*text, *cost))
+        } else {
+            None
+        }
     };
     let (text, cost) = facts.iter().find_map(refused).expect("a call was refused");
     (String::from_utf8(hall.journal.text(text.hash).await.unwrap().unwrap()).unwrap(), cost)
