@@ -269,6 +269,30 @@ fn a_session_goes_on_with_its_own_agents_model_and_project_from_anywhere() {
 }
 
 #[test]
+fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_goes_on() {
+    for wire in WIRES {
+        let house = House::new(
+            wire,
+            &json!([{"when": {"last_user": "who said so"}, "then": says("The notes did.")}, {"then": says("On Tuesday.")}]),
+        );
+        let undisturbed = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
+        let left = house.show(&undisturbed)["free"].as_u64().unwrap();
+        // The root closes, and what it did not use is not given back any more.
+        house.refuse("session_fact", "\"ended\"");
+        let running = house.start(&[]);
+        let id = running.session();
+        running.end().expect(1).says("refused");
+        house.refuse_nothing();
+        assert_eq!(house.show(&id)["free"], 0, "{wire:?}: all is granted to the root");
+        let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
+        let result = house.guildhall(&args).expect(0).json();
+        assert_eq!((answer(&result), msat(&result["bill"]["granted"])), ("The notes did.", left), "{wire:?}");
+        assert_eq!(house.requests().len(), 3, "{wire:?}: to settle it, nobody was asked");
+        house.guildhall(&["verify", &id]).expect(0);
+    }
+}
+
+#[test]
 fn what_a_resume_misses_is_named() {
     let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
     let elsewhere = tempfile::tempdir().unwrap();

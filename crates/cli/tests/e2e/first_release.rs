@@ -56,21 +56,6 @@ fn its_killed_tree_goes_on_although_every_refusal_has_other_words_now() {
 }
 
 #[test]
-fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_goes_on() {
-    let house = house(&json!([always("lead", says("The notes did."))]));
-    // The root has closed, and what it did not use was not given back any more. Format 2 has no heads that would tell of it.
-    house.tamper(&format!(
-        "DELETE FROM session_fact WHERE session = '{ENDED}' AND body LIKE '%\"ended\"%'"
-    ));
-    assert_eq!(house.show(ENDED)["free"], 0, "all is granted to the root");
-    let args = ["run", "--continue", ENDED, "And who said so?", "--yes", "--output", "json"];
-    let result = house.guildhall(&args).expect(0).json();
-    assert_eq!((answer(&result), msat(&result["bill"]["granted"])), ("The notes did.", 5_000_000 - 13_519));
-    assert_eq!(house.requests().len(), 1, "to settle it, nobody was asked");
-    house.guildhall(&["verify", ENDED]).expect(0);
-}
-
-#[test]
 fn what_it_called_spent_on_a_lost_call_is_reserved_and_can_be_corrected() {
     let house = house(&json!([]));
     let bill = house.show(LOST_A_CALL)["bill"].take();

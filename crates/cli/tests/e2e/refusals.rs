@@ -165,7 +165,11 @@ fn calls_that_cant_be_read_are_refused_and_the_others_are_carried_out() {
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
         assert_has(
             &shown(&house, "lead")[1],
-            &["does not match the tool's schema", "the task, message or question is empty", "1.9 is not one of your active hires"],
+            &[
+                "does not match the tool's schema",
+                "the task, message or question is empty",
+                "1.9 is not one of your active hires",
+            ],
         );
     }
 }

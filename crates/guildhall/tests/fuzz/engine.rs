@@ -199,8 +199,6 @@ fn brief(task: &Text, seat: &Seat) -> Brief {
     let ada = AgentName::parse("ada").unwrap();
     Brief {
         chair: 0,
-        label: None,
-        opening: None,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
