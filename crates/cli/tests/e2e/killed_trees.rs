@@ -144,13 +144,14 @@ fn after_a_kill_no_leaf_starves_that_was_granted_four_turns() {
         let arguments = json!({"specialty": who, "task": format!("Look, {who}."), "budget": grant});
         json!({"name": "delegate_task", "arguments": arguments})
     };
+    let fresh = json!({"has_tool_result": false});
     let mut rules = vec![
-        first("lead", reply(json!({"calls": leaves.iter().map(hire).collect::<Vec<_>>()}))),
+        by("lead", fresh.clone(), reply(json!({"calls": leaves.iter().map(hire).collect::<Vec<_>>()}))),
         always("lead", reply(json!({"text": "All three: Tuesday."}))),
     ];
     for leaf in leaves {
         let read = json!({"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]});
-        rules.push(by(leaf, json!({"has_tool_result": false}), reply(read)));
+        rules.push(by(leaf, fresh.clone(), reply(read)));
         rules.push(always(leaf, reply(json!({"text": "Tuesday."}))));
     }
     let team = [("lead", hires(&leaves)), ("ada", String::new()), ("bob", String::new()), ("eve", String::new())];
