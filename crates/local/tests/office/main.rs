@@ -158,6 +158,7 @@ struct Hall<M> {
     office: Office,
     journal: Journal,
     lane: Arc<Lane>,
+    tools: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -216,12 +217,18 @@ async fn open_with<M: Model + 'static>(
     };
     let places: Places = Arc::new(move |_| Some(place.clone()));
     let office = Office::open(journal.clone(), lease, places, overruns).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal, lane }
+    Hall { model: Arc::clone(model), office, journal, lane, tools }
 }
 
 impl<M> Hall<M> {
     async fn facts(&self) -> Vec<Stored> {
         self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
+    }
+
+    /// Ends the process: what is under way is gone, what is stored stays.
+    async fn close(self) {
+        drop(self.office);
+        self.journal.close().await;
     }
 
     async fn text(&self, report: &Report) -> String {
@@ -247,8 +254,7 @@ impl Hall<Scripted> {
             _ = self.run() => panic!("the model should have been stuck"),
             () = self.model.stuck.notified() => {}
         }
-        drop(self.office);
-        self.journal.close().await;
+        self.close().await;
     }
 }
 
@@ -312,9 +318,7 @@ async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
             _ = first.run() => panic!("the tool should not have ended"),
             () = died => {}
         }
-        let Hall { office, journal, .. } = first;
-        drop(office);
-        journal.close().await;
+        first.close().await;
         let hall = Hall::open(dir.path(), vec![says("done")], tool(), Replays::No).await;
         assert_eq!(hall.run().await.outcome, Outcome::Done);
         assert_eq!(*calls_made.lock().unwrap(), runs, "{effect:?}");

@@ -92,9 +92,7 @@ async fn a_provider_that_overran_stays_stopped_after_a_crash() {
         report = hall.run() => panic!("the tool does not end: {report:?}"),
         () = tool_was_called => {}
     }
-    let Hall { office, journal, .. } = hall;
-    drop(office);
-    journal.close().await;
+    hall.close().await;
     let hall = Hall::open(dir.path(), vec![says("never asked for")], counting(Effect::Pure).0, Replays::No).await;
     assert_eq!(hall.run().await.outcome, Outcome::Failed);
     assert_eq!(*hall.model.asked.lock().unwrap(), []);
