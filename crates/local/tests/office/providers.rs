@@ -179,7 +179,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     drop(rest);
 }
 
-/// A model whose call ends when it is told to, and costs more than it may.
+/// A model whose first call ends when it is told to. All cost more than they may.
 struct Gate {
     go: Arc<Notify>,
     asked: Arc<AtomicUsize>,
@@ -187,9 +187,11 @@ struct Gate {
 
 impl Model for Gate {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async {
-            self.go.notified().await;
+        let first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
+        Box::pin(async move {
+            if first {
+                self.go.notified().await;
+            }
             overruns("Done, dearly.", Vec::new())
         })
     }
