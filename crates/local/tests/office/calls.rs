@@ -105,7 +105,8 @@ async fn a_tool_call_that_waits_for_its_permit_holds_none_of_the_models() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_call_that_is_cancelled_before_its_turn_costs_nothing() {
-    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Once));
+    // Of a call that may be made again nothing is noted, so that nothing keeps it once it has a permit.
+    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Pure));
     let hall = Hall::open(dir.path(), vec![calls_times("wait", CROWD)], tool.clone(), Replays::No).await;
     let cancel = async {
         tool.until_made(TOOLS).await;
@@ -125,9 +126,7 @@ async fn die_in_tools(dir: &FilePath, tool: &Gated, calls: usize) {
     // Those that wait are known to: a crash before that makes nothing but more calls count as lost.
     let noted = async {
         tool.until_made(TOOLS).await;
-        let db = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
-        let noted = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
-        until(async || noted() >= calls - TOOLS).await;
+        until_in_line(dir, calls - TOOLS).await;
     };
     tokio::select! {
         report = first.run() => panic!("nobody opens the gate: {report:?}"),

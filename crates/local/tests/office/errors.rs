@@ -2,7 +2,6 @@
 
 use guildhall_agent::RunError;
 use guildhall_local::{JournalError, Limits, OfficeError};
-use rusqlite::Connection;
 
 use super::*;
 

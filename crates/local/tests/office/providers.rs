@@ -164,8 +164,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
     let let_go = async {
-        // Both have asked, and one of them waits.
-        until(async || hall.facts().await.len() >= 4).await;
+        until_in_line(dir.path(), 1).await;
         go.notify_one();
     };
     let (first, second, ()) =
