@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use guildhall_kernel::{Session, SessionFact};
 use guildhall_local::{JournalError, SessionId};
-use rusqlite::Connection;
 
 use super::*;
 

@@ -24,6 +24,7 @@ use guildhall_kernel::{
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Places, Replays, UnixMs};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -113,6 +114,13 @@ async fn until(mut holds: impl AsyncFnMut() -> bool) {
         }
     };
     tokio::time::timeout(PATIENCE, looking).await.expect("it comes in time");
+}
+
+/// Waits until it is noted of so many calls that they wait for a permit.
+async fn until_in_line(dir: &FilePath, calls: usize) {
+    let db = Connection::open(dir.join("journal.db")).unwrap();
+    let noted = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    until(async || noted() >= calls).await;
 }
 
 fn sat(sat: u64) -> Msat {
