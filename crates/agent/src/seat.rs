@@ -327,12 +327,12 @@ impl Seat {
         self.answer(key, &result)
     }
 
-    /// Finds out what became of a call that a crash interrupted. Without the tool nobody can tell.
+    /// Finds out what became of a call that a crash interrupted. Without the tool, or without arguments that can be read,
+    /// nobody can tell.
     pub async fn look_up(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> LookUp {
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        match self.tools.get(call.tool.as_str()) {
-            Some(tool) => tool.look_up(key, &arguments).await,
-            None => LookUp::Unknown,
+        match (self.tools.get(call.tool.as_str()), serde_json::from_str::<Value>(arguments)) {
+            (Some(tool), Ok(arguments)) => tool.look_up(key, &arguments).await,
+            (None, _) | (Some(_), Err(_)) => LookUp::Unknown,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use guildhall::kernel::{Limit, Outcome, Refusal};
+use guildhall::kernel::{Limit, Msat, Outcome, Refusal};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI};
@@ -48,6 +48,8 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
     let limited = ended.out_of_tokens.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
+        // Whoever pays must hear of it, also where there is an answer.
+        _ if ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun => Exit::Provider,
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use guildhall::agent::roster::{Level, Map, Problem, Weight};
 use guildhall::kernel::{AgentName, Millis, Msat};
-use guildhall::local::UnixMs;
+use guildhall::local::{SessionId, UnixMs};
 use guildhall::providers::{REHEARSAL_LABEL, Rate};
 use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
 
@@ -38,6 +38,14 @@ pub(crate) struct Prepared {
     args: WorkArgs,
     entry: EntryAgent,
     budget: Option<Msat>,
+}
+
+/// Says how little of a short time is left to work in.
+fn warn_of_short_time(time: Duration) {
+    let margin = Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin();
+    let margin = Duration::from_millis(margin.0);
+    let left = time.saturating_sub(margin);
+    say_in(WARN, &format!("the last {margin:.1?} are for the final report: {left:.1?} are left to work in"));
 }
 
 impl Prepared {
@@ -72,10 +80,6 @@ impl Prepared {
         args.model = model;
         let maps = maps(&found, &entry);
         let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
-        if let Some(id) = &args.after {
-            // What is left is known once nothing is on its way back any more.
-            hall.settle(id).await?;
-        }
         let budget = match (args.budget, &args.after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
@@ -83,7 +87,7 @@ impl Prepared {
         };
         let most = match (budget, &args.after) {
             (Some(budget), _) => budget,
-            (None, Some(id)) => hall.session(id).await?.free,
+            (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
         let most = both(most, &rate);
@@ -100,10 +104,7 @@ impl Prepared {
             ));
         }
         if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
-            let margin =
-                Duration::from_millis(Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin().0);
-            let left = time.saturating_sub(margin);
-            say_in(WARN, &format!("the last {margin:.0?} are for the final report: {left:.0?} are left to work in"));
+            warn_of_short_time(time);
         }
         for map in &maps {
             note(map);
@@ -154,6 +155,12 @@ impl Prepared {
             EntryAgent::Kept | EntryAgent::Tasks(_) => work,
         }
     }
+}
+
+/// What is left of a session. That is known once nothing is on its way back to it any more.
+async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
+    hall.settle(id).await?;
+    Ok(hall.session(id).await?.free)
 }
 
 /// Finds the model: the one that was typed, or that the session had, or that the config names; else that of a server on this

@@ -247,7 +247,8 @@ impl Line {
                 Charges { used: billed, ..Charges::default() }
             }
         };
-        if let Some(excess) = cost.overrun(hold) {
+        // What nobody bills can't be billed too high.
+        if let Some(excess) = cost.overrun(hold).filter(|_| !self.nominal) {
             self.overruns.push(Overrun { ask: id, held: hold, excess });
         }
         self.charge(charges);

@@ -106,8 +106,9 @@ impl HallBuilder {
         self
     }
 
-    /// Sets how many tool calls run at once, of all agents together: at least one. Those beyond wait for their turn, and a model
-    /// can be asked meanwhile. Without it, that is [`TOOLS_AT_ONCE`].
+    /// Sets how many tool calls run at once, of all agents together: at least one. Those beyond wait for their turn, and models
+    /// are asked meanwhile. Without it, that is [`TOOLS_AT_ONCE`]. A tool that has work done in the same hall counts until that
+    /// is done.
     #[must_use]
     pub fn tools_at_once(mut self, calls: usize) -> HallBuilder {
         self.tools_at_once = calls;

@@ -343,9 +343,14 @@ impl Hall {
         Ok((Office::open(self.journal().clone(), lease, places, overruns).await?, faults))
     }
 
+    /// Whether a provider that bills too much is asked on, whatever was said when the work began.
+    pub(crate) fn allows_overrun(&self) -> bool {
+        self.inner.allow_overrun
+    }
+
     /// What becomes of a provider that bills too much. A model that nobody is paid for can't: what it counts is no bill.
     async fn overruns(&self, id: &SessionId, setup: &Setup) -> Result<Overruns, HallError> {
-        if self.inner.allow_overrun || setup.allow_overrun {
+        if self.allows_overrun() || setup.allow_overrun {
             return Ok(Overruns::Allow);
         }
         let mut staffings = staffings(self.journal(), id).await?;

@@ -228,5 +228,7 @@ async fn work(
     }
     // Orders that came while the root closed: nobody looks into the inbox any more.
     office.conclude_orders().await?;
+    // Whoever took the work up may have allowed what whoever began it did not.
+    let setup = Setup { allow_overrun: setup.allow_overrun || hall.allows_overrun(), ..setup };
     Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
 }

@@ -250,7 +250,7 @@ impl Journal {
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
             lease::check(change.db, &token)?;
-            prepared.store_texts(change.db)?;
+            prepared.store_texts(change.db, &token.session)?;
             inbox::mark(change, &token.session, batch.done)?;
             rows::add_account(change, &token.session, batch.at, &account.bodies)?;
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
@@ -274,7 +274,7 @@ impl Journal {
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
             lease::check(change.db, &token)?;
-            prepared.store_texts(change.db)?;
+            prepared.store_texts(change.db, &token.session)?;
             inbox::mark(change, &token.session, batch.done)?;
             let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
             Ok(Appended { seqs, hash })

@@ -45,7 +45,7 @@ impl Lane {
 
     fn permit(self: &Arc<Lane>, permit: OwnedSemaphorePermit) -> Permit {
         let round = AtomicU64::new(self.pace().round);
-        Permit { lane: Arc::clone(self), permit: Some(permit), round }
+        Permit { lane: Arc::clone(self), taken: Some(permit), round }
     }
 
     fn succeeded(&self) {
@@ -82,7 +82,8 @@ impl Lane {
 #[derive(Debug)]
 pub struct Permit {
     lane: Arc<Lane>,
-    permit: Option<OwnedSemaphorePermit>,
+    /// Gone once it was returned.
+    taken: Option<OwnedSemaphorePermit>,
     /// The round in which the newest request of this call left.
     round: AtomicU64,
 }
@@ -106,7 +107,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
+        if let Some(permit) = self.taken.take() {
             self.lane.leave(permit);
         }
     }

@@ -30,12 +30,11 @@ struct Busy;
 
 impl Model for Busy {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        let reply = match prompt.last_result() {
-            Some(_) => Reply::words("done"),
-            None => {
-                let call = |n| RawCall { id: format!("call-{n}"), name: "look".to_owned(), arguments: Ok(json!({})) };
-                Reply { calls: (0..CALLS).map(call).collect(), words: None, stop: Stop::Calls, ..Reply::words("") }
-            }
+        let call = |n| RawCall { id: format!("call-{n}"), name: "look".to_owned(), arguments: Ok(json!({})) };
+        let reply = if prompt.last_result().is_some() {
+            Reply::words("done")
+        } else {
+            Reply { calls: (0..CALLS).map(call).collect(), words: None, stop: Stop::Calls, ..Reply::words("") }
         };
         Box::pin(async { Attempt { outcome: Ok(reply), usage: Some(Usage::default()) } })
     }

@@ -45,7 +45,7 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
     match topped_up {
         ToppedUp::Given => note(&format!("{to} of {id} has {amount} more")),
         ToppedUp::StaysWith(with) => {
-            say_in(WARN, &format!("{to} of {id} takes no more money: {amount} stay with {with}"))
+            say_in(WARN, &format!("{to} of {id} takes no more money: {amount} stay with {with}"));
         }
         ToppedUp::StaysInSession { root } => say_in(WARN, &late(id, &root, &amount)),
         ToppedUp::Waits(holder) => {

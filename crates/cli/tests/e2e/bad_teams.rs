@@ -60,7 +60,7 @@ fn a_file_that_is_no_agent_is_named_with_its_line() {
     check("bob.md", b"Just words.\n", 1, "there is no front matter");
     check("bob.md", b"---\nname: bob\n", 1, "the front matter does not end");
     check("bob.md", b"---\nname: bob\ndescription: x\nbudget: {max: -1}\n---\n", 4, "budget.max: ");
-    check("bob.md", b"---\nname: Bob the Builder!\ndescription: x\n---\n", 2, "'!' can't stand there in a name");
+    check("bob.md", b"---\nname: Bob the Builder!\ndescription: x\n---\n", 2, "a name can't have '!' there");
 }
 
 #[test]

@@ -99,9 +99,7 @@ fn a_session_at_work_is_not_corrected() {
     let running = house.start(&[]);
     let id = running.session();
     house.guildhall(&["correct", &id, "1#1", "0"]).expect(75);
-    running.interrupt();
-    running.interrupt();
-    running.end();
+    running.kill();
 }
 
 #[test]

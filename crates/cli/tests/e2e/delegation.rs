@@ -89,7 +89,7 @@ fn a_background_hire_answers_at_once_and_wakes_an_idle_hirer() {
         assert_eq!((answer(&result), &worked(&result)[1..]), ("Now I know.", &["1.1 ada done".to_owned()][..]));
         let lead = shown(&house, "lead");
         assert_eq!(lead.len(), 3, "{wire:?}");
-        assert_has(&lead[1], &["ada was hired as 1.1; its report will come."]);
+        assert_has(&lead[1], &["ada was hired as 1.1; granted "]);
         assert_lacks(&lead[1], &["<sub-agent-complete", "Tuesday"]);
         assert_has(&lead[2], &["<sub-agent-complete", "task: Look.", "Tuesday, I found."]);
     }

@@ -11,7 +11,7 @@ fn faults() -> [(Value, &'static str); 5] {
         (json!({"wrong": {"rate_limit": {"retry_after": 30}}}), "HTTP 429"),
         (json!({"wrong": {"overloaded": {}}}), "verloaded"),
         (json!({"wrong": "server"}), "HTTP 500"),
-        (json!("reset"), "broke off"),
+        (json!("reset"), "the connection broke"),
         (json!({"wrong": "key"}), "check the key"),
     ]
 }

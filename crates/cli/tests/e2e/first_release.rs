@@ -25,6 +25,7 @@ fn house(rules: &Value) -> House {
     let house = House::known(Wire::OpenAi, Known::AsReplaying, rules);
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/first-release.db");
     fs::copy(fixture, house.journal()).unwrap();
+    house.tamper(&format!("UPDATE session SET project = '{}'", house.project().display()));
     enlist(&house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", &hires(&["ada", "lead"]))]);
     house
 }
@@ -68,11 +69,29 @@ fn what_it_called_spent_on_a_lost_call_is_reserved_and_can_be_corrected() {
 #[test]
 fn its_session_with_a_reply_that_cant_be_read_is_shown_billed_and_stopped() {
     let house = house(&json!([{"then": says("Done.")}]));
-    let shown = house.guildhall(&["show", UNREADABLE]).expect(0);
-    assert_has(&shown.stdout, &["bill", "1 lead"]);
+    let shown = house.guildhall(&["show", UNREADABLE]).expect(7);
+    assert_has(&shown.stdout, &["can't be read: contract 1: the model reply", "bill", "1 lead"]);
     house.guildhall(&["stop", UNREADABLE]).expect(0);
     house.guildhall(&["resume", UNREADABLE]).expect(1);
     let shown = house.show(UNREADABLE);
     assert_eq!(shown["state"], "cancelled", "{shown:#}");
+    house.guildhall(&["verify", UNREADABLE]).expect(0);
+}
+
+#[test]
+fn its_session_with_a_reply_that_cant_be_read_goes_on_and_nothing_is_made_up() {
+    let house = house(&json!([{"then": says("On Tuesday.")}]));
+    let result = house.guildhall(&["resume", UNREADABLE, "--output", "json"]).expect(0).json();
+    assert_eq!(answer(&result), "On Tuesday.");
+    let [request] = house.requests().try_into().unwrap();
+    let [said, brought] = [1, 2].map(|at| request["messages"][at + 1].clone());
+    assert_has(said["content"].as_str().unwrap(), &["One moment.", "could not be read back"]);
+    let call = &said["tool_calls"][0];
+    assert_eq!(call["function"], json!({"name": "unreadable", "arguments": "{}"}));
+    assert_eq!(
+        (&brought["role"], &brought["tool_call_id"]),
+        (&json!("tool"), &call["id"]),
+        "what it brought is its result"
+    );
     house.guildhall(&["verify", UNREADABLE]).expect(0);
 }

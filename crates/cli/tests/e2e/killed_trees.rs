@@ -122,6 +122,63 @@ fn a_tree_is_killed_anywhere_and_resumed_where_nothing_is_replayed() {
     kill_everywhere(Wire::Anthropic, Known::ByVariables);
 }
 
+/// The input and the output tokens of an ordinary turn of a leaf, with room for what it is shown.
+const TURN: (u64, u64) = (4_500, 1_024);
+
+/// One kill in each of these trees; a soak makes ten times as many.
+fn trees() -> usize {
+    rounds(2)
+}
+
+#[test]
+fn after_a_kill_no_leaf_starves_that_was_granted_four_turns() {
+    // What Sonnet costs at a hundred thousand dollars per bitcoin.
+    let (input, output) = (3, 15);
+    let grant = 4 * (TURN.0 * input + TURN.1 * output).div_ceil(1000);
+    let leaves = ["ada", "bob", "eve"];
+    let reply = |mut reply: Value| {
+        reply["pace"] = json!({"headers_ms": 10, "first_ms": 10});
+        json!({"reply": reply})
+    };
+    let hire = |who: &&str| {
+        let arguments = json!({"specialty": who, "task": format!("Look, {who}."), "budget": grant});
+        json!({"name": "delegate_task", "arguments": arguments})
+    };
+    let fresh = json!({"has_tool_result": false});
+    let mut rules = vec![
+        by("lead", fresh.clone(), reply(json!({"calls": leaves.iter().map(hire).collect::<Vec<_>>()}))),
+        always("lead", reply(json!({"text": "All three: Tuesday."}))),
+    ];
+    for leaf in leaves {
+        let read = json!({"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]});
+        rules.push(by(leaf, fresh.clone(), reply(read)));
+        rules.push(always(leaf, reply(json!({"text": "Tuesday."}))));
+    }
+    let team = [("lead", hires(&leaves)), ("ada", String::new()), ("bob", String::new()), ("eve", String::new())];
+    let team = team.each_ref().map(|(name, front)| (*name, front.as_str()));
+    let house = staffed(House::known(Wire::Anthropic, Known::ByVariables, &json!(rules)), &team);
+    let config = house.read_config().replace("input = 1\n", "input = 3\n").replace("output = 5\n", "output = 15\n");
+    house.write_config(&config);
+    let args = ["--team", "crew", "--budget", "1000sat"];
+    let calm = house.run(&args).expect(0).json();
+    let (all, rounds) = (facts(&house, calm["session"].as_str().unwrap()), trees());
+    let mut reserved = 0;
+    for round in 0..rounds {
+        let target = 1 + (all - 1) * round / rounds;
+        let running = house.start(&args);
+        let id = running.session();
+        kill_at(&house, running, &id, target);
+        let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
+        // The kill may come after the end.
+        let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(0).json() };
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob done", "1.3 eve done"], "{result:#}");
+        assert_eq!(answer(&result), "All three: Tuesday.", "after {target} of {all} facts");
+        reserved += usize::from(msat(&result["bill"]["reserved"]) > 0);
+    }
+    assert!(4 * reserved >= rounds, "only {reserved} of {rounds} kills met a call under way");
+    house.guildhall(&["verify"]).expect(0);
+}
+
 #[test]
 fn a_tree_that_goes_on_is_told_of_by_name() {
     let house = house(Wire::Anthropic, Known::AsReplaying);

@@ -30,7 +30,7 @@ fn leave_both(house: &House, talking: &Running, id: &str) -> Running {
 /// Checks that the session has all its money: what it was granted and not used, and what came too late.
 fn assert_kept(house: &House, id: &str) {
     let shown = house.show(id);
-    let left = 5_000_000 - msat(&shown["bill"]["spent"]) + 500_000;
+    let left = 5_000_000 - msat(&shown["bill"]["charged"]) + 500_000;
     assert_eq!((shown["free"].as_u64(), shown["late"].as_u64()), (Some(left), Some(500_000)), "{shown:#}");
     let said = house.guildhall(&["show", id]).expect(0).stdout;
     assert_has(
@@ -141,9 +141,7 @@ fn an_order_is_left_without_reading_what_others_in_the_session_did() {
     running.kill();
     // A fact of the hire's that nobody can read: whoever tells the lead something has no need of it.
     house.tamper(
-        "DROP TRIGGER fact_is_final;
-         UPDATE fact SET body = 'nothing' WHERE contract = '1.1' AND seq = (SELECT min(seq) FROM fact WHERE contract = '1.1');
-         CREATE TRIGGER fact_is_final BEFORE UPDATE ON fact BEGIN SELECT RAISE(ABORT, 'a fact never changes'); END;",
+        "UPDATE fact SET body = 'nothing' WHERE contract = '1.1' AND seq = (SELECT min(seq) FROM fact WHERE contract = '1.1')",
     );
     house.guildhall(&["show", &id]).expect(1);
     house.guildhall(&["message", &id, "Enough."]).expect(0).says("nobody runs");

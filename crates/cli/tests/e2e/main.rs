@@ -28,6 +28,7 @@ mod quote;
 mod refusals;
 mod shares;
 mod showing;
+mod stored;
 mod tampered;
 mod tasks;
 mod teams;

@@ -183,7 +183,8 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
                 {"when": {"last_user": "last reply"}, "then": says("This far.")},
                 {"when": {"tool_result": "Tuesday"}, "then": says("On Tuesday.")},
                 {"when": {"has_tool_result": true}, "then": reads(&["notes.txt"])},
-                {"then": {"reply": {"text": large, "calls": [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
+                {"then": {"reply": {"text": large, "usage": {"input": 100, "output": 100}, "calls":
+                    [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
             ]),
         );
         // All in one shell: the disk is gone with it. The first run fills what is left, the second has room.
@@ -194,7 +195,7 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
             "$0" ls
             head -c 10m /dev/zero > "$GUILDHALL_HOME/filler" 2> /dev/null
             truncate -s -150k "$GUILDHALL_HOME/filler"
-            "$0" run 'When is the meeting?' --yes --budget 2000sat; echo "first: $?"
+            "$0" run 'When is the meeting?' --yes --budget 2000sat --allow-overrun; echo "first: $?"
             rm "$GUILDHALL_HOME/filler"
             "$0" ls
             "$0" resume "$("$0" ls --output json | sed -n 's/.*"session": "\(.*\)".*/\1/p')"; echo "second: $?"
@@ -216,13 +217,14 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
         &json!([
             {"when": {"tool_result": "Tuesday"}, "then": says("On Tuesday.")},
             {"when": {"has_tool_result": true}, "then": reads(&["notes.txt"])},
-            {"then": {"reply": {"text": large, "calls": [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
+            {"then": {"reply": {"text": large, "usage": {"input": 100, "output": 100}, "calls":
+                    [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
         ]),
     );
     house.guildhall(&["ls"]).expect(0);
     // Files may grow to 100 KiB; whoever started the program has not seen to it that this is an error and not a signal.
     let script = "ulimit -f 200; exec \"$0\" \"$@\"";
-    let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat"];
+    let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat", "--allow-overrun"];
     let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end().expect(75);
     let ended = ended.says("refuses to write the journal");
     assert!(ended.stdout.is_empty(), "{ended:?}");

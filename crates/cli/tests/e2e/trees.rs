@@ -11,7 +11,7 @@ use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
 /// One who hires more of its kind.
 const RECURSIVE: &str = "delegation:\n  team: [worker]\n  recursive: true";
 
-/// As many heads as can be had: each of a chain keeps half of what it has.
+/// As many heads as there can be.
 const ALL_HEADS: &str = "4294967295";
 
 /// Runs a task with a team.
@@ -97,7 +97,7 @@ fn a_chain_of_32_hires_finishes_with_one_call_at_a_time() {
 #[test]
 fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
     let thousand = json!({"reply": {"calls": [{"name": "delegate_task", "times": 1000, "arguments":
-        {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
+        {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}], "usage": {"input": 900, "output": 8000}}});
     let house = House::new(Wire::Anthropic, &json!([first("lead", thousand), always("ada", stalls())]));
     let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
     let args = [&["--team", "crew", "--budget", "60000sat"][..], &["--max-hires", "1000", "--max-concurrency", "1000"]];

@@ -476,7 +476,9 @@ impl Contract {
                 self.spoken_to |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
                 if let (Sender::Contract(key), Stimulus::Question(_)) = (from, stimulus) {
                     let asks = self.live_hire(&key.contract).and_then(|hire| self.open.get_mut(&hire));
-                    asks.into_iter().for_each(|open| open.asks = true);
+                    if let Some(open) = asks {
+                        open.asks = true;
+                    }
                 }
                 // A conversation begins anew with each thing the owner says.
                 if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {

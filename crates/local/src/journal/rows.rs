@@ -44,11 +44,13 @@ impl Prepared {
         self.bodies.iter().map(String::len).sum::<usize>() + texts
     }
 
-    /// Stores the texts, and refuses facts that name others which are not stored.
-    pub(crate) fn store_texts(&self, db: &Connection) -> Result<(), JournalError> {
+    /// Stores the texts, and refuses facts that name others which are not stored. One that was stored and is gone may be
+    /// named again: a session that has lost a text can be ended.
+    pub(crate) fn store_texts(&self, db: &Connection, session: &SessionId) -> Result<(), JournalError> {
         let mut find = db.prepare_cached("SELECT 1 FROM text WHERE hash = ?1")?;
+        let mut named_before = db.prepare_cached("SELECT 1 FROM fact WHERE session = ?1 AND instr(body, ?2) > 0")?;
         for hash in &self.named {
-            if !find.exists([hash.0])? {
+            if !find.exists([hash.0])? && !named_before.exists((session.as_str(), hash.to_string()))? {
                 return Err(JournalError::TextMissing { hash: *hash });
             }
         }

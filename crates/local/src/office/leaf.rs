@@ -119,8 +119,11 @@ impl Desk {
     /// that may be made again, or if its tool knows that it did not happen.
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
+        let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
+        let meter = self.meter(id, Meter::default());
         let arguments = match self.texts.text(&call.arguments) {
             Ok(arguments) => arguments,
+            Err(_) if is_looked_up => return send(&self.post, stopped(id, Answer::Lost, &meter)),
             Err(why) => return send(&self.post, place.seat.not_called(&key, &why)),
         };
         let (facts, office) = (Arc::clone(&self.facts), self.office.clone());
@@ -129,8 +132,6 @@ impl Desk {
             Effect::Reconcilable | Effect::Once => Again::Never,
         };
         let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
-        let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
-        let meter = self.meter(id, Meter::default());
         let leaving = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
             let permit = permit(&office, &key, in_line, &place.tools, &barred).await?;

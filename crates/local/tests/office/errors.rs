@@ -3,7 +3,6 @@
 use guildhall_agent::{RunError, TextError};
 use guildhall_kernel::Cause;
 use guildhall_local::{Batch, JournalError, Limits, OfficeError};
-use rusqlite::Connection;
 
 use super::*;
 
@@ -88,4 +87,52 @@ async fn a_text_that_is_gone_is_named_and_nobody_is_asked_without_it() {
     };
     assert_eq!((contract, text.kind), (&Path::root(1), TextKind::Result));
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
+}
+
+/// Lets a session die in its second model call, and takes a result out of what it stored.
+async fn with_a_result_gone(dir: &FilePath, replays: Replays) {
+    Hall::open(dir, vec![calls("count")], counting(Effect::Pure).0, replays).await.die_in_a_call().await;
+    let db = Connection::open(dir.join("journal.db")).unwrap();
+    assert_eq!(db.execute("DELETE FROM text WHERE kind = 'result'", []).unwrap(), 1);
+}
+
+/// Takes a session up whose text is gone. Returns its facts afterwards.
+async fn fails_again(dir: &FilePath, replays: Replays) -> Vec<Stored> {
+    let hall = Hall::open(dir, vec![says("done")], counting(Effect::Pure).0, replays).await;
+    let (brief, texts) = brief();
+    let gone = hall.office.run(brief, texts).await.unwrap_err();
+    assert!(matches!(gone, RunError::Engine(OfficeError::Text { .. })), "{gone}");
+    assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
+    let facts = hall.facts().await;
+    let Hall { office, journal, .. } = hall;
+    drop(office);
+    journal.close().await;
+    facts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_can_t_be_written_is_never_charged_however_often_it_is_tried() {
+    for replays in [Replays::Yes, Replays::No] {
+        let dir = tempfile::tempdir().unwrap();
+        with_a_result_gone(dir.path(), replays).await;
+        // The call that the crash interrupted may have cost something, if it can't be attached to.
+        let first = fails_again(dir.path(), replays).await;
+        assert_eq!(fails_again(dir.path(), replays).await, first, "{replays:?}");
+        assert_eq!(fails_again(dir.path(), replays).await, first, "{replays:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contract_is_cancelled_without_the_text_that_is_gone() {
+    for replays in [Replays::Yes, Replays::No] {
+        let dir = tempfile::tempdir().unwrap();
+        with_a_result_gone(dir.path(), replays).await;
+        let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, replays).await;
+        let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+        hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        let report = hall.run().await;
+        assert_eq!(report.outcome, Outcome::Cancelled, "{replays:?}");
+        assert_eq!(*hall.model.asked.lock().unwrap(), [], "{replays:?}: nobody was asked anything");
+        assert_lawful(&hall.facts().await);
+    }
 }

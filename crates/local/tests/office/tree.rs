@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use guildhall_kernel::{Hiring, Inherit, Mode, Offer};
 
+use rusqlite::Connection;
+
 use super::*;
 
 /// How many hires each contract above the lowest level makes.
@@ -121,5 +123,72 @@ async fn a_hirer_is_shown_what_its_hires_report() {
     let shown = format!("{:?}", last.messages);
     for number in 1..=TEAM {
         assert!(shown.contains(&format!("1.{number} is done")), "the report of 1.{number}");
+    }
+}
+
+/// How many hires a boss has whose texts will be gone.
+const FEW: u64 = 4;
+
+/// A boss who hires a few, each of whom uses a tool and then thinks for ever.
+#[derive(Default)]
+struct Thinkers {
+    office: Mutex<Option<Office>>,
+    stuck: AtomicU64,
+    asked: AtomicU64,
+}
+
+impl Model for Thinkers {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let (path, first) = (&prompt.key.contract, prompt.messages.len() == 1);
+        if first && path.level() == 0 {
+            for number in 1..=FEW {
+                let (offer, task) = offer(path, number);
+                let office = self.office.lock().unwrap().clone().unwrap();
+                // The inbox counts its own orders from 1.
+                let told = office.tell(path, 1000 + number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                assert!(told, "{path} is at work");
+            }
+        }
+        Box::pin(async move {
+            match (path.level(), first) {
+                (0, _) => says("They are at it."),
+                (_, true) => calls("count"),
+                (_, false) => {
+                    self.stuck.fetch_add(1, Ordering::SeqCst);
+                    std::future::pending().await
+                }
+            }
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_tree_is_cancelled_without_the_texts_of_its_hires_that_are_gone() {
+    // Whether a hire hears of its end before it would need its texts must not be a matter of luck.
+    for replays in [Replays::Yes, Replays::No].repeat(5) {
+        let (dir, thinkers) = (tempfile::tempdir().unwrap(), Arc::new(Thinkers::default()));
+        let hall = open(dir.path(), &thinkers, counting(Effect::Pure).0, replays).await;
+        *thinkers.office.lock().unwrap() = Some(hall.office.clone());
+        let (brief, texts) = boss();
+        tokio::select! {
+            _ = hall.office.run(brief, texts) => panic!("they think for ever"),
+            () = until(async || thinkers.stuck.load(Ordering::SeqCst) == FEW) => {}
+        }
+        let Hall { office, journal, .. } = hall;
+        drop((office, thinkers.office.lock().unwrap().take()));
+        until(async || journal.running(&"session".parse().unwrap()).await.unwrap().is_none()).await;
+        journal.close().await;
+        let db = Connection::open(dir.path().join("journal.db")).unwrap();
+        assert!(db.execute("DELETE FROM text WHERE kind = 'result'", []).unwrap() > 0);
+
+        let again = Arc::new(Thinkers::default());
+        let hall = open(dir.path(), &again, counting(Effect::Pure).0, replays).await;
+        let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+        hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        let (brief, texts) = boss();
+        let report = hall.office.run(brief, texts).await.unwrap();
+        assert_eq!((report.outcome, again.asked.load(Ordering::SeqCst)), (Outcome::Cancelled, 0), "{replays:?}");
+        assert_lawful(&hall.facts().await);
     }
 }
