@@ -97,7 +97,8 @@ async fn judge(home: &Home, case: &Case) -> Result<Verdict, String> {
         (None, Expect::FoundOrUnchanged) if shown == *home.shown() => Ok(Verdict::Unchanged),
         (None, Expect::FoundOrUnchanged) => {
             let changed = home.shown().iter().find(|(key, value)| shown.get(*key) != Some(value));
-            Err(format!("was not found, and changed {:?}", changed.map(|(key, _)| key)))
+            let now = changed.and_then(|(key, _)| shown.get(key));
+            Err(format!("was not found, and changed {:?} to {now:.300?}", changed.map(|(key, _)| key)))
         }
     }
 }

@@ -196,6 +196,12 @@ pub enum HallBroken {
     /// The database's own structure is damaged.
     #[error("the database is damaged: {0}")]
     Database(String),
+    /// A table, an index or a trigger is not as this program defines it.
+    #[error("the definition of {name} in the database is missing, or is not what was stored")]
+    Definition {
+        /// Its name.
+        name: String,
+    },
     /// The row that covers all sessions is missing.
     #[error("the row that covers all sessions is missing")]
     HeadMissing,

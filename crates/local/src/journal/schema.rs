@@ -1,6 +1,7 @@
 //! The database: how it is opened and what is in it. Every format that was released opens for ever; one that is newer than
 //! this program is left untouched.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -160,6 +161,28 @@ pub(crate) fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalE
 /// Returns whether the database has today's format.
 pub(crate) fn is_current(db: &Connection) -> Result<bool, JournalError> {
     Ok(number(db, "user_version")? == SCHEMA)
+}
+
+/// Returns which tables, indexes and triggers are not as this program defines them. Others may be there as well.
+pub(crate) fn undefined(db: &Connection) -> Result<Vec<String>, JournalError> {
+    let sound = Connection::open_in_memory()?;
+    STEPS.iter().try_for_each(|step| sound.execute_batch(step))?;
+    let found = definitions(db)?;
+    Ok(definitions(&sound)?.into_iter().filter(|named| !found.contains(named)).map(|(name, _)| name).collect())
+}
+
+/// Every table, index and trigger with what defines it, whatever blanks SQLite puts there.
+fn definitions(db: &Connection) -> Result<BTreeSet<(String, Vec<u8>)>, JournalError> {
+    let mut all = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut rows = all.query([])?;
+    let mut definitions = BTreeSet::new();
+    while let Some(row) = rows.next()? {
+        let bytes = |column| row.get_ref(column).ok()?.as_bytes().ok();
+        let (Some(name), Some(sql)) = (bytes(0), bytes(1)) else { continue };
+        let sql = sql.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        definitions.insert((String::from_utf8_lossy(name).into_owned(), sql));
+    }
+    Ok(definitions)
 }
 
 /// Refuses a database that lacks commits which the marker says were stored.

@@ -1,7 +1,7 @@
 //! The check of what is stored: both chains from their beginning, everything else that a session's head covers, each text
 //! against its hash, and the end against a printed head. It reads rows as they are and trusts nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{Hash, SessionFact, Stored};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -10,7 +10,7 @@ use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
 use super::heads::{self, SessionHead};
 use super::rows::texts_in;
 use super::walk::{self, RawAccount, RawFact};
-use super::{Contents, JournalError};
+use super::{Contents, JournalError, schema};
 use crate::id::SessionId;
 use crate::lease;
 
@@ -36,13 +36,19 @@ pub(crate) fn whole(
     if about(db, session)? != Some(head.about) {
         return Err(Broken::About.into());
     }
-    let mut places = heads::NOTHING;
+    let mut places: BTreeMap<Vec<u8>, Hash> = BTreeMap::new();
     walk::each_raw(db, session, &head, (1, u32::MAX), |fact, hash| {
-        places = heads::xor(places, place(fact.contract, fact.seq));
+        if !places.contains_key(fact.contract) {
+            places.insert(fact.contract.to_vec(), heads::NOTHING);
+        }
+        let own = places.get_mut(fact.contract).expect("it was put there");
+        *own = heads::xor(*own, place(fact.seq));
         see(Seen::Fact(fact, hash))
     })?;
-    if indexed(db, session)? != Some(places) {
-        return Err(Broken::Index.into());
+    for (contract, places) in places {
+        if indexed(db, session, &contract)? != Some(places) {
+            return Err(Broken::Index.into());
+        }
     }
     walk::each_of_account(db, session, &head, |fact, hash| see(Seen::Account(fact, hash)))?;
     walk::open_commands(db, session, &head)?;
@@ -158,21 +164,22 @@ fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
     texts.extend(texts_in(&value).iter().map(|text| text.hash));
 }
 
-/// The hash of a fact's place in the index by contract.
-fn place(contract: &[u8], seq: u64) -> Hash {
-    link(heads::NOTHING, &[contract, &seq.to_le_bytes()])
+/// The hash of a fact's place in a contract.
+fn place(seq: u64) -> Hash {
+    link(heads::NOTHING, &[&seq.to_le_bytes()])
 }
 
-/// The places that the index by contract has; nothing if one of them can't be read. A contract's facts are read by it alone.
-fn indexed(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
-    let mut find =
-        db.prepare_cached("SELECT contract, seq FROM fact INDEXED BY fact_of_contract WHERE session = ?1")?;
-    let mut rows = find.query([session.as_str()])?;
+/// The places that a contract has by the index; nothing if one of them can't be read. A contract's facts are read by the index
+/// alone, found as they are here: another key that is damaged could lead astray.
+fn indexed(db: &Connection, session: &SessionId, contract: &[u8]) -> Result<Option<Hash>, rusqlite::Error> {
+    let mut find = db.prepare_cached(
+        "SELECT seq FROM fact INDEXED BY fact_of_contract WHERE session = ?1 AND contract = CAST(?2 AS TEXT) ORDER BY seq",
+    )?;
+    let mut rows = find.query((session.as_str(), contract))?;
     let mut places = heads::NOTHING;
     while let Some(row) = rows.next()? {
-        let read = || Some((row.get_ref(0).ok()?.as_bytes().ok()?, row.get::<_, i64>(1).ok()?.cast_unsigned()));
-        let Some((contract, seq)) = read() else { return Ok(None) };
-        places = heads::xor(places, place(contract, seq));
+        let Ok(seq) = row.get::<_, i64>(0) else { return Ok(None) };
+        places = heads::xor(places, place(seq.cast_unsigned()));
     }
     Ok(Some(places))
 }
@@ -247,6 +254,7 @@ pub(crate) fn hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let lines = check.query_map([], |row| Ok(lossy(row)))?;
     let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
     let mut broken: Vec<HallBroken> = lines.into_iter().filter(|line| line != "ok").map(HallBroken::Database).collect();
+    broken.extend(schema::undefined(db)?.into_iter().map(|name| HallBroken::Definition { name }));
     broken.extend(listing(db)?);
     for table in TABLES {
         let stray = format!("SELECT session FROM {table} WHERE session NOT IN (SELECT id FROM session) LIMIT 1");

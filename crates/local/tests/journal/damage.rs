@@ -208,6 +208,19 @@ async fn a_session_that_was_deleted_is_found() {
 }
 
 #[tokio::test]
+async fn a_definition_that_was_dropped_or_changed_is_named() {
+    let dir = tempdir().unwrap();
+    let (journal, _lease) = begin(dir.path()).await;
+    // What others add to the database is theirs.
+    crate::raw(dir.path()).execute_batch("CREATE TABLE notes (text TEXT); ANALYZE").unwrap();
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
+    let dropped = "DROP TRIGGER fact_stays; DROP INDEX inbox_open";
+    crate::raw(dir.path()).execute_batch(dropped).unwrap();
+    let named = ["fact_stays", "inbox_open"].map(|name| HallBroken::Definition { name: name.into() });
+    assert_eq!(journal.verify_hall().await.unwrap(), named);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_the_hall_s_head_stays_wrong() {
     for (sql, broken) in [
         ("UPDATE hall_head SET commits = commits - 1", HallBroken::Head),
