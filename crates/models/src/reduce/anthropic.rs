@@ -16,6 +16,8 @@ pub(super) struct State {
     blocks: BTreeMap<u64, Block>,
     weight: Weight,
     counts: Counts,
+    /// Whether output was counted when there was some: what is reported at the beginning says nothing of what came after it.
+    has_output_count: bool,
     stop: Option<Stop>,
     phase: Phase,
 }
@@ -48,6 +50,10 @@ impl State {
 
     pub(super) fn usage(&self) -> Option<Usage> {
         self.counts.usage()
+    }
+
+    pub(super) fn final_usage(&self) -> Option<Usage> {
+        self.counts.usage().filter(|_| self.has_output_count)
     }
 
     pub(super) fn weight(&self) -> Weight {
@@ -127,7 +133,9 @@ impl State {
             tokens(&usage["cache_read_input_tokens"]),
             tokens(&usage["cache_creation_input_tokens"]),
         );
-        self.counts.output(tokens(&usage["output_tokens"]));
+        let output = tokens(&usage["output_tokens"]);
+        self.has_output_count |= output.is_some() && matches!(self.phase, Phase::Stopped | Phase::Done);
+        self.counts.output(output);
         if usage.is_object() { self.usage().map(Piece::Used).into_iter().collect() } else { Vec::new() }
     }
 
