@@ -222,9 +222,10 @@ impl Reply {
             self.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() }));
         let calls = calls.collect();
         // What came over a wire has another form, and is shown by its calls once it has none.
-        match &mut self.raw {
-            Value::Object(raw) => drop(raw.insert("calls".to_owned(), calls)),
-            raw => *raw = Value::Null,
+        if let Value::Object(raw) = &mut self.raw {
+            raw.insert("calls".to_owned(), calls);
+        } else {
+            self.raw = Value::Null;
         }
         self.stop = Stop::Calls;
         self

@@ -147,7 +147,7 @@ impl Replies {
         for _ in 0..self.chance.usize(1..9) {
             match self.chance.u8(..12) {
                 0 => text.push_str(&self.secret()),
-                1 => text.push_str(&format!(" X-Api-Key: {} ", wallet_key())),
+                1 => text.extend([" X-Api-Key: ", &wallet_key(), " "]),
                 2 => text.push(self.chance.char(..)),
                 _ => text.push_str(self.pick(&PIECES)),
             }
