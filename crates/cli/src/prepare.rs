@@ -40,6 +40,14 @@ pub(crate) struct Prepared {
     budget: Option<Msat>,
 }
 
+/// Says how little of a short time is left to work in.
+fn warn_of_short_time(time: Duration) {
+    let margin = Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin();
+    let margin = Duration::from_millis(margin.0);
+    let left = time.saturating_sub(margin);
+    say_in(WARN, &format!("the last {margin:.1?} are for the final report: {left:.1?} are left to work in"));
+}
+
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
@@ -96,10 +104,7 @@ impl Prepared {
             ));
         }
         if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
-            let margin =
-                Duration::from_millis(Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin().0);
-            let left = time.saturating_sub(margin);
-            say_in(WARN, &format!("the last {margin:.0?} are for the final report: {left:.0?} are left to work in"));
+            warn_of_short_time(time);
         }
         for map in &maps {
             note(map);

@@ -9,8 +9,8 @@ use guildhall::kernel::{Millis, Path as RootPath, SessionFact, TextKind, TextRef
 use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
-    Agent, AgentName, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price,
-    Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
+    Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError,
+    Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -257,6 +257,36 @@ async fn facts_come_in_order_and_end_with_the_work() {
     assert!(matches!(facts.last().unwrap().fact, Fact::Closed(_)));
     assert_eq!(running.next().await.unwrap(), None);
     assert_done(&running.wait().await.unwrap(), "done");
+}
+
+#[tokio::test]
+async fn no_more_tool_calls_run_at_once_than_the_hall_allows() {
+    for (at_once, most) in [(0, 1), (2, 2), (100, 5)] {
+        let project = tempfile::tempdir().unwrap();
+        let running = Arc::new(Mutex::new((0, 0)));
+        let seen = Arc::clone(&running);
+        let wait = tool_fn("wait", "Waits.", json!({"type": "object"}), move |_: Value| {
+            let running = Arc::clone(&running);
+            async move {
+                {
+                    let mut running = running.lock().unwrap();
+                    *running = (running.0 + 1, running.1.max(running.0 + 1));
+                }
+                // Whoever may run besides has begun by then: all are on one thread.
+                for _ in 0..1000 {
+                    tokio::task::yield_now().await;
+                }
+                running.lock().unwrap().0 -= 1;
+                String::from("waited")
+            }
+        });
+        let five = (1..5).fold(Reply::call("wait", json!({})), |reply, _| reply.and_call("wait", json!({})));
+        let (clerk, _) = scripted(&[five, Reply::words("done")]);
+        let builder = at(project.path()).model("clerk", clerk, Price::FREE).tool(wait.effect(Effect::Pure));
+        let ended = builder.tools_at_once(at_once).build().unwrap().run("Wait.").await.unwrap();
+        assert_done(&ended, "done");
+        assert_eq!(*seen.lock().unwrap(), (0, most), "{at_once}");
+    }
 }
 
 #[tokio::test]

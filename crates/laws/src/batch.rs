@@ -126,10 +126,10 @@ impl Batch {
             self.check_duty(*duty, contract, found);
         }
         // The first release divided by other rules.
-        if Form::of(self.version) == Form::Second {
-            if let Some(shares) = &self.shares {
-                shares.check(contract, found);
-            }
+        if let Some(shares) = &self.shares
+            && Form::of(self.version) == Form::Second
+        {
+            shares.check(contract, found);
         }
     }
 

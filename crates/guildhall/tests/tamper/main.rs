@@ -110,7 +110,7 @@ fn forged(before: &Shown, now: &Shown) -> Result<(), String> {
     });
     match differs {
         None => Ok(()),
-        Some((key, value)) => Err(format!("{key} was forged: {:.200?}", value)),
+        Some((key, value)) => Err(format!("{key} was forged: {value:.200?}")),
     }
 }
 

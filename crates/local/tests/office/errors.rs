@@ -3,7 +3,6 @@
 use guildhall_agent::{RunError, TextError};
 use guildhall_kernel::Cause;
 use guildhall_local::{Batch, JournalError, Limits, OfficeError};
-use rusqlite::Connection;
 
 use super::*;
 

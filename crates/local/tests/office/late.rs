@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use guildhall_kernel::{Session, SessionFact};
 use guildhall_local::{JournalError, SessionId};
-use rusqlite::Connection;
 
 use super::*;
 
@@ -81,9 +80,7 @@ async fn money_that_a_kill_left_in_the_inbox_is_kept_by_whoever_finds_the_sessio
     request(&hall).await;
     hall.run().await;
     hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
-    let Hall { office, journal, .. } = hall;
-    drop(office);
-    journal.close().await;
+    hall.close().await;
     let journal = Journal::open(dir.path()).unwrap();
     let lease = journal.lease(&session(), UnixMs::now()).await.unwrap();
     for _ in 0..2 {

@@ -24,6 +24,7 @@ use guildhall_kernel::{
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Places, Replays, UnixMs};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -115,6 +116,13 @@ async fn until(mut holds: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(PATIENCE, looking).await.expect("it comes in time");
 }
 
+/// Waits until it is noted of so many calls that they wait for a permit.
+async fn until_in_line(dir: &FilePath, calls: usize) {
+    let db = Connection::open(dir.join("journal.db")).unwrap();
+    let noted = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    until(async || noted() >= calls).await;
+}
+
 fn sat(sat: u64) -> Msat {
     Msat::from_sat(sat).unwrap()
 }
@@ -158,6 +166,7 @@ struct Hall<M> {
     office: Office,
     journal: Journal,
     lane: Arc<Lane>,
+    tools: Arc<Lane>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -216,12 +225,18 @@ async fn open_with<M: Model + 'static>(
     };
     let places: Places = Arc::new(move |_| Some(place.clone()));
     let office = Office::open(journal.clone(), lease, places, overruns).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal, lane }
+    Hall { model: Arc::clone(model), office, journal, lane, tools }
 }
 
 impl<M> Hall<M> {
     async fn facts(&self) -> Vec<Stored> {
         self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
+    }
+
+    /// Ends the process: what is under way is gone, what is stored stays.
+    async fn close(self) {
+        drop(self.office);
+        self.journal.close().await;
     }
 
     async fn text(&self, report: &Report) -> String {
@@ -247,8 +262,7 @@ impl Hall<Scripted> {
             _ = self.run() => panic!("the model should have been stuck"),
             () = self.model.stuck.notified() => {}
         }
-        drop(self.office);
-        self.journal.close().await;
+        self.close().await;
     }
 }
 
@@ -312,9 +326,7 @@ async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
             _ = first.run() => panic!("the tool should not have ended"),
             () = died => {}
         }
-        let Hall { office, journal, .. } = first;
-        drop(office);
-        journal.close().await;
+        first.close().await;
         let hall = Hall::open(dir.path(), vec![says("done")], tool(), Replays::No).await;
         assert_eq!(hall.run().await.outcome, Outcome::Done);
         assert_eq!(*calls_made.lock().unwrap(), runs, "{effect:?}");

@@ -92,9 +92,7 @@ async fn a_provider_that_overran_stays_stopped_after_a_crash() {
         report = hall.run() => panic!("the tool does not end: {report:?}"),
         () = tool_was_called => {}
     }
-    let Hall { office, journal, .. } = hall;
-    drop(office);
-    journal.close().await;
+    hall.close().await;
     let hall = Hall::open(dir.path(), vec![says("never asked for")], counting(Effect::Pure).0, Replays::No).await;
     assert_eq!(hall.run().await.outcome, Outcome::Failed);
     assert_eq!(*hall.model.asked.lock().unwrap(), []);
@@ -166,8 +164,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
     let let_go = async {
-        // Both have asked, and one of them waits.
-        until(async || hall.facts().await.len() >= 4).await;
+        until_in_line(dir.path(), 1).await;
         go.notify_one();
     };
     let (first, second, ()) =
@@ -181,7 +178,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     drop(rest);
 }
 
-/// A model whose call ends when it is told to, and costs more than it may.
+/// A model whose first call ends when it is told to. All cost more than they may.
 struct Gate {
     go: Arc<Notify>,
     asked: Arc<AtomicUsize>,
@@ -189,9 +186,11 @@ struct Gate {
 
 impl Model for Gate {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async {
-            self.go.notified().await;
+        let first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
+        Box::pin(async move {
+            if first {
+                self.go.notified().await;
+            }
             overruns("Done, dearly.", Vec::new())
         })
     }
