@@ -64,7 +64,9 @@ impl State {
         match value["type"].as_str().unwrap_or(name) {
             "message_start" => {
                 self.phase = Phase::Begun;
-                Ok(self.count(&value["message"]["usage"]))
+                let pieces = self.count(&value["message"]["usage"]);
+                self.has_output_count = false;
+                Ok(pieces)
             }
             "content_block_start" => self.block(index(value)?, &value["content_block"]),
             "content_block_delta" => self.delta(index(value)?, &value["delta"]),
@@ -134,7 +136,7 @@ impl State {
             tokens(&usage["cache_creation_input_tokens"]),
         );
         let output = tokens(&usage["output_tokens"]);
-        self.has_output_count |= output.is_some() && matches!(self.phase, Phase::Stopped | Phase::Done);
+        self.has_output_count |= output.is_some();
         self.counts.output(output);
         if usage.is_object() { self.usage().map(Piece::Used).into_iter().collect() } else { Vec::new() }
     }
