@@ -6,7 +6,8 @@
 //! process that writes removes it when everything is in the database itself.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::JournalError;
@@ -69,19 +70,14 @@ impl Marker {
             #[cfg(unix)]
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed())?;
         }
-        let file = File::options().read(true).write(true).open(&path).map_err(failed())?;
+        let file = File::options().write(true).open(&path).map_err(failed())?;
         file.lock_shared().map_err(failed())?;
         Ok(Marker(file))
     }
 
-    /// Says that there are so many commits. Another process may have said more meanwhile.
-    pub(crate) fn advance(&mut self, commits: u64) -> io::Result<()> {
-        self.0.seek(SeekFrom::Start(0))?;
-        if read(&mut self.0)? < commits {
-            self.0.seek(SeekFrom::Start(0))?;
-            self.0.write_all(written(commits).as_bytes())?;
-        }
-        Ok(())
+    /// Says that there are so many commits. If another process says less right afterwards, less is found until the next commit.
+    pub(crate) fn advance(&self, commits: u64) -> io::Result<()> {
+        self.0.write_all_at(written(commits).as_bytes(), 0)
     }
 }
 

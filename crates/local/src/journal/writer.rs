@@ -199,7 +199,7 @@ impl Thread {
     }
 
     fn store(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
-        let marker = if let Some(marker) = &mut self.marker {
+        let marker = if let Some(marker) = &self.marker {
             marker
         } else {
             let turn = Turn::take(&self.dir)?;
