@@ -18,11 +18,15 @@ const SOAK_SCHEDULES: &str = "10000000";
 /// How often the program is killed in a soak: with one agent at work, and as often with a tree.
 const SOAK_KILLS: &str = "200";
 
+/// How many contracts with replies of all kinds are stored and read back in a soak.
+const SOAK_REPLIES: &str = "50000";
+
 const HELP: &str = "\
 cargo xtask test               everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
 cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise, and then
-                               kills the program itself 200 times, and 200 times more in the middle of a tree
+                               stores and reads back 50,000 contracts with replies of all kinds, and then kills the
+                               program itself 200 times, and 200 times more in the middle of a tree
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS go to `cargo bench`
 
 Examples:
@@ -70,6 +74,8 @@ fn is_count(text: &str) -> bool {
 
 fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
+    let replies = ["test", "-p", "guildhall", "--test", "fuzz"];
+    run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
     run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }

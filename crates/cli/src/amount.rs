@@ -53,7 +53,17 @@ impl FromStr for Billed {
         let digits = text.trim().trim_start_matches('$').trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let zero = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit == b'0');
         let (whole, fraction) = digits.trim().split_once('.').unwrap_or((digits.trim(), "0"));
-        if zero(whole) && zero(fraction) { Ok(Billed(None)) } else { text.parse().map(|billed| Billed(Some(billed))) }
+        if zero(whole) && zero(fraction) {
+            return Ok(Billed(None));
+        }
+        // As the bill prints it: 49.798 sat.
+        let sats = text.trim().strip_suffix("sats").or_else(|| text.trim().strip_suffix("sat"));
+        if let Some((whole, fraction)) = sats.and_then(|sats| sats.trim().split_once('.'))
+            && (1..=3).contains(&fraction.len())
+        {
+            return format!("{whole}{fraction:0<3}msat").parse().map(|billed| Billed(Some(billed)));
+        }
+        text.parse().map(|billed| Billed(Some(billed)))
     }
 }
 
@@ -117,6 +127,7 @@ mod tests {
             assert_eq!(nothing.parse(), Ok(Billed(None)), "{nothing}");
         }
         assert_eq!("3sat".parse(), Ok(Billed(Some("3sat".parse().unwrap()))));
+        assert_eq!("49.79 sat".parse(), Ok(Billed(Some("49790msat".parse().unwrap()))), "as the bill prints it");
         for wrong in ["", "sat", "-1", "0.5.0", "nothing", "."] {
             assert!(wrong.parse::<Billed>().is_err(), "{wrong}");
         }

@@ -21,7 +21,7 @@ Examples:
   guildhall resume brave-otter-17       take up what was interrupted
   guildhall models                      what can be asked, and what it costs
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     Hire(HireArgs),
     /// Give a session, or one contract of it, more money
     Topup(TopupArgs),
-    /// Say what the provider billed for a reserved call: the difference is free again
+    /// Record what the provider billed for a reserved call, and release the rest
     #[command(after_help = CORRECT_EXAMPLES)]
     Correct(CorrectArgs),
     /// Draw who can hire whom
@@ -162,10 +162,10 @@ pub(crate) struct WorkArgs {
     pub(crate) max_hires: u32,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
-    /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 0.25usd, or what is left with --continue]
+    /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 1usd, or what is left with --continue]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Go on asking a provider that bills more for a call than was held for it. The budget does not cover the excess
+    /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
     /// Wrap up before about so many tokens are used, input and output together. Hires at work still make their last reports,
@@ -207,7 +207,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) id: SessionId,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
-    /// Go on asking a provider that bills more for a call than was held for it. The budget does not cover the excess
+    /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
     #[command(flatten)]

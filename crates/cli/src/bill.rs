@@ -46,7 +46,7 @@ impl Sheet<'_> {
         if overrun > Msat::ZERO {
             let overrun = both(overrun, self.rate);
             lines.push(format!(
-                "  OVERRUN: {overrun} were reported above what was held: the budget does not cover them"
+                "  OVERRUN: providers charged {overrun} more than was held. The budget does not cover it"
             ));
         }
         if self.credited > Msat::ZERO {
@@ -54,7 +54,7 @@ impl Sheet<'_> {
         }
         lines.push(match self.violations {
             [] => "  checked: every balance adds up".to_owned(),
-            broken => format!("  NOT IN ORDER, please report this: {}", broken.join("; ")),
+            broken => format!("  ERROR: the balances don't add up, please report this: {}", broken.join("; ")),
         });
         lines.push(format!("  journal head {}", self.head));
         lines
@@ -79,11 +79,13 @@ impl Sheet<'_> {
         if line.own.reserved > Msat::ZERO {
             lines.push(self.reserved(line));
         }
+        for (ask, held) in &line.under_way {
+            let held = both(*held, self.rate);
+            lines.push(format!("    {held} held for {contract}{ask}, which has no answer yet and may be billed"));
+        }
         for Overrun { ask, held, excess } in &line.overruns {
             let (held, excess) = (sats(*held), both(*excess, self.rate));
-            lines.push(format!(
-                "    OVERRUN: {contract}{ask} was reported to cost {excess} more than the {held} held for it"
-            ));
+            lines.push(format!("    OVERRUN: {contract}{ask} cost {excess} more than the {held} held for it"));
         }
         if line.all != line.own || line.all_tokens != line.tokens {
             let (all, tokens) = (charges(line.all, sats), tokens_of_all(line));
@@ -119,10 +121,8 @@ impl Sheet<'_> {
         )
     }
 
-    /// Whether nobody bills any of the models.
     fn is_nominal(&self) -> bool {
-        let mut asking = self.bill.lines.iter().filter(|line| line.model.is_some()).peekable();
-        asking.peek().is_some() && asking.all(|line| line.nominal)
+        self.bill.is_nominal()
     }
 
     /// For programs.
@@ -151,6 +151,9 @@ impl Sheet<'_> {
         let reserved = line.reserved.iter().map(|(ask, held)| {
             json!({"ask": AskKey { contract: line.contract.clone(), ask: *ask }, "reserved": self.amount(*held)})
         });
+        let under_way = line.under_way.iter().map(|(ask, held)| {
+            json!({"ask": AskKey { contract: line.contract.clone(), ask: *ask }, "held": self.amount(*held)})
+        });
         let overruns = line.overruns.iter().map(|Overrun { ask, held, excess }| {
             let ask = AskKey { contract: line.contract.clone(), ask: *ask };
             json!({"ask": ask, "held": self.amount(*held), "excess": self.amount(*excess)})
@@ -167,6 +170,7 @@ impl Sheet<'_> {
             "tokens": line.tokens,
             "all_tokens": line.all_tokens,
             "reserved": reserved.collect::<Vec<_>>(),
+            "under_way": under_way.collect::<Vec<_>>(),
             "overruns": overruns.collect::<Vec<_>>(),
             "outcome": line.outcome,
             "lack": line.lack,

@@ -202,18 +202,20 @@ impl Live {
     }
 
     async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer, cost: Cost) {
-        let (asked, hold) = self.asks.remove(&(contract.clone(), id)).unwrap_or_default();
+        let known = self.asks.remove(&(contract.clone(), id));
+        let (asked, hold) = known.unwrap_or_else(|| ("what was asked".to_owned(), Msat::ZERO));
         let charge = cost.within(hold);
         let reserved = match cost.certainty(answer) {
-            Certainty::Reserved if charge > Msat::ZERO => format!("; {} stay reserved, it may be billed", sats(charge)),
+            Certainty::Reserved if charge > Msat::ZERO => {
+                format!("; {} stays reserved because the call may have been billed", sats(charge))
+            }
             Certainty::Reserved | Certainty::Used | Certainty::Estimated => String::new(),
         };
-        if let Some(excess) = cost.overrun(hold) {
+        // A hire's hold grows by what it is given later; what holds nothing is not told here.
+        let overrun = cost.overrun(hold).filter(|_| answer.report().is_none() && hold > Msat::ZERO);
+        if let Some(excess) = overrun {
             let (excess, hold) = (sats(excess), sats(hold));
-            self.warn(
-                contract,
-                &format!("OVERRUN: the call was reported to cost {excess} more than the {hold} held for it"),
-            );
+            self.warn(contract, &format!("OVERRUN: the call cost {excess} more than the {hold} held for it"));
         }
         match answer {
             Answer::Said(said) => {

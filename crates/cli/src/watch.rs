@@ -418,7 +418,9 @@ fn advise(ended: &Ended) {
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or("the model gave no answer, and no reason is known");
             say_in(BAD, &format!("failed: {}", tame(why, WHY_CHARS_MAX)));
-            say_in(WARN, &format!("session {id} is kept. When that is mended: guildhall run --continue {id}"));
+            let overrun = ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun;
+            let flag = if overrun { " --allow-overrun" } else { "" };
+            say_in(WARN, &format!("session {id} is kept. To go on: guildhall run --continue {id}{flag}"));
         }
         Outcome::Cancelled => say_in(WARN, &format!("{what}. Go on with: guildhall run --continue {id}")),
     }

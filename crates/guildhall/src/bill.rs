@@ -69,6 +69,8 @@ pub struct Line {
     pub all_tokens: Tokens,
     /// Its own calls that may or may not have been billed, with what is set aside for each.
     pub reserved: Vec<(AskId, Msat)>,
+    /// Its own calls that have no answer yet, with what is held for each.
+    pub under_way: Vec<(AskId, Msat)>,
     /// Its own calls that cost more than was held for them.
     pub overruns: Vec<Overrun>,
     /// How it ended, if it has.
@@ -161,6 +163,11 @@ impl Bill {
                 | Fact::Closing(_) => {}
             }
         }
+        for ((contract, ask), held) in holds {
+            if let Some(line) = lines.get_mut(contract).filter(|_| held > Msat::ZERO) {
+                line.under_way.push((ask, held));
+            }
+        }
         Bill { lines: rolled_up(lines) }
     }
 
@@ -172,6 +179,21 @@ impl Bill {
     /// Returns by how much calls have exceeded their holds, all together.
     pub fn overrun(&self) -> Msat {
         self.lines.iter().flat_map(|line| &line.overruns).fold(Msat::ZERO, |all, overrun| sum(all, overrun.excess))
+    }
+
+    /// Returns the calls that may or may not have been billed, with what is set aside for each.
+    pub fn reserved(&self) -> Vec<(AskKey, Msat)> {
+        let of_line = |line: &Line| {
+            let key = |(ask, held): &(AskId, Msat)| (AskKey { contract: line.contract.clone(), ask: *ask }, *held);
+            line.reserved.iter().map(key).collect::<Vec<_>>()
+        };
+        self.lines.iter().flat_map(of_line).collect()
+    }
+
+    /// Whether nobody bills any of the models that were asked.
+    pub fn is_nominal(&self) -> bool {
+        let mut asking = self.lines.iter().filter(|line| line.model.is_some()).peekable();
+        asking.peek().is_some() && asking.all(|line| line.nominal)
     }
 
     /// The models that were asked, as `PROVIDER/NAME`.
@@ -218,6 +240,7 @@ impl Line {
             tokens: Tokens::default(),
             all_tokens: Tokens::default(),
             reserved: Vec::new(),
+            under_way: Vec::new(),
             overruns: Vec::new(),
             outcome: None,
             lack: None,
@@ -227,7 +250,8 @@ impl Line {
     fn answered(&mut self, id: AskId, answer: &Answer, cost: Cost, hold: Msat, credit: Option<Msat>) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
-            let tokens = said.used.unwrap_or_default();
+            // What a clerk reads and writes, no provider has seen.
+            let tokens = said.used.filter(|_| self.model.is_some()).unwrap_or_default();
             add_tokens(&mut self.tokens, tokens);
             add_tokens(&mut self.all_tokens, tokens);
         }

@@ -32,11 +32,11 @@ impl Hall {
         let released = reserved.minus(billed).ok_or_else(beyond)?;
         let damaged = |why: guildhall_kernel::SessionCorrupt| HallError::Damaged(why.to_string());
         let mut account = Session::restore(journal.account(id).await?).map_err(damaged)?;
-        let credited = account.credited();
         let corrected = SessionFact::Corrected { ask: ask.clone(), credit: released };
+        let before = account.clone();
         account.apply(&corrected)?;
-        // The same correction as before changes nothing, unless it is of nothing.
-        if account.credited() != credited || released == Msat::ZERO {
+        // The same correction as before changes nothing.
+        if account != before {
             let batch = SessionBatch { at, facts: vec![corrected], texts: Vec::new(), done: None };
             journal.append_session(&lease, batch).await?;
         }

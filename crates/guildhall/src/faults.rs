@@ -134,7 +134,7 @@ mod tests {
                 }
             })
             .await;
-        assert_eq!(faults.of(&root, ask).unwrap(), "the reply of test broke off: it fell silent");
+        assert_eq!(faults.of(&root, ask).unwrap(), "no whole reply from test: it fell silent");
         assert_eq!(faults.of(&root, AskId(4)), None);
         flaky.answers.store(true, Ordering::Relaxed);
         model.ask(&prompt, &|_| {}).await;

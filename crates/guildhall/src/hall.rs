@@ -92,7 +92,7 @@ pub enum HallError {
     },
     /// Only what is reserved can be corrected.
     #[error(
-        "nothing is reserved for {ask} in {session}: only a call that was lost, stopped or failed, or whose cost nobody reported, can be corrected"
+        "nothing is reserved for call {ask} of {session}: only a call that was lost, stopped or failed can be corrected"
     )]
     NotReserved {
         /// The session.

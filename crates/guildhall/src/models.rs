@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guildhall_agent::Model;
+use guildhall_agent::{Billing, Model};
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{Lane, Replays, SessionId};
 #[cfg(feature = "http")]
@@ -321,9 +321,9 @@ impl Models {
 
     /// Says who is paid for a model.
     pub fn paid(&self, name: &ModelName) -> Paid {
-        match self.sources.seller(&name.source) {
-            Some(Seller::Provider(_)) => Paid::Provider,
-            Some(Seller::Local) | None => Paid::Nobody,
+        match (self.inside.get(&name.source).map(|inside| inside.model.billing()), self.sources.seller(&name.source)) {
+            (Some(Billing::Billed), _) | (None, Some(Seller::Provider(_))) => Paid::Provider,
+            (Some(Billing::Nominal), _) | (None, Some(Seller::Local) | None) => Paid::Nobody,
         }
     }
 

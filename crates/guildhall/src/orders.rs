@@ -12,7 +12,7 @@ use guildhall_local::{Holder, Order, SessionId, UnixMs};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Telling};
-use crate::setup::{Root, newest_root};
+use crate::setup::{Request, newest_root};
 use crate::undertaking::account;
 
 /// How long to wait until whoever runs the session has heard an order.
@@ -55,7 +55,7 @@ impl Hall {
     /// Leaves the order to end a session in its inbox.
     pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<Left, HallError> {
         let root = self.open_root(id).await?;
-        let order = Order { to: root.path, what: how.stimulus(), texts: Vec::new() };
+        let order = Order { to: root, what: how.stimulus(), texts: Vec::new() };
         let holder = self.journal().running(id).await?;
         self.put(id, &order, holder).await
     }
@@ -67,7 +67,7 @@ impl Hall {
     }
 
     pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Left, HallError> {
-        let root = self.open_root(id).await?.path;
+        let root = self.open_root(id).await?;
         if !self.is_open(id, to).await? {
             return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
         }
@@ -92,10 +92,11 @@ impl Hall {
         self.put(id, &Order { to, what, texts }, holder).await
     }
 
-    /// Returns the newest root of a session, unless that has ended. Of a large session hardly anything is read for it.
-    async fn open_root(&self, id: &SessionId) -> Result<Root, HallError> {
-        let root = newest_root(self.journal(), id).await?;
-        match self.journal().newest_fact(id, &root.path).await? {
+    /// Returns the newest root of a session, unless that has ended. What it was set up with is not read for it, so that a session
+    /// can be stopped whose setup can't be read.
+    async fn open_root(&self, id: &SessionId) -> Result<Path, HallError> {
+        let root = self.root(id).await?;
+        match self.journal().newest_fact(id, &root).await? {
             Some(Stored { fact: Fact::Closed(_), .. }) => Err(HallError::HasEnded(id.clone())),
             Some(_) | None => Ok(root),
         }
@@ -109,7 +110,8 @@ impl Hall {
 
     /// Returns the path of the newest root that was asked for in a session.
     pub async fn root(&self, id: &SessionId) -> Result<Path, HallError> {
-        Ok(newest_root(self.journal(), id).await?.path)
+        let request = Request::newest(&self.journal().account(id).await?);
+        Ok(request.ok_or_else(|| HallError::NothingToResume(id.clone()))?.root)
     }
 
     /// Whether a root can hold so much more, with what waits in the inbox for it.
@@ -135,7 +137,8 @@ impl Hall {
         task: &str,
         budget: Option<Msat>,
     ) -> Result<Spawned, HallError> {
-        let root = self.open_root(id).await?;
+        self.open_root(id).await?;
+        let root = newest_root(self.journal(), id).await?;
         let brief = match hirer.filter(|hirer| **hirer != root.path) {
             None => Arc::clone(&root.setup.brief),
             Some(hirer) => self.brief(id, hirer).await?,

@@ -70,6 +70,7 @@ mod tests {
             tokens: Tokens { input: 400, cached: 0, output: 40 },
             all_tokens: Tokens::default(),
             reserved: Vec::new(),
+            under_way: Vec::new(),
             overruns: Vec::new(),
             outcome: None,
             lack: None,

@@ -216,7 +216,8 @@ async fn work(
         why = office.obey(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
-    if !account(hall.journal(), &id).await?.has_ended(&root) {
+    let mut session = account(hall.journal(), &id).await?;
+    if !session.has_ended(&root) {
         // A root whose process ended between the two is settled once.
         let ended = SessionFact::Ended {
             root: root.clone(),
@@ -224,6 +225,7 @@ async fn work(
             reserved: report.reserved,
             estimated: report.estimated,
         };
+        session.apply(&ended)?;
         office.account(vec![ended], Vec::new()).await?;
     }
     // Orders that came while the root closed: nobody looks into the inbox any more.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
 use guildhall_kernel::{
-    Answer, Ask, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef, Wording,
+    Answer, Ask, AskKey, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef,
+    Wording,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
@@ -80,6 +81,10 @@ pub struct View {
     pub bill: Bill,
     /// What the session has cost in all, less what corrections have returned.
     pub charges: Charges,
+    /// All calls of the session that may or may not have been billed, with what is set aside for each.
+    pub reserved: Vec<(AskKey, Msat)>,
+    /// By how much calls of the session have exceeded their holds.
+    pub overrun: Msat,
     /// What corrections have returned.
     pub credited: Msat,
     /// What is left of what was put in, and not granted to work under way.
@@ -99,7 +104,11 @@ impl View {
         let request = Request::newest(&account);
         let root = match &request {
             // Without what it was set up with, a root can still be shown and billed.
-            Some(request) => request.read(journal).await?.ok(),
+            Some(request) => match request.read(journal).await {
+                Ok(root) => root.ok(),
+                Err(HallError::Damaged(_)) => None,
+                Err(why) => return Err(why),
+            },
             None => None,
         };
         let (late, credits) = (late_money(&account), credits(&account));
@@ -115,10 +124,9 @@ impl View {
         };
         let out_of_tokens = root.as_ref().and_then(|root| out_of_tokens(&root.setup, &facts));
         let bill = Bill::of(&facts, Some(&path), root.as_ref().map(|root| &root.setup.staffing), &checker, &credits);
-        let charges = Bill::of(&facts, None, None, &checker, &credits).charges();
+        let all = Bill::of(&facts, None, None, &checker, &credits);
         Ok(View {
             holder: journal.running(id).await?,
-            bill,
             failure: failure(journal, &facts, &path, &Faults::default()).await.ok().flatten(),
             head,
             free: account.free(),
@@ -129,7 +137,11 @@ impl View {
             report,
             out_of_tokens,
             text,
-            charges,
+            charges: all.charges(),
+            reserved: all.reserved(),
+            // Nobody bills what the newest root was set up with: then nothing can be billed too high.
+            overrun: if bill.is_nominal() { Msat::ZERO } else { all.overrun() },
+            bill,
             credited: account.credited(),
             violations,
         })

@@ -47,22 +47,30 @@ impl Hall {
     pub async fn top_up(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
         let number = self.order(id, to, Telling::Money(money)).await?.number;
         for _ in 0..FOLLOWED_FOR.as_millis() / LOOK_AGAIN.as_millis() {
-            let waiting = self.journal().take_after(id, number.saturating_sub(1)).await?;
-            if waiting.first().is_none_or(|first| first.number != number) {
-                if let Some(found) = self.whereabouts(id, number, to).await? {
-                    return Ok(found);
-                }
-            } else if self.journal().running(id).await?.is_none() {
-                if !self.has_closed(id, &to.top()).await? {
-                    return Ok(ToppedUp::Waits(None));
-                }
-                // Its process ended before it could hear of the money, and nobody else looks into the inbox.
-                self.keep_late_money(id).await?;
-                continue;
+            // The money is stored: whatever goes wrong from here on, whoever gave it must not give it again.
+            if let Ok(Some(found)) = self.follow(id, number, to).await {
+                return Ok(found);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        Ok(ToppedUp::Waits(self.journal().running(id).await?))
+        Ok(ToppedUp::Waits(self.journal().running(id).await.unwrap_or(None)))
+    }
+
+    /// Says where money is that was left in the inbox. Nothing if that is not known yet.
+    async fn follow(&self, id: &SessionId, number: u64, to: &Path) -> Result<Option<ToppedUp>, HallError> {
+        let waiting = self.journal().take_after(id, number.saturating_sub(1)).await?;
+        if waiting.first().is_none_or(|first| first.number != number) {
+            return self.whereabouts(id, number, to).await;
+        }
+        if self.journal().running(id).await?.is_some() {
+            return Ok(None);
+        }
+        if !self.has_closed(id, &to.top()).await? {
+            return Ok(Some(ToppedUp::Waits(None)));
+        }
+        // Its process ended before it could hear of the money, and nobody else looks into the inbox.
+        self.keep_late_money(id).await?;
+        Ok(None)
     }
 
     /// Follows money down from the root. Nothing if it is still on its way.

@@ -9,8 +9,8 @@ use guildhall::kernel::{Millis, Path as RootPath, SessionFact, TextKind, TextRef
 use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
-    Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError, Price, Prompt,
-    REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
+    Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError,
+    Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -322,4 +322,47 @@ async fn a_session_that_a_newer_version_began_is_named_as_such_and_keeps_nobody_
     let [Ok(_), Err(unreadable)] = &listed[..] else { panic!("{listed:?}") };
     assert!(matches!(unreadable.why, HallError::Newer { found: 99 }), "{unreadable}");
     assert!(matches!(hall.resume(&id).await.map(drop), Err(HallError::Newer { found: 99 })));
+}
+
+#[tokio::test]
+async fn a_model_and_an_agent_that_are_named_like_a_secret_are_found_again_by_a_resume() {
+    let project = tempfile::tempdir().unwrap();
+    let hall = |reply: Option<Reply>| {
+        let model = model_fn(move |_| {
+            let reply = reply.clone();
+            async move {
+                match reply {
+                    Some(reply) => reply,
+                    None => std::future::pending().await,
+                }
+            }
+        });
+        // A local server's key is often its name.
+        let secrets = ["lm-studio", "a-word-of-power"].map(str::to_owned);
+        at(project.path()).data(project.path().join("data")).model("lm-studio", model, Price::FREE).secrets(secrets)
+    };
+    let agent = Agent::new(AgentName::parse("lm-studio").unwrap(), "The password is a-word-of-power.");
+    let thinking = hall(None).build().unwrap();
+    let mut running = thinking.run("When?").agent(agent).start().await.unwrap();
+    let id = running.id().clone();
+    while let Some(stored) = running.next().await.unwrap() {
+        if matches!(stored.fact, Fact::Asked { .. }) {
+            break;
+        }
+    }
+    drop(running);
+    let journal = thinking.journal().clone();
+    drop(thinking);
+    journal.close().await;
+
+    let hall = hall(Some(Reply::words("On Tuesday."))).build().unwrap();
+    let ended = hall.resume(&id).await.unwrap().wait().await.unwrap();
+    assert_done(&ended, "On Tuesday.");
+    assert_eq!(ended.bill.lines[0].agent.as_str(), "lm-studio");
+    hall.journal().clone().close().await;
+    for file in ["journal.db", "journal.db-wal"] {
+        let bytes = fs::read(project.path().join("data").join(file)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("a-word-of-power"), "what is written for an agent to read has no secret in it");
+    }
 }

@@ -247,10 +247,10 @@ impl Session {
     fn end(&mut self, root: &Path, spent: Msat, reserved: Option<Msat>, estimated: Msat) -> Result<(), SessionError> {
         let Root { most, credited, .. } = *self.at_work(root)?;
         let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
-        // Form 1 does not say what is reserved: all that was spent may have been.
-        let correctable = reserved.unwrap_or(spent);
+        // Form 1 does not say what is reserved: all that was spent may have been, also by hires that closed in that form.
+        let correctable = reserved.unwrap_or(spent).max(credited);
         let uncertain = reserved.unwrap_or(Msat::ZERO).plus(estimated).ok_or(SessionError::BeyondSupply)?;
-        for (claimed, most) in [(uncertain, spent), (credited, correctable)] {
+        for (claimed, most) in [(uncertain, spent), (credited, spent)] {
             if claimed > most {
                 return Err(SessionError::Impossible { claimed, most });
             }

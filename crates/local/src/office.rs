@@ -140,7 +140,11 @@ impl Office {
                 billed.note(stored);
                 if let Some((id, arguments)) = call_to_board(&stored.fact) {
                     // What can't be read was not posted: a session goes on without it.
-                    let arguments = journal.text(arguments.hash).await.ok().flatten().unwrap_or_default();
+                    let arguments = match journal.text(arguments.hash).await {
+                        Ok(arguments) => arguments.unwrap_or_default(),
+                        Err(JournalError::TextDamaged { .. }) => Vec::new(),
+                        Err(why) => return Err(why.into()),
+                    };
                     boards.visit(&stored.contract, id, &String::from_utf8_lossy(&arguments));
                 }
             }

@@ -211,11 +211,11 @@ impl Client {
 
     /// What came of a reply of which so many bytes arrived.
     fn ended(&self, reducer: Reducer, end: Result<(), End>, bytes: usize) -> Once {
-        let usage = reducer.usage();
+        let (usage, final_usage) = (reducer.usage(), reducer.final_usage());
         let has_begun = reducer.has_begun();
         let end = match (reducer.finish(), end) {
             // The reason why the model stopped comes last: whatever goes wrong after it, the reply is whole.
-            (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage }),
+            (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage: final_usage }),
             (Err(fault), Ok(())) => End::Fault(fault),
             (Err(_), Err(end)) => end,
         };

@@ -152,6 +152,14 @@ impl Reducer {
         }
     }
 
+    /// Returns what was reported as used for a reply that is whole; nothing if output was counted only before there was any.
+    pub fn final_usage(&self) -> Option<Usage> {
+        match &self.wire {
+            State::Anthropic(state) => state.final_usage(),
+            State::OpenAi(state) => state.usage(),
+        }
+    }
+
     /// Returns how many bytes the model has written so far: words, thoughts, names and arguments of calls.
     pub fn written_bytes(&self) -> u64 {
         let weight = match &self.wire {

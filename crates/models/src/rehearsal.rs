@@ -15,7 +15,7 @@ mod source;
 mod team;
 mod words;
 
-use guildhall_agent::{Attempt, Delta, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
+use guildhall_agent::{Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
 use serde_json::{Value, json};
 
 use self::asked::is_about_project;
@@ -52,6 +52,10 @@ pub const LABEL: &str = "rehearsal: no language model";
 pub struct Rehearsal;
 
 impl Model for Rehearsal {
+    fn billing(&self) -> Billing {
+        Billing::Nominal
+    }
+
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             let reply = reply(prompt);

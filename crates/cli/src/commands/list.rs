@@ -53,7 +53,7 @@ const UNREADABLE: &str = "can't be read";
 
 fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
     let (row, state, cost, rehearsed) = match session {
-        Ok(view) => (&view.row, state(view), cost(view.charges), rehearsed(view)),
+        Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
         Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
     };
     let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
@@ -62,8 +62,9 @@ fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
 }
 
 /// What a session has cost. What is not known to be billed is told apart.
-fn cost(Charges { used, estimated, reserved }: Charges) -> String {
-    let also = [(estimated, "estimated"), (reserved, "reserved")];
+fn cost(view: &View) -> String {
+    let Charges { used, estimated, reserved } = view.charges;
+    let also = [(estimated, "estimated"), (reserved, "reserved"), (view.overrun, "OVERRUN")];
     let also = also.into_iter().filter(|(amount, _)| *amount > Msat::ZERO);
     also.fold(sats(used), |said, (amount, what)| format!("{said} + {} {what}", sats(amount)))
 }
@@ -88,6 +89,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "used_msat": view.map(|view| view.charges.used),
         "estimated_msat": view.map(|view| view.charges.estimated),
         "reserved_msat": view.map(|view| view.charges.reserved),
+        "overrun_msat": view.map(|view| view.overrun),
         "facts": row.facts,
         "failure": session.as_ref().err().map(|unreadable| unreadable.why.to_string()),
     })

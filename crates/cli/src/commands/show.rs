@@ -4,9 +4,9 @@ use guildhall::kernel::Msat;
 use guildhall::{DatedRate, View};
 use serde_json::{Value, json};
 
-use crate::amount::both;
+use crate::amount::{both, sats};
 use crate::args::{Output, ShowArgs};
-use crate::bill::Sheet;
+use crate::bill::{Sheet, charges};
 use crate::commands::list::state;
 use crate::commands::out_json;
 use crate::commands::run::here;
@@ -36,6 +36,9 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "failure": view.failure,
             "unreadable": unreadable,
             "free": view.free,
+            "session_total": {"used_msat": view.charges.used, "estimated_msat": view.charges.estimated,
+                "reserved_msat": view.charges.reserved, "overrun_msat": view.overrun},
+            "reserved": view.reserved.iter().map(|(ask, held)| json!({"ask": ask, "msat": held})).collect::<Vec<_>>(),
             "late": view.late,
             "bill": sheet(&view, rate).map(|sheet| sheet.json()),
             "facts": if args.facts { json!(facts) } else { Value::Null },
@@ -68,6 +71,7 @@ fn text(view: &View, rate: &DatedRate, unreadable: &[String]) -> Vec<String> {
     if let Some(sheet) = sheet(view, rate) {
         lines.extend(sheet.lines());
     }
+    lines.extend(earlier(view));
     if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
         lines.push(late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)));
     }
@@ -75,6 +79,23 @@ fn text(view: &View, rate: &DatedRate, unreadable: &[String]) -> Vec<String> {
 }
 
 /// The bill of the newest work. If what it was set up with can't be read, its models are unknown, and dollars are at the usual rate.
+/// What the session has cost before its newest work, and which calls of that are still reserved.
+fn earlier(view: &View) -> Vec<String> {
+    if view.charges == view.bill.charges() {
+        return Vec::new();
+    }
+    let (id, free) = (&view.row.id, sats(view.free));
+    let mut lines = vec![format!("the whole session: {}; {free} free", charges(view.charges, sats))];
+    let newest = view.bill.reserved();
+    for (call, held) in view.reserved.iter().filter(|call| !newest.contains(call)) {
+        let held = sats(*held);
+        lines.push(format!(
+            "  reserved {held} for {call}; when you know the bill: guildhall correct {id} {call} AMOUNT"
+        ));
+    }
+    lines
+}
+
 fn sheet<'a>(view: &'a View, usual: &'a DatedRate) -> Option<Sheet<'a>> {
     let request = view.request.as_ref()?;
     let staffing = view.root.as_ref().map(|root| &root.setup.staffing);

@@ -135,7 +135,7 @@ fn more_tokens_than_there_can_be_keep_nobody_from_the_sessions_of_a_home() {
         let mut says = says("On Tuesday.");
         says["reply"]["usage"] = usage.clone();
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": reads}, {"then": says}]));
-        let ended = house.run(&[]);
+        let ended = house.run(&["--allow-overrun"]);
         let id = ended.json()["session"].as_str().unwrap().to_owned();
         assert!(house.requests().len() > 1, "{wire:?}: it was claimed more than once");
         house.guildhall(&["ls"]).expect(0);

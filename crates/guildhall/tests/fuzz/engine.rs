@@ -132,13 +132,12 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
     let attempts = replies.attempts();
     let task = replies.said();
     let brings: Vec<String> = (0..4).map(|_| replies.said()).collect();
-    let at = Mutex::new(0);
+    let at = Mutex::new(0_usize);
     let echo = move |arguments: Value| {
         let mut at = at.lock().unwrap();
         *at += 1;
         // A key that only its name gives away is known where its name stands: in JSON, and not in prose around it.
-        let text =
-            if usize::is_multiple_of(*at, 2) { arguments.to_string() } else { brings[*at % brings.len()].clone() };
+        let text = if (*at).is_multiple_of(2) { arguments.to_string() } else { brings[*at % brings.len()].clone() };
         async move { text }
     };
     let echo = tool_fn("echo", "Says it again.", json!({"type": "object"}), echo).effect(Effect::Pure);

@@ -127,7 +127,7 @@ impl Contract {
         }
     }
 
-    fn lacks(&self, call: &ToolCall) -> Option<Refusal> {
+    pub(super) fn lacks(&self, call: &ToolCall) -> Option<Refusal> {
         let power = call.needs.beyond(&self.brief.powers.usable)?.clone();
         Some(Refusal::NoPower { tool: call.tool.clone(), power })
     }
@@ -232,7 +232,12 @@ impl Contract {
 
     /// Makes a brief of an offer and its share, or says why not.
     fn consider(&self, offer: &Offer, share: Share, now: Millis) -> Result<Brief, Refusal> {
+        // A tool of the same reply may have taken what another that was refused was counted for.
+        let (asked, free) = (share.money, self.purse.available());
         let brief = self.draft(offer, share, now);
+        if asked > free {
+            return Err(Refusal::Money { asked, free, minimum: brief.minimum() });
+        }
         brief.check()?;
         Ok(brief)
     }

@@ -106,6 +106,7 @@ impl Contract {
         for want in wants {
             match want {
                 Want::Nothing => {}
+                Want::Tool(call) if self.lacks(call).is_some() => {}
                 Want::Tool(call) => free = free.minus(call.price).unwrap_or(free),
                 Want::Hire(offer) => {
                     let refused = self.object(offer, now).err();

@@ -146,6 +146,18 @@ fn the_tools_of_a_reply_are_paid_before_its_hires_share() {
 }
 
 #[test]
+fn a_hire_whose_money_a_dearer_tool_has_taken_is_refused() {
+    let mut hall = with_free(100, 10);
+    // The second tool does not fit beside the first, so that shares are taken without it; the first costs less than it holds.
+    let facts = hall.says("1", &[tool("map").price(60), hire("a"), tool("dear").price(50)]);
+    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(50), free: sat(8), minimum: sat(50) }]);
+    let mut hall = with_free(100, 10);
+    let powerless = tool("map").price(90).on_tool(|call| call.needs = crate::say::powers(&["shell"]));
+    hall.says("1", &[powerless, tool("dear").price(95), hire("a")]);
+    assert!(hall.contract("1").purse().available() >= Msat::ZERO, "what is not there is not handed over");
+}
+
+#[test]
 fn a_refused_hire_takes_no_share() {
     let mut hall = with_free(100, 10);
     hall.says("1", &[hire("nobody"), hire("a"), hire("contractor")]);

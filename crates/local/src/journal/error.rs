@@ -102,7 +102,7 @@ pub enum JournalError {
     },
     /// The newest commits were only in the log, and the log is gone.
     #[error(
-        "the last {} commits of the journal are gone: they were in {}-wal, which was deleted, cut or replaced. Nothing was \
+        "the last {} commits of the journal are gone: they were in {}-wal, which was deleted, cut or replaced, or the home was copied while in use. Nothing was \
          changed, and nothing can be stored. Put that file back; or, if an older copy of the journal was put there on purpose, go \
          on without these commits by deleting {}", recorded.saturating_sub(*found), file.display(), marker.display()
     )]

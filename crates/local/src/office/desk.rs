@@ -17,7 +17,7 @@ use super::leaf::Leaf;
 use super::mail::{Letter, Mail, Receipt, fail, send, send_answer};
 use super::time::{SessionTime, Why};
 use super::{Office, OfficeError, Place, Replays};
-use crate::journal::{Appended, Batch, Queued, texts_named};
+use crate::journal::{Appended, Batch, JournalError, Queued, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct Desk {
@@ -121,7 +121,7 @@ impl Shelf {
     }
 
     /// Takes down what these facts name and is not at hand.
-    async fn take_down(&mut self, office: &Office, facts: &[Fact]) {
+    async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
         for of in facts.iter().flat_map(texts_named) {
             if self.0.contains_key(&of.hash) {
                 continue;
@@ -129,10 +129,13 @@ impl Shelf {
             let text = match office.inner.journal.text(of.hash).await {
                 Ok(Some(says)) => Ok(String::from_utf8_lossy(&says).into()),
                 Ok(None) => Err(TextError::Missing(of)),
-                Err(why) => Err(TextError::Damaged { of, why: why.to_string() }),
+                Err(why @ JournalError::TextDamaged { .. }) => Err(TextError::Damaged { of, why: why.to_string() }),
+                // The journal can't be read now, which says nothing about the text.
+                Err(why) => return Err(why.into()),
             };
             self.insert(of.hash, text);
         }
+        Ok(())
     }
 }
 
@@ -147,7 +150,7 @@ async fn before(office: &Office, path: &Path, context: &Context) -> Result<Vec<M
     let stored = inner.journal.contract_facts(inner.lease.session(), &whose).await?;
     let facts: Vec<Fact> = stored.into_iter().take(upto).map(|stored| stored.fact).collect();
     let mut texts = Shelf::default();
-    texts.take_down(office, &facts).await;
+    texts.take_down(office, &facts).await?;
     let above = match facts.first() {
         Some(Fact::Opened(brief)) => Box::pin(before(office, &whose, &brief.context)).await?,
         _ => Vec::new(),
@@ -464,7 +467,7 @@ impl Engine for Desk {
             facts.push(fact);
         }
         self.left = self.asked_at.keys().max().copied();
-        self.texts.take_down(&self.office, &facts).await;
+        self.texts.take_down(&self.office, &facts).await?;
         for fact in &facts {
             self.owed.note(fact);
         }
@@ -505,7 +508,7 @@ impl Engine for Desk {
         for queued in std::mem::take(&mut self.queued) {
             queued.durable().await?;
         }
-        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await;
+        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await?;
         self.shelved = self.facts.len();
         for receipt in std::mem::take(&mut self.receipts) {
             self.tell_receipt(receipt).await?;

@@ -12,7 +12,7 @@ const NIGHT: Duration = Duration::from_hours(8);
 
 fn open_root(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
-    let grant = Grant { deadline: Some(deadline), ..brief.grant };
+    let grant = brief.grant.due(Some(deadline), Millis(0));
     (Arc::new(Brief { grant, stay: Stay::Open, ..Brief::clone(&brief) }), texts)
 }
 

@@ -16,6 +16,8 @@ pub(super) struct State {
     blocks: BTreeMap<u64, Block>,
     weight: Weight,
     counts: Counts,
+    /// Whether output was counted when there was some: what is reported at the beginning says nothing of what came after it.
+    has_output_count: bool,
     stop: Option<Stop>,
     phase: Phase,
 }
@@ -50,6 +52,10 @@ impl State {
         self.counts.usage()
     }
 
+    pub(super) fn final_usage(&self) -> Option<Usage> {
+        self.counts.usage().filter(|_| self.has_output_count)
+    }
+
     pub(super) fn weight(&self) -> Weight {
         self.weight
     }
@@ -58,7 +64,9 @@ impl State {
         match value["type"].as_str().unwrap_or(name) {
             "message_start" => {
                 self.phase = Phase::Begun;
-                Ok(self.count(&value["message"]["usage"]))
+                let pieces = self.count(&value["message"]["usage"]);
+                self.has_output_count = false;
+                Ok(pieces)
             }
             "content_block_start" => self.block(index(value)?, &value["content_block"]),
             "content_block_delta" => self.delta(index(value)?, &value["delta"]),
@@ -127,7 +135,9 @@ impl State {
             tokens(&usage["cache_read_input_tokens"]),
             tokens(&usage["cache_creation_input_tokens"]),
         );
-        self.counts.output(tokens(&usage["output_tokens"]));
+        let output = tokens(&usage["output_tokens"]);
+        self.has_output_count |= output.is_some();
+        self.counts.output(output);
         if usage.is_object() { self.usage().map(Piece::Used).into_iter().collect() } else { Vec::new() }
     }
 

@@ -130,7 +130,8 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
         for absurd in ["10000000000000000000", "100000000000000000000", "18446744073709551615", "1e300"] {
             let report: Value =
                 serde_json::from_str(&format!(r#"{{"{input}": {absurd}, "{output}": {absurd}}}"#)).unwrap();
-            let reply = stream(if wire == Wire::Anthropic { anthropic(&[report]) } else { openai(&[report]) });
+            let reply =
+                stream(if wire == Wire::Anthropic { anthropic(&[report.clone(), report]) } else { openai(&[report]) });
             let usage = usage_of(wire, reply).await.unwrap();
             assert_eq!((usage.input, usage.output), (TOKENS_MAX, TOKENS_MAX), "{wire:?} {absurd}");
             assert_eq!(
