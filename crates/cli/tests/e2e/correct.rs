@@ -71,8 +71,8 @@ fn a_correction_frees_the_difference_once_and_can_t_be_more_than_was_reserved() 
         let before = free(&house);
         let correct = |ask: &str, amount: &str| house.guildhall(&["correct", &id, ask, amount]);
         correct("1.1#1", &format!("{}msat", reserved + 1)).expect(4).says("more than the").says("Nothing was changed");
-        correct("1.1#2", "0").expect(4).says("nothing is reserved for 1.1#2");
-        correct("1.9#1", "0").expect(4).says("nothing is reserved for 1.9#1");
+        correct("1.1#2", "0").expect(4).says("nothing is reserved for call 1.1#2");
+        correct("1.9#1", "0").expect(4).says("nothing is reserved for call 1.9#1");
         correct("1.1", "0").expect(2).says("such as 1.2#7");
         correct("1.1#1", "plenty").expect(2);
         assert_eq!(free(&house), before, "{wire:?}");

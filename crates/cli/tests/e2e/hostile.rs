@@ -160,8 +160,8 @@ fn usage_that_nobody_can_have_used_is_charged_within_the_hold() {
     // This is no JSON any more. Anthropic's comes with the end of the reply, which is lost, each time; `OpenAI`'s comes after it.
     let unreadable = json!({"input": "1e400", "output": "-5"});
     for (wire, usage, code, least) in [
-        (Wire::Anthropic, &absurd, 0, 40_000),
-        (Wire::OpenAi, &absurd, 0, 40_000),
+        (Wire::Anthropic, &absurd, 5, 40_000),
+        (Wire::OpenAi, &absurd, 5, 40_000),
         (Wire::Anthropic, &unreadable, 5, 40_000),
         (Wire::OpenAi, &unreadable, 0, 1000),
     ] {

@@ -141,7 +141,7 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
             );
         }
         // A reply that claims many times what was allowed is charged by its claim.
-        let usage = usage_of(wire, reporting(wire, &[Report(1000, 0, 200_000)])).await.unwrap();
+        let usage = usage_of(wire, reporting(wire, &[Report(0, 0, 0), Report(1000, 0, 200_000)])).await.unwrap();
         let cost = book.cost(&seller, "m", &usage).unwrap();
         assert_eq!(
             (cost, cost > Msat::new(1000 + 5 * 512).unwrap()),
@@ -156,6 +156,8 @@ async fn a_reply_without_usage_or_with_half_of_it_reports_none() {
     for wire in WIRES {
         assert_eq!(usage_of(wire, reporting(wire, &[])).await, None, "{wire:?}");
     }
+    let at_start = reporting(Wire::Anthropic, &[Report(100, 0, 1)]);
+    assert_eq!(usage_of(Wire::Anthropic, at_start).await, None, "what came after the start was not counted");
     for half in
         [json!({"input_tokens": 9}), json!({"output_tokens": 9}), json!({"input_tokens": -1, "output_tokens": "x"})]
     {
