@@ -125,9 +125,9 @@ fn a_tree_is_killed_anywhere_and_resumed_where_nothing_is_replayed() {
 /// The input and the output tokens of an ordinary turn of a leaf, with room for what it is shown.
 const TURN: (u64, u64) = (4_500, 1_024);
 
-/// One kill in each of these trees; a soak makes ten times as many.
+/// How many trees are killed once each: a soak says how many, and the tests make do with fewer.
 fn trees() -> usize {
-    rounds(2)
+    if std::env::var_os("GUILDHALL_ROUNDS").is_some() { rounds(1) } else { rounds(2) }
 }
 
 #[test]
