@@ -53,14 +53,11 @@ pub(crate) fn report(reported: &Reported<'_>) -> String {
 
 /// What a hire was granted and what became of it. What may not have been billed is told apart.
 fn money(report: &Report) -> String {
-    let msat = |amount: Option<Msat>| amount.map_or(0, |amount| u128::from(amount.get()));
-    let (reserved, estimated) = (msat(report.reserved), msat(report.estimated));
-    let spent = u128::from(report.spent.get());
-    let granted = Msat::capped(spent + u128::from(report.change.get()));
-    let used = Msat::capped(spent.saturating_sub(reserved + estimated));
-    let also = [("estimated", estimated), ("reserved", reserved)].into_iter().filter(|(_, amount)| *amount > 0);
-    also.fold(format!("granted=\"{granted}\" used=\"{used}\""), |said, (what, amount)| {
-        format!("{said} {what}=\"{}\"", Msat::capped(amount))
+    let granted = Msat::capped(u128::from(report.spent.get()) + u128::from(report.change.get()));
+    let also = [("estimated", report.estimated), ("reserved", report.reserved)];
+    let also = also.into_iter().filter_map(|(what, part)| Some((what, part.filter(|part| *part > Msat::ZERO)?)));
+    also.fold(format!("granted=\"{granted}\" used=\"{}\"", report.used()), |said, (what, part)| {
+        format!("{said} {what}=\"{part}\"")
     })
 }
 

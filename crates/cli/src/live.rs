@@ -249,12 +249,10 @@ impl Live {
 
     fn closed(&mut self, contract: &Path, report: &Report) {
         let (reserved, estimated) = (report.reserved.unwrap_or(Msat::ZERO), report.estimated.unwrap_or(Msat::ZERO));
-        let uncertain = u128::from(reserved.get()) + u128::from(estimated.get());
-        let used = Msat::capped(u128::from(report.spent.get()).saturating_sub(uncertain));
         let line = format!(
             "{}; {}, {} come back",
             ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
-            charges(Charges { used, estimated, reserved }, sats),
+            charges(Charges { used: report.used(), estimated, reserved }, sats),
             sats(report.change)
         );
         self.line(contract, &line);

@@ -64,9 +64,9 @@ impl Model for Recorder {
             let hear = |delta: Delta<'_>| {
                 match delta {
                     Delta::Waiting { said, .. } => self.note(key, said),
-                    Delta::Lost { why } => self.note(key, why),
                     Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => self.faults.forget(key),
-                    Delta::Asking | Delta::Received { .. } => {}
+                    // What a reply was lost to is its outcome, below.
+                    Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => {}
                 }
                 watch(delta);
             };

@@ -38,6 +38,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns the part of what was spent that was reported: neither reserved nor estimated.
+    pub fn used(&self) -> Msat {
+        let uncertain = [self.reserved, self.estimated].into_iter().flatten().map(|part| u128::from(part.get()));
+        Msat::capped(u128::from(self.spent.get()).saturating_sub(uncertain.sum()))
+    }
+
     /// Whether what is reserved and what is estimated is part of what was spent.
     pub(crate) fn adds_up(&self) -> bool {
         let parts = [self.fee, self.reserved.unwrap_or(Msat::ZERO), self.estimated.unwrap_or(Msat::ZERO)];

@@ -39,7 +39,7 @@ fn tell(checked: &Checked) -> Result<(), Unwritten> {
     }
     match view {
         Some(view) if wrong.is_empty() => out(&format!(
-            "{id}: {} facts, {} of the account; every hash fits, and every law is kept{}",
+            "{id}: {} facts, {} of the account; every hash matches and every balance adds up{}",
             view.head.facts,
             view.head.account,
             rehearsed(view)
