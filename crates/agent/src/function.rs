@@ -7,7 +7,7 @@ use guildhall_kernel::{AskKey, Effect, Msat, PowerSet};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{Attempt, Delta, Model, ModelError, Prompt, Reply, Task, ToolSpec, Usage, Watch};
+use crate::model::{Attempt, Delta, Model, ModelError, Prompt, Reply, Reported, Task, ToolSpec, Usage, Watch};
 use crate::tool::{Tool, ToolResult, ToolTerms};
 
 /// Makes a model of a function that is shown a prompt and replies.
@@ -63,7 +63,9 @@ where
                 if let Some(words) = &reply.words {
                     watch(Delta::Words(words));
                 }
-                usage.get_or_insert_with(|| Usage::in_bytes(prompt, reply));
+                if usage == Reported::Nothing {
+                    usage = Reported::Whole(Usage::in_bytes(prompt, reply));
+                }
             }
             Attempt { outcome, usage }
         })
@@ -72,13 +74,13 @@ where
 
 impl From<Reply> for Attempt {
     fn from(reply: Reply) -> Attempt {
-        Attempt { outcome: Ok(reply), usage: None }
+        Attempt { outcome: Ok(reply), usage: Reported::Nothing }
     }
 }
 
 impl From<Result<Reply, ModelError>> for Attempt {
     fn from(outcome: Result<Reply, ModelError>) -> Attempt {
-        Attempt { outcome, usage: None }
+        Attempt { outcome, usage: Reported::Nothing }
     }
 }
 

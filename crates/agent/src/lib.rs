@@ -30,8 +30,8 @@ pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post
 pub use history::History;
 pub use meter::Meter;
 pub use model::{
-    Attempt, Billing, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Stop, Task, ToolSpec, Usage,
-    WaitReason, Watch, Wire,
+    Attempt, Billing, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop, Task, ToolSpec,
+    Usage, WaitReason, Watch, Wire,
 };
 pub use run::{RunError, run};
 pub use seat::{Arrival, Clock, Price, Seat, Surroundings};

@@ -1,12 +1,12 @@
 //! What a model call costs where no provider has said so: one that is stopped or breaks off, and one whose reply came without
-//! usage. A byte is at least a token, so bytes are an upper bound.
+//! usage, or with only some of it. A byte is at least a token, so bytes are an upper bound.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guildhall_kernel::{Cost, Msat, Request};
 
-use crate::model::{Delta, Prompt, Reply, Usage};
+use crate::model::{Delta, Prompt, Reply, Reported, Usage};
 use crate::seat::Price;
 
 /// Follows a call and says what it costs to stop it.
@@ -75,11 +75,13 @@ impl fmt::Debug for Meter {
     }
 }
 
-/// Returns the most that a whole reply without usage can have cost, at the dearest price of its input. Thoughts that a provider
-/// keeps to itself are not in it. It is within what was held.
-pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply: &Reply) -> Msat {
-    let bytes = Usage::in_bytes(prompt, reply);
-    let (input, output) = (bytes.input.min(request.tokens), bytes.output.min(request.max_tokens.into()));
+/// Returns the most that a whole reply can have cost whose usage was not reported, or only in part: at the dearest price of its
+/// input, and each count no less than was reported. Thoughts that a provider keeps to itself and does not report are not in it.
+/// Only what was reported can make it more than was held.
+pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply: &Reply, reported: Reported) -> Msat {
+    let (bytes, least) = (Usage::in_bytes(prompt, reply), reported.at_least());
+    let input = bytes.input.min(request.tokens).max(least.input);
+    let output = bytes.output.min(request.max_tokens.into()).max(least.output);
     let plain = Usage { input, output, ..Usage::default() };
     price(&plain).max(price(&Usage { cache_write: input, ..plain }))
 }
@@ -91,7 +93,7 @@ mod tests {
     use guildhall_kernel::{AskId, AskKey, Cost, Msat, Path, Request, Turn};
 
     use super::{Meter, estimate};
-    use crate::model::{Delta, Message, Part, Prompt, Reply, Usage, WaitReason};
+    use crate::model::{Delta, Message, Part, Prompt, Reply, Reported, Usage, WaitReason};
     use crate::seat::Price;
 
     fn known(msat: u64) -> Cost {
@@ -128,8 +130,15 @@ mod tests {
         for (tokens, max_tokens, expect) in
             [(10_000, 8192, 2 * input + 5 * output), (30, 8192, 2 * 30 + 5 * output), (30, 2, 2 * 30 + 5 * 2)]
         {
-            let most = estimate(&price(), &request(tokens, max_tokens), &prompt, &reply);
+            let most = estimate(&price(), &request(tokens, max_tokens), &prompt, &reply, Reported::Nothing);
             assert_eq!(most, Msat::new(expect).unwrap(), "{tokens} {max_tokens}");
+        }
+        for (least_input, least_output, expect) in
+            [(0, 9000, 2 * input + 5 * 9000), (9000, 0, 2 * 9000 + 5 * output), (1, 1, 2 * input + 5 * output)]
+        {
+            let part = Reported::Part(Usage { input: least_input, output: least_output, ..Usage::default() });
+            let most = estimate(&price(), &request(10_000, 8192), &prompt, &reply, part);
+            assert_eq!(most, Msat::new(expect).unwrap(), "{part:?}");
         }
     }
 

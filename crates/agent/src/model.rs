@@ -15,7 +15,7 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A model that can be asked.
 ///
 /// An implementation asks again by itself for what can't have cost anything (a refused connection, HTTP 429, 500, 503 or
-/// 529), with pauses and not without end; everything else it reports. It never guesses usage: none reported is `None`.
+/// 529), with pauses and not without end; everything else it reports. It never guesses usage.
 pub trait Model: Send + Sync {
     /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
@@ -274,8 +274,38 @@ pub enum Stop {
 pub struct Attempt {
     /// The reply, or why there is none.
     pub outcome: Result<Reply, ModelError>,
-    /// What the provider reported as used, also where there is no reply. `None`: it did not say.
-    pub usage: Option<Usage>,
+    /// What the provider reported as used, also where there is no reply.
+    pub usage: Reported,
+}
+
+/// What a provider reported of the tokens of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reported {
+    /// It did not say.
+    #[default]
+    Nothing,
+    /// Only some of it. A count that is missing here, or too low, may be most of what was used.
+    Part(Usage),
+    /// Input and output.
+    Whole(Usage),
+}
+
+impl Reported {
+    /// Returns the usage if all of it was reported.
+    pub fn whole(self) -> Option<Usage> {
+        match self {
+            Reported::Whole(usage) => Some(usage),
+            Reported::Nothing | Reported::Part(_) => None,
+        }
+    }
+
+    /// Returns each count that was reported, and zero for one that was not.
+    pub(crate) fn at_least(self) -> Usage {
+        match self {
+            Reported::Part(usage) | Reported::Whole(usage) => usage,
+            Reported::Nothing => Usage::default(),
+        }
+    }
 }
 
 /// Tokens, as a provider reported them.

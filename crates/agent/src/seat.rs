@@ -15,7 +15,9 @@ use crate::checks::{self, Check};
 use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
 use crate::history::History;
 use crate::meter::{Meter, estimate};
-use crate::model::{Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Stop, ToolSpec, Usage, Watch};
+use crate::model::{
+    Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, ToolSpec, Usage, Watch,
+};
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Scribe, Text};
@@ -140,7 +142,8 @@ impl Seat {
             prompt.messages = shorter;
             attempt = self.model.ask(&prompt, watch).await;
         }
-        let Attempt { outcome, usage } = attempt;
+        let Attempt { outcome, usage: reported } = attempt;
+        let usage = reported.whole();
         let known = usage.map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
@@ -154,7 +157,8 @@ impl Seat {
                 let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
-                let cost = known.unwrap_or_else(|| Cost::Estimated(estimate(&self.price, request, &prompt, &reply)));
+                let cost =
+                    known.unwrap_or_else(|| Cost::Estimated(estimate(&self.price, request, &prompt, &reply, reported)));
                 Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
             Err(why @ ModelError::Broken { .. }) => {
@@ -362,7 +366,7 @@ impl Seat {
 }
 
 fn is_too_long(attempt: &Attempt) -> bool {
-    attempt.usage.is_none() && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
+    attempt.usage == Reported::Nothing && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
 }
 
 /// How many of the newest requests were lost in a row, before the one that is under way.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Attempt, Message, Model, ModelError, Part, Prompt, Reply, Tool, ToolOutcome, ToolResult, Usage, model_fn, tool_fn,
+    Attempt, Message, Model, ModelError, Part, Prompt, Reply, Reported, Tool, ToolOutcome, ToolResult, Usage, model_fn,
+    tool_fn,
 };
 use guildhall_kernel::{AskId, AskKey, Effect, Path};
 use serde_json::{Value, json};
@@ -41,17 +42,18 @@ fn a_function_is_shown_the_prompt_and_what_it_read_and_wrote_counts_in_bytes() {
     let input = "Be brief.".len() + "[]".len() + "Good morning.".len();
     let output = r#"{"words":"Good morning."}"#.len();
     let usage = Usage { input: input as u64, output: output as u64, ..Usage::default() };
-    assert_eq!(attempt.usage, Some(usage));
+    assert_eq!(attempt.usage, Reported::Whole(usage));
 }
 
 #[test]
 fn a_function_that_says_what_it_used_is_believed_and_one_that_fails_says_why() {
     let used = Usage { input: 7, output: 1, ..Usage::default() };
-    let counted = model_fn(move |_| async move { Attempt { outcome: Ok(Reply::words("yes")), usage: Some(used) } });
-    assert_eq!(asked(&counted, &prompt(1, Vec::new())).usage, Some(used));
+    let counted =
+        model_fn(move |_| async move { Attempt { outcome: Ok(Reply::words("yes")), usage: Reported::Whole(used) } });
+    assert_eq!(asked(&counted, &prompt(1, Vec::new())).usage, Reported::Whole(used));
     let why = ModelError::Unavailable { provider: "cellar".to_owned(), why: "it is dark".to_owned() };
     let (told, broken) = (why.clone(), model_fn(move |_| std::future::ready(Err::<Reply, _>(why.clone()))));
-    assert_eq!(asked(&broken, &prompt(1, Vec::new())), Attempt { outcome: Err(told), usage: None });
+    assert_eq!(asked(&broken, &prompt(1, Vec::new())), Attempt { outcome: Err(told), usage: Reported::Nothing });
 }
 
 #[test]

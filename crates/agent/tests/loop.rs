@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply,
+    Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported,
     STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, TextError, Texts, Tool, ToolResult,
     ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
@@ -49,11 +49,11 @@ fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
     let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
-    Attempt { outcome: Ok(reply), usage: Some(Usage { input: 100, output: 10, ..Usage::default() }) }
+    Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output: 10, ..Usage::default() }) }
 }
 
 fn fails(why: ModelError) -> Attempt {
-    Attempt { outcome: Err(why), usage: None }
+    Attempt { outcome: Err(why), usage: Reported::Nothing }
 }
 
 struct Echo;
@@ -306,7 +306,8 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
 fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
     let broken = ModelError::Broken { provider: "test".to_owned(), why: "the connection was reset".to_owned() };
     // What was reported by then is no bill: output is counted at the end.
-    let broken = Attempt { usage: Some(Usage { input: 100, output: 1, ..Usage::default() }), ..fails(broken) };
+    let broken =
+        Attempt { usage: Reported::Whole(Usage { input: 100, output: 1, ..Usage::default() }), ..fails(broken) };
     let (report, _, engine) = work(1000, vec![broken, says("there")]);
     assert_eq!(text_of(&report, &engine), "there");
     assert_eq!(report.spent, Msat::from_sat(10 + 10).unwrap());
@@ -315,7 +316,7 @@ fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
 
 #[test]
 fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
-    let uncounted = Attempt { usage: None, ..calls(&[("call-1", "echo", json!({"say": "hi"}))]) };
+    let uncounted = Attempt { usage: Reported::Nothing, ..calls(&[("call-1", "echo", json!({"say": "hi"}))]) };
     let (report, _, engine) = work(1000, vec![uncounted, says("there")]);
     let cost = |fact: &Fact| {
         if let Fact::Answered { answer: Answer::Said(_), cost, .. } = fact { Some(*cost) } else { None }
@@ -367,7 +368,7 @@ fn older_results_are_left_out_before_the_window_is_full_and_stay_in_the_journal(
     let long = "x".repeat(400);
     let full = |n: u32, input| {
         let mut attempt = calls(&[(&format!("call-{n}"), "echo", json!({"say": long}))]);
-        attempt.usage = Some(Usage { input, output: 1, ..Usage::default() });
+        attempt.usage = Reported::Whole(Usage { input, output: 1, ..Usage::default() });
         attempt
     };
     let (_, shown, engine) = work(1000, vec![full(1, 100), full(2, 800), says("done")]);

@@ -74,7 +74,7 @@ impl Sheet<'_> {
         lines.push(format!("  {contract} {agent}: used {used} for {calls}{model}, {tokens}; {how}"));
         if line.own.estimated > Msat::ZERO {
             let estimated = both(line.own.estimated, self.rate);
-            lines.push(format!("    estimated {estimated}: no usage was reported, this is an upper bound"));
+            lines.push(format!("    estimated {estimated}: usage was not reported in full, this is an upper bound"));
         }
         if line.own.reserved > Msat::ZERO {
             lines.push(self.reserved(line));

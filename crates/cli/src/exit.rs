@@ -87,7 +87,9 @@ impl From<HallError> for Failure {
     fn from(why: HallError) -> Failure {
         let exit = match &why {
             HallError::Journal(why) => of_journal(why),
-            HallError::Office(_) | HallError::Damaged(_) | HallError::Newer { .. } => Exit::Failed,
+            HallError::Office(_) | HallError::Damaged(_) | HallError::NoSetup { .. } | HallError::Newer { .. } => {
+                Exit::Failed
+            }
             HallError::WentOn(_) => Exit::Temporary,
             HallError::Refused(_)
             | HallError::Account(_)
@@ -131,6 +133,9 @@ impl From<HallError> for Failure {
                 format!("{why}. See what is with `guildhall show {session}`")
             }
             HallError::NobodyThere { session, .. } => format!("{why}: see who is with `guildhall show {session}`"),
+            HallError::NoSetup { .. } => {
+                format!("{why}. Nobody can go on; `guildhall stop` ends it and frees its money")
+            }
             HallError::Journal(_)
             | HallError::Office(_)
             | HallError::Damaged(_)

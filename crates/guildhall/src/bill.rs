@@ -23,7 +23,7 @@ pub struct Bill {
 pub struct Charges {
     /// What was reported.
     pub used: Msat,
-    /// An upper bound, where no usage was reported.
+    /// An upper bound, where usage was not reported, or only in part.
     pub estimated: Msat,
     /// What is set aside for calls that may or may not have been billed.
     pub reserved: Msat,

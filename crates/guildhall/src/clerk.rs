@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use guildhall_agent::{
-    Attempt, HeardReport, Message, Model, Part, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire, asked_by,
-    heard_reports, hired_as, least_needed, money_free,
+    Attempt, HeardReport, Message, Model, Part, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
+    asked_by, heard_reports, hired_as, least_needed, money_free,
 };
 use guildhall_kernel::{Msat, Path, Quantity};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Model for Clerk {
         Box::pin(async move {
             let reply = reply(prompt);
             // It costs nothing, but who counts what it was shown must count right: by that, last requests are cut.
-            Attempt { usage: Some(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
+            Attempt { usage: Reported::Whole(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
         })
     }
 }

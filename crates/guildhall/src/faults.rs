@@ -89,7 +89,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use guildhall_agent::{Attempt, Delta, Model, ModelError, Prompt, Reply, Scribe, Task, WaitReason, Watch};
+    use guildhall_agent::{
+        Attempt, Delta, Model, ModelError, Prompt, Reply, Reported, Scribe, Task, WaitReason, Watch,
+    };
     use guildhall_kernel::{AskId, AskKey, Path};
 
     use super::{Faults, Recorder};
@@ -105,7 +107,7 @@ mod tests {
             watch(Delta::Asking);
             let broken = ModelError::Broken { provider: "test".to_owned(), why: "it fell silent".to_owned() };
             let outcome = if self.answers.load(Ordering::Relaxed) { Ok(Reply::words("yes")) } else { Err(broken) };
-            Box::pin(async { Attempt { outcome, usage: None } })
+            Box::pin(async { Attempt { outcome, usage: Reported::Nothing } })
         }
     }
 

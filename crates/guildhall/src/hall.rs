@@ -39,6 +39,12 @@ pub enum HallError {
     /// What is stored breaks a law.
     #[error("{0}")]
     Damaged(String),
+    /// What a session was set up with can't be read: it can be shown, billed and ended, but nobody can go on.
+    #[error("what the work was set up with can't be read: {why}")]
+    NoSetup {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The session was begun by a later version of this program.
     #[error(
         "it was begun by a newer guildhall (form {found}, and this one reads up to {SETUP_FORM}): use that one. Nothing was changed"

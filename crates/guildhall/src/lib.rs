@@ -52,6 +52,7 @@ mod bill;
 mod builder;
 mod built_in;
 mod clerk;
+mod closing;
 mod correct;
 mod crew;
 mod failure;
@@ -100,7 +101,8 @@ pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{
-    Attempt, LookUp, Model, ModelError, Prompt, Reply, Tool, ToolResult, ToolSpec, ToolTerms, Usage, model_fn, tool_fn,
+    Attempt, LookUp, Model, ModelError, Prompt, Reply, Reported, Tool, ToolResult, ToolSpec, ToolTerms, Usage,
+    model_fn, tool_fn,
 };
 pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};
 pub use guildhall_local::SessionId;

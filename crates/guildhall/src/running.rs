@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_agent::Text;
-use guildhall_kernel::{Brief, Contract, Floor, SessionFact, Stored};
+use guildhall_kernel::{Brief, Contract, Floor, Path, Report, SessionFact, Stored};
 use guildhall_local::{JournalError, Office, SessionId, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -216,8 +216,22 @@ async fn work(
         why = office.obey(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
-    let mut session = account(hall.journal(), &id).await?;
-    if !session.has_ended(&root) {
+    settle(&hall, &id, &office, &root, &report).await?;
+    // Whoever took the work up may have allowed what whoever began it did not.
+    let setup = Setup { allow_overrun: setup.allow_overrun || hall.allows_overrun(), ..setup };
+    Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
+}
+
+/// Closes the account of a root that has reported.
+pub(crate) async fn settle(
+    hall: &Hall,
+    id: &SessionId,
+    office: &Office,
+    root: &Path,
+    report: &Report,
+) -> Result<(), HallError> {
+    let mut session = account(hall.journal(), id).await?;
+    if !session.has_ended(root) {
         // A root whose process ended between the two is settled once.
         let ended = SessionFact::Ended {
             root: root.clone(),
@@ -229,8 +243,5 @@ async fn work(
         office.account(vec![ended], Vec::new()).await?;
     }
     // Orders that came while the root closed: nobody looks into the inbox any more.
-    office.conclude_orders().await?;
-    // Whoever took the work up may have allowed what whoever began it did not.
-    let setup = Setup { allow_overrun: setup.allow_overrun || hall.allows_overrun(), ..setup };
-    Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
+    Ok(office.conclude_orders().await?)
 }

@@ -106,7 +106,7 @@ impl View {
             // Without what it was set up with, a root can still be shown and billed.
             Some(request) => match request.read(journal).await {
                 Ok(root) => root.ok(),
-                Err(HallError::Damaged(_)) => None,
+                Err(HallError::NoSetup { .. }) => None,
                 Err(why) => return Err(why),
             },
             None => None,

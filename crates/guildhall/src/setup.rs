@@ -141,7 +141,7 @@ impl Setup {
 }
 
 fn unreadable(why: impl Display) -> HallError {
-    HallError::Damaged(format!("what the work was set up with can't be read: {why}"))
+    HallError::NoSetup { why: why.to_string() }
 }
 
 /// A request for work, as a session's account has it.

@@ -255,7 +255,8 @@ pub struct Said {
 pub enum Cost {
     /// This much, which may be more than was held: then the hold is charged and the rest is an overrun.
     Known(Msat),
-    /// No usage was reported: this is an upper bound from the bytes that were sent and received.
+    /// Usage was not reported, or only in part: this is an upper bound from what was reported and the bytes that were sent and
+    /// received. It may be more than was held, like a known cost.
     Estimated(Msat),
     /// Nobody knows: the hold is charged.
     Unknown,
@@ -284,8 +285,8 @@ impl Cost {
     /// Returns by how much the cost is known to exceed its hold.
     pub fn overrun(self, hold: Msat) -> Option<Msat> {
         match self {
-            Cost::Known(cost) => cost.minus(hold).filter(|excess| *excess > Msat::ZERO),
-            Cost::Estimated(_) | Cost::Unknown => None,
+            Cost::Known(cost) | Cost::Estimated(cost) => cost.minus(hold).filter(|excess| *excess > Msat::ZERO),
+            Cost::Unknown => None,
         }
     }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{
-    Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Tool, Usage, Watch, task_key, tool_fn,
+    Attempt, Hired, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Stop, Task, Tool, Usage, Watch, task_key,
+    tool_fn,
 };
 use guildhall_kernel::{
     AgentName, Brief, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Stay, Tariff,
@@ -36,7 +37,7 @@ impl Model for Busy {
         } else {
             Reply { calls: (0..CALLS).map(call).collect(), words: None, stop: Stop::Calls, ..Reply::words("") }
         };
-        Box::pin(async { Attempt { outcome: Ok(reply), usage: Some(Usage::default()) } })
+        Box::pin(async { Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage::default()) } })
     }
 }
 

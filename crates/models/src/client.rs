@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Billing, Delta, ModelError, Prompt, WaitReason, Watch, Wire};
+use guildhall_agent::{Attempt, Billing, Delta, ModelError, Prompt, Reported, WaitReason, Watch, Wire};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -70,7 +70,10 @@ impl Client {
 
     pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
         let Some(body) = request::body(self.wire, &self.endpoint, prompt) else {
-            return Attempt { outcome: Err(self.refused("a model within the process has no wire")), usage: None };
+            return Attempt {
+                outcome: Err(self.refused("a model within the process has no wire")),
+                usage: Reported::Nothing,
+            };
         };
         let body = Bytes::from(body.to_string());
         let mut tries = Tries::new(&self.endpoint.retry);
@@ -80,7 +83,10 @@ impl Client {
                 Once::Again { why, said, wait } => (why, said, wait),
             };
             let Some(pause) = tries.pause(why, wait, chance(prompt, tries.made())) else {
-                return Attempt { outcome: Err(self.given_up(&said, why, tries.made(), wait)), usage: None };
+                return Attempt {
+                    outcome: Err(self.given_up(&said, why, tries.made(), wait)),
+                    usage: Reported::Nothing,
+                };
             };
             let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
             watch(Delta::Waiting { seconds, why, said: &said });
@@ -266,7 +272,7 @@ fn chance(prompt: &Prompt, tries: u32) -> u8 {
 }
 
 fn over(error: ModelError) -> Once {
-    Once::Over(Attempt { outcome: Err(error), usage: None })
+    Once::Over(Attempt { outcome: Err(error), usage: Reported::Nothing })
 }
 
 /// How a body ended that is no whole reply.

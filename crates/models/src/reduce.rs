@@ -5,7 +5,7 @@ mod anthropic;
 mod counts;
 mod openai;
 
-use guildhall_agent::{Delta, Prompt, RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::Value;
 
 use crate::endpoint::WrittenCalls;
@@ -145,15 +145,15 @@ impl Reducer {
     }
 
     /// Returns what was reported as used so far.
-    pub fn usage(&self) -> Option<Usage> {
+    pub fn usage(&self) -> Reported {
         match &self.wire {
             State::Anthropic(state) => state.usage(),
             State::OpenAi(state) => state.usage(),
         }
     }
 
-    /// Returns what was reported as used for a reply that is whole; nothing if output was counted only before there was any.
-    pub fn final_usage(&self) -> Option<Usage> {
+    /// Returns what was reported as used for a reply that is whole: a part if output was counted only before there was any.
+    pub fn final_usage(&self) -> Reported {
         match &self.wire {
             State::Anthropic(state) => state.final_usage(),
             State::OpenAi(state) => state.usage(),

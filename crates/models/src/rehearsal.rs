@@ -15,7 +15,9 @@ mod source;
 mod team;
 mod words;
 
-use guildhall_agent::{Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
+use guildhall_agent::{
+    Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
+};
 use serde_json::{Value, json};
 
 use self::asked::is_about_project;
@@ -65,7 +67,7 @@ impl Model for Rehearsal {
             if let Some(words) = &reply.words {
                 watch(Delta::Words(words));
             }
-            Attempt { usage: Some(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
+            Attempt { usage: Reported::Whole(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
         })
     }
 }

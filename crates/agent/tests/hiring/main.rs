@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Scribe, Seat, Status, Stop, Task, Team, Text,
-    TextError, Texts, Usage, Watch, Wire, task_key,
+    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Status, Stop, Task, Team,
+    Text, TextError, Texts, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, AskId, AskKey, Brief, Context as Before, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat, Path,
@@ -31,7 +31,7 @@ struct Says(Reply);
 
 impl Model for Says {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        let attempt = Attempt { outcome: Ok(self.0.clone()), usage: Some(Usage::default()) };
+        let attempt = Attempt { outcome: Ok(self.0.clone()), usage: Reported::Whole(Usage::default()) };
         Box::pin(async { attempt })
     }
 }

@@ -18,6 +18,10 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
     let how = if args.wrap_up { Ending::WrapUp } else { Ending::Cancel };
     let Target { session, contract } = args.id;
     let holder = match contract {
+        None if hall.end_unreadable(&session).await? => {
+            note(&format!("{session} has ended: nobody could go on. See its bill with `guildhall show {session}`"));
+            return Ok(Exit::Done);
+        }
         None => hall.end(&session, how).await?,
         Some(contract) => hall.tell(&session, &contract, Telling::End(how)).await?,
     };

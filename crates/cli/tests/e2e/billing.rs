@@ -177,6 +177,30 @@ fn a_reply_without_usage_is_estimated_from_its_bytes_and_costs_no_more_than_that
 }
 
 #[test]
+fn half_a_usage_report_is_estimated_at_no_less_than_was_reported() {
+    for wire in WIRES {
+        for (usage, least) in
+            [(json!({"input": -1, "output": 300}), 5 * 300), (json!({"input": 2000, "output": -1}), 2000)]
+        {
+            let house = House::new(wire, &json!([{"then": {"reply": {"text": "hello", "usage": usage}}}]));
+            let result = house.run(&["--budget", "100sat"]).expect(0).json();
+            let settled = settled(&house, session(&result));
+            let estimated = settled[0].cost("estimated");
+            let request = house.requests()[0].to_string().len() as u64;
+            assert!(estimated >= least + 5 * 5, "{wire:?} {usage}: {estimated} is less than was reported");
+            assert!(estimated <= request.max(2000) + 5 * 310, "{wire:?} {usage}: {estimated}, {request} bytes");
+        }
+        // Half a report may itself be more than was held: that is an overrun like any other.
+        let claim = json!([{"then": {"reply": {"text": "hello", "usage": {"input": -1, "output": 200_000}}}}]);
+        let house = House::new(wire, &claim);
+        let shown = house.run(&["--budget", "100sat"]).expect(5).json();
+        let bill = &shown["bill"];
+        assert!(msat(&bill["overrun"]) > 900_000 && msat(&bill["charged"]) <= 100_000, "{wire:?}: {bill:#}");
+        assert_eq!(bill["estimated"], bill["charged"], "{wire:?}: {bill:#}");
+    }
+}
+
+#[test]
 fn every_reply_that_claims_more_than_was_held_is_stored_at_what_it_claims() {
     for wire in WIRES {
         let claim = json!({"input": 1000, "output": 1, "earlier": [{"input": 1000, "output": 200_000}]});

@@ -132,6 +132,12 @@ impl House {
     }
 
     /// How many rows a table of the journal has.
+    /// The statements that made a table and its indexes.
+    pub(crate) fn definitions(&self, table: &str) -> String {
+        let made = "SELECT group_concat(sql, ';\n' ORDER BY rowid) FROM sqlite_schema WHERE tbl_name = ?1 AND type <> 'trigger'";
+        Connection::open(self.journal()).unwrap().query_row(made, [table], |row| row.get(0)).unwrap()
+    }
+
     pub(crate) fn rows(&self, table: &str) -> u32 {
         let count = format!("SELECT count(*) FROM {table}");
         Connection::open(self.journal()).unwrap().query_row(&count, [], |row| row.get(0)).unwrap()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, assert_has, assert_lacks, calls, first, hires, staffed};
+use crate::crew::{CREW, assert_has, assert_lacks, calls, delegates, first, hires, staffed};
 use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
 use crate::work::results;
 
@@ -183,5 +183,31 @@ fn a_session_with_a_reply_that_is_gone_is_shown_with_what_is_missing_and_can_be_
         let left = msat(&shown["bill"]["granted"]) - msat(&shown["bill"]["charged"]);
         assert_eq!((&shown["state"], shown["free"].as_u64()), (&json!("cancelled"), Some(left)), "{wire:?}");
         assert_eq!(house.requests().len(), before, "{wire:?}");
+    }
+}
+
+#[test]
+fn a_session_whose_setup_can_t_be_read_is_shown_billed_and_ended() {
+    for wire in WIRES {
+        let rules = json!([
+            first("lead", delegates("ada", "Look.", 500)),
+            {"then": "stall"},
+        ]);
+        let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        let running = house.start(&CREW);
+        let id = running.session();
+        wait_for("the hire's request", || (house.requests().len() == 2).then_some(()));
+        running.kill();
+        house.tamper("DROP TRIGGER IF EXISTS text_is_final; UPDATE text SET bytes = x'7b7d' WHERE kind = 'prices'");
+
+        let resumed = house.guildhall(&["resume", &id]).expect(1);
+        assert_has(&resumed.stderr, &["what the work was set up with can't be read", "guildhall stop"]);
+        house.guildhall(&["stop", &id]).expect(0).says("has ended");
+        let shown = house.show(&id);
+        let left = msat(&shown["bill"]["granted"]) - msat(&shown["bill"]["charged"]);
+        assert_eq!((&shown["state"], shown["free"].as_u64()), (&json!("cancelled"), Some(left)), "{wire:?}: {shown:#}");
+        assert!(msat(&shown["bill"]["reserved"]) > 0, "{wire:?}: the hire's call may have been billed");
+        assert_eq!(house.requests().len(), 2, "{wire:?}: nobody is asked");
+        house.guildhall(&["stop", &id]).expect(4).says("has ended");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use guildhall::agent::roster::{Roster, Source};
-use guildhall::agent::{Attempt, Message, Model, Prompt, RawCall, Reply, Stop, Task, Usage, Watch, Wire};
+use guildhall::agent::{Attempt, Message, Model, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire};
 use guildhall::kernel::{AgentName, Msat};
 use guildhall::local::Replays;
 use guildhall::providers::{LOCAL_PRICE, Rate};
@@ -145,7 +145,7 @@ impl Model for Script {
                 std::future::pending::<()>().await;
             }
             let usage = Usage { input: 500, output: 50, ..Usage::default() };
-            Attempt { outcome: Ok(self.reply(prompt)), usage: Some(usage) }
+            Attempt { outcome: Ok(self.reply(prompt)), usage: Reported::Whole(usage) }
         })
     }
 }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Hand, Hired, History, Model, Prompt, Redact, Reply, Scribe, Seat, Status, Surroundings,
-    Task, Team, Text, TextError, Texts, Tool, Usage, Watch, run, task_key, tool_fn,
+    Arrival, Attempt, Engine, Hand, Hired, History, Model, Prompt, Redact, Reply, Reported, Scribe, Seat, Status,
+    Surroundings, Task, Team, Text, TextError, Texts, Tool, Usage, Watch, run, task_key, tool_fn,
 };
 use guildhall_kernel::{
     AgentName, Ask, AskId, AskKey, Brief, Cause, Context as Before, Contract, Effect, Fact, Grant, Heads, Hiring,
@@ -30,7 +30,7 @@ pub(crate) struct Scripted {
 impl Model for Scripted {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.shown.lock().unwrap().push(prompt.clone());
-        let last = || Attempt { outcome: Ok(Reply::words("That is all.")), usage: Some(Usage::default()) };
+        let last = || Attempt { outcome: Ok(Reply::words("That is all.")), usage: Reported::Whole(Usage::default()) };
         let attempt = self.replies.lock().unwrap().pop_front().unwrap_or_else(last);
         Box::pin(async { attempt })
     }

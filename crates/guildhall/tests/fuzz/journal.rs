@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use guildhall::{Attempt, Hall, Msat, Price, Reply, Usage, model_fn};
+use guildhall::{Attempt, Hall, Msat, Price, Reply, Reported, Usage, model_fn};
 use guildhall_laws::Checker;
 
 use crate::replies::{KNOWN, Replies, secrets};
@@ -20,7 +20,7 @@ async fn any_reply_is_in_the_journal_without_its_secrets_and_can_be_read() {
         let attempts = Arc::new(Mutex::new(attempts));
         let model = model_fn(move |_| {
             let attempt = attempts.lock().unwrap().pop();
-            let last = || Attempt { outcome: Ok(Reply::words("Done.")), usage: Some(Usage::default()) };
+            let last = || Attempt { outcome: Ok(Reply::words("Done.")), usage: Reported::Whole(Usage::default()) };
             async move { attempt.unwrap_or_else(last) }
         });
         let hall = Hall::builder().data(&data).project(project.path()).model("any", model, Price::FREE);

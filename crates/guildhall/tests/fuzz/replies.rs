@@ -1,6 +1,6 @@
 //! Replies as no model should give them: secrets everywhere, names and ids that are none, values of any shape and depth.
 
-use guildhall_agent::{Attempt, RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{Attempt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::{Map, Value, json};
 
 /// The values that a hall is told to keep out of its journal.
@@ -86,7 +86,8 @@ impl Replies {
         let wire = self.pick(&[Wire::Anthropic, Wire::OpenAi, Wire::Inside]);
         let raw = self.raw(wire, words.as_deref(), &calls);
         let stop = self.pick(&[Stop::End, Stop::Calls, Stop::Length, Stop::Refusal]);
-        let usage = self.coin().then(|| self.usage());
+        let usage = self.usage();
+        let usage = self.pick(&[Reported::Nothing, Reported::Part(usage), Reported::Whole(usage)]);
         Attempt { outcome: Ok(Reply { wire, raw, words, calls, stop }), usage }
     }
 

@@ -55,9 +55,9 @@ fn what_a_reserved_ask_was_charged_can_be_told_from_the_facts() {
 }
 
 #[test]
-fn an_overrun_is_what_a_known_cost_exceeds_its_hold_by() {
+fn an_overrun_is_what_a_cost_exceeds_its_hold_by() {
     assert_eq!(known(9).overrun(sat(4)), Some(sat(5)));
     assert_eq!(known(4).overrun(sat(4)), None);
-    assert_eq!(Cost::Estimated(sat(9)).overrun(sat(4)), None);
+    assert_eq!(Cost::Estimated(sat(9)).overrun(sat(4)), Some(sat(5)));
     assert_eq!(Cost::Unknown.overrun(sat(4)), None);
 }

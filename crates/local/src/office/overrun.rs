@@ -22,14 +22,12 @@ pub type ProviderOf = Arc<dyn Fn(&Brief) -> Option<String> + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overrun {
     held: Msat,
-    cost: Msat,
+    excess: Msat,
 }
 
 impl Overrun {
     fn of(held: Msat, cost: Cost) -> Option<Overrun> {
-        // Only a provider's own figure counts: an estimate is ours.
-        let Cost::Known(cost) = cost else { return None };
-        (cost > held).then_some(Overrun { held, cost })
+        cost.overrun(held).map(|excess| Overrun { held, excess })
     }
 }
 
@@ -65,9 +63,9 @@ impl Providers {
 
     /// Returns why a provider is asked nothing more, if so.
     pub(super) fn refusal(&self, provider: &str) -> Option<String> {
-        let Overrun { held, cost } = *self.stopped().get(provider)?;
+        let Overrun { held, excess } = *self.stopped().get(provider)?;
         Some(format!(
-            "{provider} billed more than was held for a call ({cost} against {held}): no further calls to it; \
+            "{provider} billed {excess} more than the {held} held for a call: no further calls to it; \
              `--allow-overrun` goes on"
         ))
     }

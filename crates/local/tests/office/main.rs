@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guildhall_agent::{
-    Attempt, Hired, Model, Prompt, RawCall, Reply, Scribe, Seat, Stop, Task, Text, Tool, ToolResult, ToolSpec,
-    ToolTerms, Usage, Watch, Wire, task_key,
+    Attempt, Hired, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Stop, Task, Text, Tool, ToolResult,
+    ToolSpec, ToolTerms, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, AskKey, Brief, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path, Powers,
@@ -66,7 +66,7 @@ fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
     let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
-    Attempt { outcome: Ok(reply), usage: Some(Usage { input: 100, output: 10, ..Usage::default() }) }
+    Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output: 10, ..Usage::default() }) }
 }
 
 fn says(words: &str) -> Attempt {

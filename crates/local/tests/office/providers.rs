@@ -9,7 +9,10 @@ use super::*;
 
 /// A reply that claims more tokens than were allowed: the hold pays for a hundred.
 fn overruns(words: &str, calls: Vec<RawCall>) -> Attempt {
-    Attempt { usage: Some(Usage { input: 100, output: 5000, ..Usage::default() }), ..replies(Some(words), calls) }
+    Attempt {
+        usage: Reported::Whole(Usage { input: 100, output: 5000, ..Usage::default() }),
+        ..replies(Some(words), calls)
+    }
 }
 
 fn call() -> Vec<RawCall> {
@@ -75,7 +78,7 @@ async fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more() {
     let report = hall.run().await;
     assert_eq!((report.outcome, report.spent), (Outcome::Failed, sat(10)), "the hold of the first call, and no more");
     assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
-    let said = "test-provider billed more than was held for a call (5000sat against 10sat): no further calls to it; \
+    let said = "test-provider billed 4990sat more than the 10sat held for a call: no further calls to it; \
                 `--allow-overrun` goes on";
     assert_eq!(refusal(&hall).await, (said.to_owned(), Cost::Known(Msat::ZERO)));
     assert_lawful(&hall.facts().await);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
 use serde_json::{Map, Value, json};
 
 use super::counts::{Counts, tokens};
@@ -48,12 +48,15 @@ impl State {
         self.phase != Phase::Waiting
     }
 
-    pub(super) fn usage(&self) -> Option<Usage> {
+    pub(super) fn usage(&self) -> Reported {
         self.counts.usage()
     }
 
-    pub(super) fn final_usage(&self) -> Option<Usage> {
-        self.counts.usage().filter(|_| self.has_output_count)
+    pub(super) fn final_usage(&self) -> Reported {
+        match self.counts.usage() {
+            Reported::Whole(usage) if !self.has_output_count => Reported::Part(usage),
+            usage @ (Reported::Nothing | Reported::Part(_) | Reported::Whole(_)) => usage,
+        }
     }
 
     pub(super) fn weight(&self) -> Weight {
@@ -138,7 +141,7 @@ impl State {
         let output = tokens(&usage["output_tokens"]);
         self.has_output_count |= output.is_some();
         self.counts.output(output);
-        if usage.is_object() { self.usage().map(Piece::Used).into_iter().collect() } else { Vec::new() }
+        if usage.is_object() { self.usage().whole().map(Piece::Used).into_iter().collect() } else { Vec::new() }
     }
 
     fn end(&mut self, reason: &Value) {

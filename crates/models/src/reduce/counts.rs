@@ -1,7 +1,7 @@
 //! Tokens as a provider reports them, perhaps several times in one reply. Of several reports the largest counts, and where
 //! reports contradict themselves or each other the dearest reading does: a wrong report is never a reason to charge less.
 
-use guildhall_agent::Usage;
+use guildhall_agent::{Reported, Usage};
 use serde_json::Value;
 
 /// The most tokens of one kind that a report is believed. No model can have used more, and sums of these don't overflow.
@@ -17,6 +17,8 @@ pub(super) struct Counts {
     /// All input of one report.
     input: u64,
     output: Option<u64>,
+    /// What must be output if a report adds up.
+    rest: u64,
 }
 
 impl Counts {
@@ -47,18 +49,28 @@ impl Counts {
         self.output = self.output.max(output);
     }
 
+    /// Takes what must be output if a report adds up. That alone is no report of output.
+    pub(super) fn output_at_least(&mut self, rest: u64) {
+        self.rest = self.rest.max(rest);
+    }
+
     /// Returns all input that was reported so far.
     pub(super) fn input(&self) -> u64 {
         self.input
     }
 
-    /// Returns what counts as used. A report of the one without the other is none: what is missing may be most of it.
-    pub(super) fn usage(&self) -> Option<Usage> {
-        let (plain, output) = (self.plain?, self.output?);
+    /// Returns what counts as used.
+    pub(super) fn usage(&self) -> Reported {
+        let kind = match (self.plain, self.output) {
+            (None, None) if self.rest == 0 => return Reported::Nothing,
+            (Some(_), Some(_)) => Reported::Whole,
+            (_, None) | (None, _) => Reported::Part,
+        };
+        let (plain, output) = (self.plain.unwrap_or(0), self.output.unwrap_or(0).max(self.rest));
         let input = self.input.max(plain + self.cache_write).min(TOKENS_MAX);
         let cache_write = self.cache_write.min(input);
         let cache_read = (input - cache_write).saturating_sub(plain);
-        Some(Usage { input, cache_read, cache_write, output })
+        kind(Usage { input, cache_read, cache_write, output })
     }
 }
 
@@ -71,7 +83,7 @@ pub(super) fn tokens(value: &Value) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use guildhall_agent::Usage;
+    use guildhall_agent::{Reported, Usage};
     use serde_json::{Value, json};
 
     use super::{Counts, TOKENS_MAX, tokens};
@@ -79,7 +91,7 @@ mod tests {
     fn check(counts: Counts, input: u64, cache_read: u64, cache_write: u64) {
         let mut counts = counts;
         counts.output(Some(7));
-        assert_eq!(counts.usage(), Some(Usage { input, cache_read, cache_write, output: 7 }));
+        assert_eq!(counts.usage(), Reported::Whole(Usage { input, cache_read, cache_write, output: 7 }));
     }
 
     #[test]
@@ -90,7 +102,7 @@ mod tests {
         check(counts, 9000, 100, 0);
         counts.output(Some(9000));
         counts.output(Some(1));
-        assert_eq!(counts.usage().unwrap().output, 9000);
+        assert_eq!(counts.usage().whole().unwrap().output, 9000);
         let mut counts = Counts::default();
         counts.parted_input(Some(0), Some(0), Some(0));
         counts.parted_input(Some(10), Some(2000), Some(300));
@@ -126,15 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_input_or_output_alone_is_none() {
+    fn a_report_of_input_or_output_alone_is_a_part() {
+        assert_eq!(Counts::default().usage(), Reported::Nothing);
         let mut counts = Counts::default();
         counts.output(Some(7));
         counts.whole_input(None, Some(5), None);
         counts.parted_input(None, Some(5), Some(5));
-        assert_eq!(counts.usage(), None);
+        assert_eq!(counts.usage(), Reported::Part(Usage { output: 7, ..Usage::default() }));
         let mut counts = Counts::default();
-        counts.parted_input(Some(7), None, None);
-        assert_eq!(counts.usage(), None);
+        counts.parted_input(Some(7), Some(2), None);
+        assert_eq!(counts.usage(), Reported::Part(Usage { input: 9, cache_read: 2, ..Usage::default() }));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The chunks of Chat Completions. Every server has its own idea of them: calls without an index or all with the same
 //! one, ids in every chunk or in none, arguments as a text or as an object, thinking under several names.
 
-use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
 use serde_json::{Map, Value, json};
 
 use super::counts::{Counts, tokens};
@@ -57,7 +57,7 @@ impl State {
         self.phase != Phase::Waiting
     }
 
-    pub(super) fn usage(&self) -> Option<Usage> {
+    pub(super) fn usage(&self) -> Reported {
         self.counts.usage()
     }
 
@@ -118,18 +118,20 @@ impl State {
         let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
         let cached = cached.into_iter().filter_map(tokens).min();
         self.counts.whole_input(input, cached, tokens(&details["cache_write_tokens"]));
-        self.counts.output(self.output(usage));
-        if usage.is_object() { self.usage().map(Piece::Used) } else { None }
+        self.counts.output(State::output(usage));
+        // The parts may not add up to the total, or be missing.
+        let total = tokens(&usage["total_tokens"]).unwrap_or(0);
+        self.counts.output_at_least(total.saturating_sub(self.counts.input()));
+        if usage.is_object() { self.usage().whole().map(Piece::Used) } else { None }
     }
 
-    /// What a report counts as output. Some servers leave thinking out of it, so that the parts don't add up to the total or
-    /// thinking is more than all output: thinking is billed, too.
-    fn output(&self, usage: &Value) -> Option<u64> {
+    /// What a report counts as output. Some servers leave thinking out of it, so that thinking is more than all output:
+    /// thinking is billed, too.
+    fn output(usage: &Value) -> Option<u64> {
         let output = tokens(&usage["completion_tokens"])?;
-        let rest = tokens(&usage["total_tokens"]).map_or(0, |total| total.saturating_sub(self.counts.input()));
         let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
         let with_thinking = if thinking > output { output + thinking } else { output };
-        Some(with_thinking.max(rest).min(TOKENS_MAX))
+        Some(with_thinking.min(TOKENS_MAX))
     }
 
     fn delta(&mut self, delta: &Map<String, Value>) -> Result<Vec<Piece>, Fault> {

@@ -155,7 +155,7 @@ impl<'a> Desk<'a> {
         };
         let attempt = Rehearsal.ask(&prompt, &|_| {}).await;
         assert_eq!(attempt, Rehearsal.ask(&prompt, &|_| {}).await, "the same prompt had two replies");
-        let (reply, usage) = (attempt.outcome.unwrap(), attempt.usage.unwrap());
+        let (reply, usage) = (attempt.outcome.unwrap(), attempt.usage.whole().unwrap());
         assert_eq!(usage.input, self.bytes(), "what is held is what is read");
         assert!(usage.output <= u64::from(prompt.max_tokens), "{} of {}", usage.output, prompt.max_tokens);
         let cost = self.hall.book.cost(&Seller::Local, "rehearsal", &usage).unwrap().get();

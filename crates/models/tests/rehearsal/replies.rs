@@ -44,7 +44,7 @@ fn asked(tools: Vec<ToolSpec>, question: &str) -> Prompt {
 fn ask(prompt: &Prompt) -> (Reply, Usage) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let attempt = runtime.block_on(Rehearsal.ask(prompt, &|_| {}));
-    (attempt.outcome.unwrap(), attempt.usage.unwrap())
+    (attempt.outcome.unwrap(), attempt.usage.whole().unwrap())
 }
 
 fn said(prompt: &Prompt) -> String {

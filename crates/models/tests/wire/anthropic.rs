@@ -1,6 +1,6 @@
 //! Replies over Anthropic Messages.
 
-use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{RawCall, Reply, Reported, Stop, Usage, Wire};
 use guildhall_models::{CALLS_MAX, Event, Fault, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ async fn a_streamed_reply_is_whole_and_its_cache_tokens_are_part_of_the_input() 
         calls: vec![],
         stop: Stop::End,
     };
-    assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Some(usage)));
+    assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));
     assert_eq!(asked.told, ["(2310 in, 1 out)", "Hel", "lo.", "(2310 in, 42 out)"]);
     let head = &asked.requests[0].head;
     assert!(head.starts_with("post /v1/messages http/1.1"), "{head}");
@@ -87,7 +87,7 @@ async fn a_reply_that_comes_whole_is_the_same() {
     let reply = asked.attempt.outcome.unwrap();
     let call = RawCall { id: "t1".into(), name: "read_file".into(), arguments: Ok(json!({"path": "a"})) };
     assert_eq!((reply.raw, reply.calls, reply.stop), (body["content"].clone(), vec![call], Stop::Calls));
-    assert_eq!(asked.attempt.usage, Some(Usage { input: 5, output: 6, ..Usage::default() }));
+    assert_eq!(asked.attempt.usage, Reported::Whole(Usage { input: 5, output: 6, ..Usage::default() }));
     assert_eq!(asked.told, ["I look.", "(read_file)", "(5 in, 6 out)"]);
 }
 
@@ -198,14 +198,15 @@ fn usage_that_is_no_count_was_not_reported_and_the_largest_report_counts() {
         }
         reducer.usage()
     };
-    assert_eq!(usage(&[]), None);
-    assert_eq!(usage(&[json!({"input_tokens": -5, "output_tokens": "7"}), json!(null), json!([1])]), None);
-    assert_eq!((usage(&[json!({"output_tokens": 0})]), usage(&[json!({"input_tokens": 9})])), (None, None));
+    assert_eq!(usage(&[]), Reported::Nothing);
+    assert_eq!(usage(&[json!({"input_tokens": -5, "output_tokens": "7"}), json!(null), json!([1])]), Reported::Nothing);
+    assert_eq!(usage(&[json!({"output_tokens": 0})]), Reported::Part(Usage::default()));
+    assert_eq!(usage(&[json!({"input_tokens": 9})]), Reported::Part(Usage { input: 9, ..Usage::default() }));
     let reports =
         [json!({"input_tokens": 9, "output_tokens": 5}), json!({"output_tokens": 3}), json!({"output_tokens": -1})];
-    assert_eq!(usage(&reports), Some(Usage { input: 9, output: 5, ..Usage::default() }));
+    assert_eq!(usage(&reports), Reported::Whole(Usage { input: 9, output: 5, ..Usage::default() }));
     let huge = json!({"input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX, "output_tokens": 1});
-    assert_eq!(usage(&[huge]).unwrap().input, TOKENS_MAX);
+    assert_eq!(usage(&[huge]).whole().unwrap().input, TOKENS_MAX);
 }
 
 #[test]

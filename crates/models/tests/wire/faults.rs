@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use guildhall_agent::{Attempt, Delta, Model, ModelError, Stop, Usage, Wire};
+use guildhall_agent::{Attempt, Delta, Model, ModelError, Reported, Stop, Usage, Wire};
 use guildhall_models::Endpoint;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -43,7 +43,7 @@ pub(crate) fn error_event(wire: Wire, kind: &str) -> String {
 pub(crate) fn check_hello(attempt: Attempt) {
     let reply = attempt.outcome.unwrap();
     assert_eq!((reply.words.as_deref(), reply.stop), (Some("Hello."), Stop::End));
-    assert!(attempt.usage.is_some());
+    assert!(attempt.usage.whole().is_some());
 }
 
 /// Checks that the attempt broke for that reason, with that usage.
@@ -54,13 +54,13 @@ pub(crate) fn check_broken(attempt: &Attempt, why: &str, usage: Option<Usage>) {
         }
         other => panic!("not broken but {other:?}"),
     }
-    assert_eq!(attempt.usage, usage);
+    assert_eq!(attempt.usage.whole(), usage);
 }
 
 pub(crate) fn check_refused(attempt: &Attempt, why: &[&str]) {
     let Err(ModelError::Refused { why: said, .. }) = &attempt.outcome else { panic!("{:?}", attempt.outcome) };
     assert!(why.iter().all(|why| said.contains(why)), "{said:?} has not all of {why:?}");
-    assert_eq!(attempt.usage, None);
+    assert_eq!(attempt.usage, Reported::Nothing);
 }
 
 pub(crate) fn fault(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Step> {

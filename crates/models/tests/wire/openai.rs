@@ -1,6 +1,6 @@
 //! Replies over Chat Completions, from servers that each have their own idea of it.
 
-use guildhall_agent::{RawCall, Reply, Stop, Usage, Wire};
+use guildhall_agent::{RawCall, Reply, Reported, Stop, Usage, Wire};
 use guildhall_models::{CALLS_MAX, Event, Fault};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ async fn a_streamed_reply_is_whole_and_its_cached_tokens_are_within_the_input() 
         stop: Stop::End,
     };
     let usage = Usage { input: 100, cache_read: 60, cache_write: 0, output: 20 };
-    assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Some(usage)));
+    assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));
     assert_eq!(asked.told, ["Hel", "lo.", "(100 in, 20 out)"]);
     let head = &asked.requests[0].head;
     assert!(head.starts_with("post /v1/chat/completions http/1.1"), "{head}");
@@ -66,7 +66,7 @@ async fn a_reply_that_comes_whole_is_the_same_whatever_its_content_type() {
     for headers in ["content-type: application/json\r\n", "content-type: text/event-stream\r\n", ""] {
         let asked = ask(Wire::OpenAi, vec![vec![answer(200, headers, format!("\n {body}"))]]).await;
         assert_eq!(asked.attempt.outcome.unwrap().words.as_deref(), Some("Hello."), "{headers}");
-        assert_eq!(asked.attempt.usage, Some(Usage { input: 3, output: 2, ..Usage::default() }));
+        assert_eq!(asked.attempt.usage, Reported::Whole(Usage { input: 3, output: 2, ..Usage::default() }));
     }
     let asked = ask(Wire::OpenAi, vec![vec![answer(200, "content-type: application/json\r\n", hello())]]).await;
     assert_eq!(asked.attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
@@ -213,7 +213,7 @@ fn usage_in_every_chunk_counts_once() {
         let usage = json!({"prompt_tokens": 10, "completion_tokens": output, "prompt_cache_hit_tokens": 9});
         reducer.reduce(&event(&json!({"choices": null, "usage": usage}))).unwrap();
     }
-    assert_eq!(reducer.usage(), Some(Usage { input: 10, cache_read: 9, cache_write: 0, output: 4 }));
+    assert_eq!(reducer.usage(), Reported::Whole(Usage { input: 10, cache_read: 9, cache_write: 0, output: 4 }));
 }
 
 #[test]

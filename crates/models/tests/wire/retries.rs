@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use guildhall_agent::{ModelError, Wire};
+use guildhall_agent::{ModelError, Reported, Wire};
 
 use crate::faults::{WIRES, check_broken, check_hello, check_refused, error_event, fault, half, hello};
 use crate::server::{Server, Step, answer, nobody, stream};
@@ -87,7 +87,7 @@ async fn a_refused_connection_is_tried_a_few_times_and_then_unavailable() {
         let (attempt, told) = ask_at(wire, endpoint(&nobody())).await;
         let Err(ModelError::Unavailable { why, .. }) = attempt.outcome else { panic!("{attempt:?}") };
         assert!(why.contains("refused") && why.contains("tried 3 times"), "{why}");
-        assert_eq!((told.len(), attempt.usage), (2, None));
+        assert_eq!((told.len(), attempt.usage), (2, Reported::Nothing));
     }
 }
 
@@ -98,7 +98,7 @@ async fn a_server_without_tls_where_tls_was_expected_is_unavailable() {
     let url = server.url().replace("http://", "https://");
     let (attempt, _) = ask_at(Wire::OpenAi, endpoint(&url)).await;
     assert!(matches!(attempt.outcome, Err(ModelError::Unavailable { .. })), "{attempt:?}");
-    assert_eq!((attempt.usage, server.requests().await.len()), (None, 0));
+    assert_eq!((attempt.usage, server.requests().await.len()), (Reported::Nothing, 0));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use guildhall_agent::{Billing, Delta, Model, Usage, Wire};
+use guildhall_agent::{Billing, Delta, Model, Reported, Usage, Wire};
 use guildhall_kernel::Msat;
 use guildhall_models::{BaseUrl, Endpoint, Price, PriceBook, Rate, Seller, TOKENS_MAX, Usd};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn openai(reports: &[Value]) -> String {
     chunks(&events) + "data: [DONE]\n\n"
 }
 
-async fn usage_of(wire: Wire, reply: Step) -> Option<Usage> {
+async fn usage_of(wire: Wire, reply: Step) -> Reported {
     let attempt = ask(wire, vec![vec![reply]]).await.attempt;
     assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."), "{wire:?}");
     attempt.usage
@@ -75,7 +75,7 @@ async fn of_several_usage_reports_the_largest_counts() {
             (vec![Report(0, 0, 0), Report(2010, 2000, 42)], used(2010, 2000, 42)),
             (vec![Report(2010, 2000, 1), Report(2010, 2000, 42)], used(2010, 2000, 42)),
         ] {
-            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(expect), "{wire:?}");
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Reported::Whole(expect), "{wire:?}");
         }
     }
 }
@@ -84,11 +84,11 @@ async fn of_several_usage_reports_the_largest_counts() {
 async fn reports_that_disagree_about_the_cache_count_as_if_it_had_saved_the_least() {
     for wire in WIRES {
         for reports in [[Report(100, 0, 5), Report(100, 80, 5)], [Report(100, 80, 5), Report(100, 0, 5)]] {
-            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Some(used(100, 0, 5)), "{wire:?}");
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Reported::Whole(used(100, 0, 5)), "{wire:?}");
         }
     }
     let both = json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 30, "prompt_tokens_details": {"cached_tokens": 80}});
-    assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[both]))).await, Some(used(100, 30, 5)));
+    assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[both]))).await, Reported::Whole(used(100, 30, 5)));
 }
 
 #[tokio::test]
@@ -107,12 +107,12 @@ async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
         (json!({"completion_tokens_details": {"reasoning_tokens": 30}}), used(100, 0, 35)),
         (json!({"completion_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 105}), used(100, 0, 5)),
     ] {
-        assert_eq!(usage_of(Wire::OpenAi, details(&more)).await, Some(expect), "{more}");
+        assert_eq!(usage_of(Wire::OpenAi, details(&more)).await, Reported::Whole(expect), "{more}");
     }
     let written = json!({"input_tokens": 10, "cache_creation_input_tokens": 300, "output_tokens": 1});
     let read = json!({"input_tokens": 10, "cache_read_input_tokens": 300, "output_tokens": 42});
     let dear = Some(Usage { input: 310, cache_read: 0, cache_write: 300, output: 42 });
-    assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[written, read]))).await, dear);
+    assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[written, read]))).await.whole(), dear);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
                 serde_json::from_str(&format!(r#"{{"{input}": {absurd}, "{output}": {absurd}}}"#)).unwrap();
             let reply =
                 stream(if wire == Wire::Anthropic { anthropic(&[report.clone(), report]) } else { openai(&[report]) });
-            let usage = usage_of(wire, reply).await.unwrap();
+            let usage = usage_of(wire, reply).await.whole().unwrap();
             assert_eq!((usage.input, usage.output), (TOKENS_MAX, TOKENS_MAX), "{wire:?} {absurd}");
             assert_eq!(
                 book.cost(&seller, "m", &usage).unwrap().get(),
@@ -141,7 +141,8 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
             );
         }
         // A reply that claims many times what was allowed is charged by its claim.
-        let usage = usage_of(wire, reporting(wire, &[Report(0, 0, 0), Report(1000, 0, 200_000)])).await.unwrap();
+        let usage =
+            usage_of(wire, reporting(wire, &[Report(0, 0, 0), Report(1000, 0, 200_000)])).await.whole().unwrap();
         let cost = book.cost(&seller, "m", &usage).unwrap();
         assert_eq!(
             (cost, cost > Msat::new(1000 + 5 * 512).unwrap()),
@@ -152,19 +153,29 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
 }
 
 #[tokio::test]
-async fn a_reply_without_usage_or_with_half_of_it_reports_none() {
+async fn a_reply_without_usage_reports_nothing_and_one_with_half_of_it_a_part() {
     for wire in WIRES {
-        assert_eq!(usage_of(wire, reporting(wire, &[])).await, None, "{wire:?}");
+        assert_eq!(usage_of(wire, reporting(wire, &[])).await, Reported::Nothing, "{wire:?}");
     }
     let at_start = reporting(Wire::Anthropic, &[Report(100, 0, 1)]);
-    assert_eq!(usage_of(Wire::Anthropic, at_start).await, None, "what came after the start was not counted");
-    for half in
-        [json!({"input_tokens": 9}), json!({"output_tokens": 9}), json!({"input_tokens": -1, "output_tokens": "x"})]
-    {
-        assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[half]))).await, None);
+    let begun = Reported::Part(used(100, 0, 1));
+    assert_eq!(usage_of(Wire::Anthropic, at_start).await, begun, "what came after the start was not counted");
+    for (half, expect) in [
+        (json!({"input_tokens": 9}), Reported::Part(used(9, 0, 0))),
+        (json!({"output_tokens": 9}), Reported::Part(used(0, 0, 9))),
+        (json!({"input_tokens": -1, "output_tokens": "x"}), Reported::Nothing),
+    ] {
+        assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[half]))).await, expect);
     }
-    for half in [json!({"prompt_tokens": 9}), json!({"completion_tokens": 9}), json!({"total_tokens": 9}), json!([])] {
-        assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[half]))).await, None);
+    for (half, expect) in [
+        (json!({"prompt_tokens": 9}), Reported::Part(used(9, 0, 0))),
+        (json!({"completion_tokens": 9}), Reported::Part(used(0, 0, 9))),
+        (json!({"total_tokens": 9}), Reported::Part(used(0, 0, 9))),
+        (json!({"total_tokens": 9, "completion_tokens": 4}), Reported::Part(used(0, 0, 9))),
+        (json!({"total_tokens": 9, "prompt_tokens": 5}), Reported::Part(used(5, 0, 4))),
+        (json!([]), Reported::Nothing),
+    ] {
+        assert_eq!(usage_of(Wire::OpenAi, stream(openai(&[half]))).await, expect);
     }
 }
 
@@ -177,11 +188,15 @@ async fn what_goes_wrong_after_the_reason_to_stop_takes_nothing_away_and_its_usa
     let openai = chunks(&[delta(&json!({"content": "Hello."})), finish("stop"), counted]);
     for (wire, text) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
         for tail in ["data: {\"x\": 1e400}\n\n", "data: {\"error\": {\"message\": \"Sorry\"}}\n\n", "data: {\"ha"] {
-            assert_eq!(usage_of(wire, stream(format!("{text}{tail}"))).await, Some(used(9, 0, 3)), "{wire:?} {tail}");
+            assert_eq!(
+                usage_of(wire, stream(format!("{text}{tail}"))).await,
+                Reported::Whole(used(9, 0, 3)),
+                "{wire:?} {tail}"
+            );
         }
     }
     let uncounted = chunks(&[delta(&json!({"content": "Hello."})), finish("stop")]) + "data: {\"usage\": 1e400}\n\n";
-    assert_eq!(usage_of(Wire::OpenAi, stream(uncounted)).await, None);
+    assert_eq!(usage_of(Wire::OpenAi, stream(uncounted)).await, Reported::Nothing);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{
-    Attempt, ModelError, RawCall, Reply, Scribe, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
+    Attempt, ModelError, RawCall, Reply, Reported, Scribe, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, Brief, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path, Powers,
@@ -167,12 +167,12 @@ pub(crate) fn replies(words: Option<&str>, calls: Vec<RawCall>, output: u64) -> 
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
     let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
-    Attempt { outcome: Ok(reply), usage: Some(Usage { input: 100, output, ..Usage::default() }) }
+    Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output, ..Usage::default() }) }
 }
 
 /// No reply.
 pub(crate) fn fails(why: ModelError) -> Brings {
-    Brings::Model(Attempt { outcome: Err(why), usage: None })
+    Brings::Model(Attempt { outcome: Err(why), usage: Reported::Nothing })
 }
 
 /// What the tool sees.
