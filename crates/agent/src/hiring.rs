@@ -3,12 +3,12 @@
 mod arguments;
 mod board;
 mod choose;
+mod delegation_tool;
 mod list;
 mod offer;
 mod prompt;
 mod read;
 mod specs;
-mod trade;
 mod verdict;
 
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::text::Text;
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
+pub(crate) use delegation_tool::DelegationTool;
 pub(crate) use list::list;
 pub use prompt::{hired_prompt, team_prompt};
 pub(crate) use read::Reader;
 pub(crate) use specs::specs;
-pub(crate) use trade::Trade;
-pub(crate) use verdict::{Spoken, verdict};
+pub(crate) use verdict::{FinalText, verdict};
 
 /// Somebody who can be hired: everything of an offer that does not depend on the call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hand {
+pub struct Worker {
     /// Who.
     pub name: AgentName,
     /// When to hire it, in a line.
@@ -68,12 +68,12 @@ pub struct Team {
     /// Who decides whether it hires.
     pub mode: DelegationMode,
     /// Whom, in the order in which they are named.
-    pub hands: Vec<Arc<Hand>>,
+    pub workers: Vec<Arc<Worker>>,
     /// What a specialist without a file is like, if it may make one up: the name, the description and the specialties are
     /// the call's.
-    pub ad_hoc: Option<Arc<Hand>>,
+    pub ad_hoc: Option<Arc<Worker>>,
     /// The agent itself, for forks.
-    pub own: Arc<Hand>,
+    pub own: Arc<Worker>,
     /// The models that a call may ask for, by their chairs.
     pub models: Vec<KnownModel>,
     /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.

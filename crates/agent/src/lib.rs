@@ -13,7 +13,7 @@ pub mod promise;
 mod redact;
 pub mod roster;
 mod run;
-mod seat;
+mod runtime;
 mod squeeze;
 mod status;
 mod text;
@@ -26,7 +26,7 @@ mod wording;
 pub use engine::{Engine, due};
 pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
 pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, money_free};
-pub use hiring::{BOARD, Hand, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, hired_prompt, team_prompt};
+pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, hired_prompt, team_prompt};
 pub use history::History;
 pub use meter::Meter;
 pub use model::{
@@ -34,9 +34,9 @@ pub use model::{
     Usage, WaitReason, Watch, Wire,
 };
 pub use run::{RunError, run};
-pub use seat::{Arrival, Clock, Price, Seat, Surroundings};
+pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
-pub use text::{Redact, SECRET_BYTES_MIN, Scribe, Text, hash, is_unseen, task_key};
+pub use text::{Redact, Redactor, SECRET_BYTES_MIN, Text, hash, is_unseen, task_key};
 pub use texts::{TextError, Texts, stored_reply};
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use guildhall_kernel::{Cost, Msat, Request};
 
 use crate::model::{Delta, Prompt, Reply, Reported, Usage};
-use crate::seat::Price;
+use crate::runtime::Price;
 
 /// Follows a call and says what it costs to stop it.
 ///
@@ -94,7 +94,7 @@ mod tests {
 
     use super::{Meter, estimate};
     use crate::model::{Delta, Message, Part, Prompt, Reply, Reported, Usage, WaitReason};
-    use crate::seat::Price;
+    use crate::runtime::Price;
 
     fn known(msat: u64) -> Cost {
         Cost::Known(Msat::new(msat).unwrap())

@@ -8,7 +8,7 @@ use guildhall_kernel::AskKey;
 use serde_json::{Map, Value};
 
 use crate::model::{RawCall, Reply};
-use crate::text::{SECRET_BYTES_MIN, Scribe};
+use crate::text::{Redactor, SECRET_BYTES_MIN};
 
 /// Stands in the place of a secret that is known by the name it has.
 const REDACTED: &str = "[redacted: secret]";
@@ -41,7 +41,7 @@ const VALUE_DEPTH_MAX: usize = 100;
 /// The name of a call whose name held a secret: one that every provider takes.
 const REDACTED_NAME: &str = "redacted";
 
-impl Scribe {
+impl Redactor {
     /// Returns a text without its secrets. One that is JSON stays JSON.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.clean_nested(text, 0)

@@ -25,9 +25,9 @@ use guildhall_kernel::AgentName;
 pub use accept::Accept;
 pub use amount::{Amount, MoneyError};
 pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
-pub use file::{AgentFile, Memory, ModelChoice, Taken};
-pub use map::{Level, Map, Spot};
-pub use problem::{Flaw, Place, Problem, Weight};
+pub use file::{AgentFile, Memory, ModelChoice, ReadAgent};
+pub use map::{Level, Map, MapEntry};
+pub use problem::{Location, Problem, ProblemKind, Severity};
 
 /// The biggest agent file.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -103,15 +103,15 @@ impl Roster {
     }
 
     /// Adds the agents of one source.
-    fn add(&mut self, taken: Vec<Taken>) {
+    fn add(&mut self, taken: Vec<ReadAgent>) {
         let mut here: BTreeMap<AgentName, AgentFile> = BTreeMap::new();
-        for Taken { agent, problems } in taken {
+        for ReadAgent { agent, problems } in taken {
             self.problems.extend(problems);
             let Some(agent) = agent else { continue };
             match here.get(&agent.name) {
                 Some(before) => {
                     let (name, other) = (agent.name.to_string(), before.place.file.as_ref().clone());
-                    self.problems.push(Problem { place: agent.place, flaw: Flaw::DoubledName { name, other } });
+                    self.problems.push(Problem { place: agent.place, flaw: ProblemKind::DoubledName { name, other } });
                 }
                 None => {
                     here.insert(agent.name.clone(), agent);
@@ -123,19 +123,19 @@ impl Roster {
         }
     }
 
-    fn read(&mut self, directory: &Path, missing: Missing) -> Vec<Taken> {
+    fn read(&mut self, directory: &Path, missing: Missing) -> Vec<ReadAgent> {
         let mut found = Vec::new();
         if let Err(error) = find(directory, DIRECTORIES_MAX, &mut found) {
             let flaw = match (error.kind(), missing) {
                 (io::ErrorKind::NotFound, Missing::Fine) => return Vec::new(),
-                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => Flaw::NoDirectory,
-                _ => Flaw::Unreadable(error.to_string()),
+                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => ProblemKind::NoDirectory,
+                _ => ProblemKind::Unreadable(error.to_string()),
             };
             self.problems.push(problem(directory, flaw));
         }
         if found.len() > FILES_MAX {
             found.truncate(FILES_MAX);
-            self.problems.push(problem(directory, Flaw::TooMany));
+            self.problems.push(problem(directory, ProblemKind::TooMany));
         }
         found.iter().map(|file| taken(file)).collect()
     }
@@ -148,8 +148,8 @@ enum Missing {
     Told,
 }
 
-fn problem(file: &Path, flaw: Flaw) -> Problem {
-    Problem { place: Place { file: Arc::new(file.to_owned()), line: 1 }, flaw }
+fn problem(file: &Path, flaw: ProblemKind) -> Problem {
+    Problem { place: Location { file: Arc::new(file.to_owned()), line: 1 }, flaw }
 }
 
 /// Finds agent files, in the order of their names. Directories behind links are not gone into: they might lead back.
@@ -173,10 +173,12 @@ fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<
     Ok(())
 }
 
-fn taken(file: &Path) -> Taken {
+fn taken(file: &Path) -> ReadAgent {
     match bytes(file) {
         Ok(bytes) => AgentFile::read(file, &bytes),
-        Err(error) => Taken { agent: None, problems: vec![problem(file, Flaw::Unreadable(error.to_string()))] },
+        Err(error) => {
+            ReadAgent { agent: None, problems: vec![problem(file, ProblemKind::Unreadable(error.to_string()))] }
+        }
     }
 }
 
@@ -190,7 +192,7 @@ fn bytes(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn built_in() -> Vec<Taken> {
+fn built_in() -> Vec<ReadAgent> {
     let taken = |(name, text): &(&str, &str)| AgentFile::read(&Path::new(BUILT_IN_DIR).join(name), text.as_bytes());
     BUILT_IN.iter().map(taken).collect()
 }

@@ -58,14 +58,14 @@ pub type Redact = Arc<dyn Fn(&str) -> Cow<'_, str> + Send + Sync>;
 
 /// Makes texts of what models, tools and people say.
 #[derive(Clone)]
-pub struct Scribe {
+pub struct Redactor {
     redact: Redact,
 }
 
-impl Scribe {
+impl Redactor {
     /// Makes a scribe that takes out what `redact` finds.
-    pub fn new(redact: Redact) -> Scribe {
-        Scribe { redact }
+    pub fn new(redact: Redact) -> Redactor {
+        Redactor { redact }
     }
 
     /// Makes a text without its secrets. One that is JSON stays JSON.
@@ -97,12 +97,12 @@ mod tests {
 
     use guildhall_kernel::TextKind;
 
-    use super::{Scribe, hash, task_key};
+    use super::{Redactor, hash, task_key};
 
     #[test]
     fn secrets_are_gone_before_the_hash_is_made() {
-        let scribe = Scribe::new(Arc::new(|text: &str| Cow::Owned(text.replace("s3cret", "[redacted]"))));
-        let text = scribe.text(TextKind::Result, "the key is s3cret");
+        let redactor = Redactor::new(Arc::new(|text: &str| Cow::Owned(text.replace("s3cret", "[redacted]"))));
+        let text = redactor.text(TextKind::Result, "the key is s3cret");
         assert_eq!(text.says, "the key is [redacted]");
         assert_eq!(text.of.hash, hash(b"the key is [redacted]"));
         assert_eq!(text.of.bytes, 21);

@@ -31,7 +31,7 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, Te
         | Fact::Closing(_)
         | Fact::Closed(_) => None,
     });
-    let mut scribe = Scribe {
+    let mut redactor = TranscriptBuilder {
         texts,
         messages: Vec::new(),
         told: Told::default(),
@@ -41,10 +41,10 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, Te
     };
     for (at, fact) in facts.iter().enumerate() {
         let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
-        scribe.write(fact, view)?;
+        redactor.write(fact, view)?;
     }
-    scribe.turn();
-    Ok(scribe.messages)
+    redactor.turn();
+    Ok(redactor.messages)
 }
 
 /// The size of a conversation in bytes: no text has more tokens.
@@ -118,7 +118,7 @@ enum View {
     Short,
 }
 
-struct Scribe<'a, T> {
+struct TranscriptBuilder<'a, T> {
     texts: &'a T,
     messages: Vec<Message>,
     told: Told,
@@ -137,7 +137,7 @@ struct Told {
     words: Vec<Part>,
 }
 
-impl<'a, T: Texts> Scribe<'a, T> {
+impl<'a, T: Texts> TranscriptBuilder<'a, T> {
     fn write(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {

@@ -6,9 +6,9 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported,
-    STATUS_BYTES_MAX, Scribe, Seat, Status, Stop, Surroundings, Task, Text, TextError, Texts, Tool, ToolResult,
-    ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
+    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall,
+    Redactor, Reply, Reported, STATUS_BYTES_MAX, Status, Stop, Task, Text, TextError, Texts, Tool, ToolContext,
+    ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
@@ -78,7 +78,7 @@ impl Tool for Echo {
 
 /// An engine without a disk, a clock or a crash.
 struct Memory {
-    seat: Seat,
+    runtime: AgentRuntime,
     facts: Vec<Fact>,
     texts: Kept,
     to_do: VecDeque<(AskId, Ask, Status)>,
@@ -137,11 +137,11 @@ impl Engine for Memory {
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                self.seat.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
+                self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
-                let around = Surroundings { facts: &self.facts, board: &[] };
-                self.seat.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
+                let around = ToolContext { facts: &self.facts, board: &[] };
+                self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
         };
@@ -153,9 +153,9 @@ impl Engine for Memory {
 /// Runs one agent on a task; returns its report, what its model was shown, and the engine.
 fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let model = Arc::new(Scripted { replies: Mutex::new(replies.into()), ..Scripted::default() });
-    let scribe = Scribe::new(Arc::new(|text: &str| text.into()));
-    let task = scribe.text(TextKind::Task, "Say hello.");
-    let seat = Seat {
+    let redactor = Redactor::new(Arc::new(|text: &str| text.into()));
+    let task = redactor.text(TextKind::Task, "Say hello.");
+    let runtime = AgentRuntime {
         team: None,
         hired: Hired::ByOwner,
         system: "You are an echo.".to_owned(),
@@ -163,10 +163,10 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         window: 1000,
         price: Arc::new(|usage| Msat::from_sat(usage.output).unwrap()),
         tools: BTreeMap::from([("echo".to_owned(), Arc::new(Echo) as Arc<dyn Tool>)]),
-        scribe,
+        redactor,
     };
     let brief = Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
@@ -181,7 +181,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
         turns_max: 10,
         context: Context::Fresh,
-        opening_bytes: seat.opening_bytes(),
+        opening_bytes: runtime.opening_bytes(),
         opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
@@ -191,7 +191,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     };
     let texts = Kept(BTreeMap::from([(task.of, task.says)]));
     let (to_do, begun) = (VecDeque::new(), Vec::new());
-    let mut engine = Memory { seat, facts: Vec::new(), texts, to_do, begun, durable: 0, waits: 0 };
+    let mut engine = Memory { runtime, facts: Vec::new(), texts, to_do, begun, durable: 0, waits: 0 };
     let report = futures_lite(run(&mut engine, Arc::new(brief))).expect("the engine can't fail");
     let shown = model.shown.lock().unwrap().clone();
     (report, shown, engine)
@@ -444,8 +444,8 @@ fn what_a_request_holds_covers_the_longest_status() {
     let asked =
         |fact: &Fact| if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None };
     let tokens: Vec<u64> = engine.facts.iter().filter_map(asked).collect();
-    assert_eq!((tokens[0], shown.len()), (engine.seat.opening_bytes(), tokens.len()));
-    assert!(tokens[0] >= engine.seat.system.len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
+    assert_eq!((tokens[0], shown.len()), (engine.runtime.opening_bytes(), tokens.len()));
+    assert!(tokens[0] >= engine.runtime.system.len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
     let said = |fact: &Fact| {
         if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.input_tokens } else { None }
     };

@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::Scribe;
+use guildhall_agent::Redactor;
 use guildhall_kernel::TextKind;
 use serde_json::{Value, json};
 
 /// Knows two secrets by their values.
-fn scribe() -> Scribe {
+fn redactor() -> Redactor {
     let mark = "[redacted: secret]";
-    Scribe::new(Arc::new(move |text: &str| text.replace("hunter-two", mark).replace("88123456", mark).into()))
+    Redactor::new(Arc::new(move |text: &str| text.replace("hunter-two", mark).replace("88123456", mark).into()))
 }
 
 #[track_caller]
 fn check(value: &Value, expected: &Value) {
-    let clean = scribe().clean_value(value);
+    let clean = redactor().clean_value(value);
     assert_eq!(clean, *expected);
-    assert_eq!(scribe().clean_value(&clean), *expected, "once is enough");
-    let text = scribe().text(TextKind::Arguments, &value.to_string());
+    assert_eq!(redactor().clean_value(&clean), *expected, "once is enough");
+    let text = redactor().text(TextKind::Arguments, &value.to_string());
     assert_eq!(serde_json::from_str::<Value>(&text.says).unwrap(), *expected, "as text: {}", text.says);
 }
 
@@ -79,14 +79,14 @@ fn json_that_is_written_as_text_stays_json() {
 #[test]
 fn json_without_a_secret_stays_as_it_was_written() {
     for text in ["{ \"b\": 1.50,\n  \"a\": 1e3 }", "[\n]", "\"x\"", "{\"a\":1,\"a\":2}"] {
-        assert_eq!(scribe().clean(text), text);
+        assert_eq!(redactor().clean(text), text);
     }
 }
 
 #[test]
 fn a_secret_across_several_strings_is_gone_with_all_of_them() {
-    let scribe = Scribe::new(Arc::new(|text: &str| text.replace(r#""a","b""#, "[redacted: secret]").into()));
-    assert_eq!(scribe.clean(r#"{"list":["a","b"]}"#), r#""[redacted: secret]""#);
+    let redactor = Redactor::new(Arc::new(|text: &str| text.replace(r#""a","b""#, "[redacted: secret]").into()));
+    assert_eq!(redactor.clean(r#"{"list":["a","b"]}"#), r#""[redacted: secret]""#);
 }
 
 #[test]
@@ -96,6 +96,6 @@ fn what_is_nested_too_deep_to_be_looked_into_is_left_out() {
     for _ in 0..160 {
         value = json!([value]);
     }
-    let clean = scribe().clean_value(&value).to_string();
+    let clean = redactor().clean_value(&value).to_string();
     assert!(clean.contains("nested too deep") && !clean.contains("short-but"), "{clean}");
 }

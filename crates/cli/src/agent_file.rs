@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use guildhall::Agent;
-use guildhall::agent::roster::{self, AgentFile, Taken, Weight};
+use guildhall::agent::roster::{self, AgentFile, ReadAgent, Severity};
 use guildhall::providers::Rate;
 
 use crate::exit::Failure;
@@ -18,11 +18,11 @@ pub(crate) fn read(file: &Path, rate: Rate) -> Result<Agent, Failure> {
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(unreadable)?;
     opened.take(roster::FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    let Taken { agent, problems } = AgentFile::read(file, &bytes);
-    for problem in problems.iter().filter(|problem| problem.weight() == Weight::Warning) {
+    let ReadAgent { agent, problems } = AgentFile::read(file, &bytes);
+    for problem in problems.iter().filter(|problem| problem.weight() == Severity::Warning) {
         note(&tame(&problem.to_string(), 400));
     }
-    let errors = || problems.iter().filter(|problem| problem.weight() == Weight::Error).map(ToString::to_string);
+    let errors = || problems.iter().filter(|problem| problem.weight() == Severity::Error).map(ToString::to_string);
     let Some(agent) = agent else { return Err(Failure::usage(errors().collect::<Vec<_>>().join("\n"))) };
     Ok(Agent::of_file(&agent, rate))
 }

@@ -87,9 +87,10 @@ impl From<HallError> for Failure {
     fn from(why: HallError) -> Failure {
         let exit = match &why {
             HallError::Journal(why) => of_journal(why),
-            HallError::Office(_) | HallError::Damaged(_) | HallError::NoSetup { .. } | HallError::Newer { .. } => {
-                Exit::Failed
-            }
+            HallError::SessionEngine(_)
+            | HallError::Damaged(_)
+            | HallError::NoSetup { .. }
+            | HallError::Newer { .. } => Exit::Failed,
             HallError::WentOn(_) => Exit::Temporary,
             HallError::Refused(_)
             | HallError::Account(_)
@@ -137,7 +138,7 @@ impl From<HallError> for Failure {
                 format!("{why}. Nobody can go on; `guildhall stop` ends it and frees its money")
             }
             HallError::Journal(_)
-            | HallError::Office(_)
+            | HallError::SessionEngine(_)
             | HallError::Damaged(_)
             | HallError::Newer { .. }
             | HallError::Refused(_)

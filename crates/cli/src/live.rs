@@ -294,12 +294,12 @@ impl Live {
 
 /// Whom an agent may hire, in words.
 fn team(hiring: &Hiring) -> String {
-    let made_up = if hiring.ad_hoc { " and may make up specialists" } else { "" };
+    let ad_hoc = if hiring.ad_hoc { " and may make up specialists" } else { "" };
     match &*hiring.team {
         [] if hiring.ad_hoc => "has no agents of its own, and may make up specialists".to_owned(),
         [] => "has no agents".to_owned(),
-        [one] => format!("has 1 agent: {one}{made_up}"),
-        several => format!("has {} agents: {}{made_up}", several.len(), names(several)),
+        [one] => format!("has 1 agent: {one}{ad_hoc}"),
+        several => format!("has {} agents: {}{ad_hoc}", several.len(), names(several)),
     }
 }
 

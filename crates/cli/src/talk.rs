@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::thread;
 
-use guildhall::kernel::{Answer, Fact, Floor, Path, Sender, Stored, TextRef};
+use guildhall::kernel::{Answer, Fact, NextSpeaker, Path, Sender, Stored, TextRef};
 use tokio::sync::mpsc;
 
 use crate::commands::run::TASK_BYTES_MAX;
@@ -109,7 +109,7 @@ enum Input {
 pub(crate) struct Talk {
     pub(crate) lines: Lines,
     input: Input,
-    floor: Floor,
+    floor: NextSpeaker,
     /// The newest words that the agent has not heard yet, by their number.
     unheard: Option<u64>,
     /// Words of the agent that are for the person, unless it is told to mend them.
@@ -120,7 +120,7 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new(lines: Lines) -> Talk {
-        Talk { lines, input: Input::Open, floor: Floor::Agent, unheard: None, words: None, shown: None }
+        Talk { lines, input: Input::Open, floor: NextSpeaker::Agent, unheard: None, words: None, shown: None }
     }
 
     /// Takes a fact of the root. Returns words that are now known to be for the person.
@@ -143,7 +143,7 @@ impl Talk {
     /// Notes that words were stored for the agent: it is its turn, however soon it has answered.
     pub(crate) fn said(&mut self, number: u64) {
         self.unheard = Some(number);
-        self.floor = Floor::Agent;
+        self.floor = NextSpeaker::Agent;
     }
 
     /// Notes that no more will be typed.
@@ -152,33 +152,34 @@ impl Talk {
     }
 
     /// Takes note of whose turn it is, and says what follows from it.
-    pub(crate) fn look(&mut self, floor: Floor) -> Next {
+    pub(crate) fn look(&mut self, floor: NextSpeaker) -> Next {
         let before = std::mem::replace(&mut self.floor, floor);
         match (self.input, floor) {
-            (Input::Open, Floor::Owner { .. }) if self.unheard.is_none() => {
+            (Input::Open, NextSpeaker::Owner { .. }) if self.unheard.is_none() => {
                 if before != floor {
                     self.lines.invite();
                 }
                 Next::Wait
             }
-            (Input::Over { .. }, Floor::Owner { hires: 0 }) if self.unheard.is_none() => {
+            (Input::Over { .. }, NextSpeaker::Owner { hires: 0 }) if self.unheard.is_none() => {
                 self.input = Input::Told;
                 Next::End
             }
-            (Input::Over { awaited }, Floor::Owner { hires }) if hires != awaited => {
+            (Input::Over { awaited }, NextSpeaker::Owner { hires }) if hires != awaited => {
                 self.input = Input::Over { awaited: hires };
                 Next::Report { hires }
             }
-            (Input::Open | Input::Over { .. } | Input::Told, Floor::Agent | Floor::Owner { .. } | Floor::Nobody) => {
-                Next::Wait
-            }
+            (
+                Input::Open | Input::Over { .. } | Input::Told,
+                NextSpeaker::Agent | NextSpeaker::Owner { .. } | NextSpeaker::Nobody,
+            ) => Next::Wait,
         }
     }
 
     /// Returns what is typed next, once the agent can listen.
     pub(crate) async fn listen(&mut self) -> Typed {
-        let turn = matches!(self.floor, Floor::Owner { .. }) && self.unheard.is_none();
-        let listens = turn || self.lines.terminal && self.floor == Floor::Agent;
+        let turn = matches!(self.floor, NextSpeaker::Owner { .. }) && self.unheard.is_none();
+        let listens = turn || self.lines.terminal && self.floor == NextSpeaker::Agent;
         if self.input == Input::Open && listens { self.lines.next().await } else { std::future::pending().await }
     }
 }

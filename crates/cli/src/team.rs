@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use guildhall::agent::roster::{Roster, Source, Weight};
+use guildhall::agent::roster::{Roster, Severity, Source};
 use guildhall::entry_of;
 use guildhall::kernel::AgentName;
 
@@ -47,7 +47,7 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
 }
 
 fn errors(roster: &Roster) -> Vec<String> {
-    let errors = roster.problems().iter().filter(|problem| problem.weight() == Weight::Error);
+    let errors = roster.problems().iter().filter(|problem| problem.weight() == Severity::Error);
     errors.map(ToString::to_string).collect()
 }
 

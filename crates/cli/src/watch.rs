@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use guildhall::kernel::{Limit, Msat, Outcome, Stored, TextRef};
-use guildhall::local::{OfficeError, SessionId, raise_open_files};
+use guildhall::local::{EngineError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -81,8 +81,8 @@ impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, output: OutputArgs, signals: Signals) -> Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
-        let (telling, interrupted) = (Telling::Live, Interrupted::No);
-        let work = Work { live, telling, hall, running, output, talk: None, interrupted, unwritten: None };
+        let (instruction, interrupted) = (Telling::Live, Interrupted::No);
+        let work = Work { live, instruction, hall, running, output, talk: None, interrupted, unwritten: None };
         Watch { work, signals }
     }
 
@@ -117,7 +117,7 @@ struct Work {
     hall: Hall,
     running: Running,
     live: Live,
-    telling: Telling,
+    instruction: Telling,
     output: OutputArgs,
     /// What the person says meanwhile, if it is a conversation.
     talk: Option<Talk>,
@@ -131,7 +131,7 @@ impl Work {
     /// Tells what happens until the work has ended.
     async fn follow(&mut self, wrap_up: &Notify) -> Result<Ended, Failure> {
         if self.is_to_be_shown() {
-            self.telling = Telling::Later(AtWork::begin());
+            self.instruction = Telling::Later(AtWork::begin());
         }
         let mut facts = self.running.facts();
         self.look().await?;
@@ -208,7 +208,9 @@ impl Work {
 
     /// The lines that were not told as it happened, if they were not.
     async fn untold(&mut self) -> Result<Option<Vec<String>>, Failure> {
-        let Telling::Later(mut at_work) = std::mem::replace(&mut self.telling, Telling::Live) else { return Ok(None) };
+        let Telling::Later(mut at_work) = std::mem::replace(&mut self.instruction, Telling::Live) else {
+            return Ok(None);
+        };
         at_work.end_line();
         let (mut facts, mut lines) = (self.running.facts(), Vec::new());
         while let Some(fact) = facts.try_next().await? {
@@ -219,7 +221,7 @@ impl Work {
 
     /// Ends the line that says that work is under way, so that another can follow.
     fn end_line(&mut self) {
-        match &mut self.telling {
+        match &mut self.instruction {
             Telling::Live => {}
             Telling::Later(at_work) => at_work.end_line(),
         }
@@ -231,7 +233,7 @@ impl Work {
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
         let shown = self.talk.is_some() && self.output.output == Output::Text && is_for_person(stored, &root);
-        match &mut self.telling {
+        match &mut self.instruction {
             Telling::Live if shown => {}
             Telling::Live => self.live.tell(stored).await,
             Telling::Later(at_work) => at_work.count(&stored.fact),
@@ -351,7 +353,7 @@ async fn listen(talk: Option<&mut Talk>) -> Typed {
 
 /// What to type after an error. One that comes from what is stored comes again.
 fn kept(id: &SessionId, why: &HallError) -> String {
-    if matches!(why, HallError::Office(OfficeError::Text { .. })) {
+    if matches!(why, HallError::SessionEngine(EngineError::Text { .. })) {
         format!(
             "session {id} is kept, and its model was not asked. See it with: guildhall show {id}. \
              End it with: guildhall stop {id}, then guildhall resume {id}"

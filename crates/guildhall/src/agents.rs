@@ -1,7 +1,7 @@
 //! Agents as a session keeps them: what their files said when the work was asked for. A file that changes later changes
 //! nothing of work that is under way.
 
-use guildhall_agent::Scribe;
+use guildhall_agent::Redactor;
 use guildhall_agent::checks::{Check, checks_of};
 use guildhall_agent::roster::{
     self, AgentFile, Amount, Delegation, DelegationMode, Dialect, ModelChoice, Roster, Team as FileTeam,
@@ -108,8 +108,8 @@ impl Agent {
     }
 
     /// Returns the agent without secrets in what is written for others to read. Names stay as they are.
-    pub(crate) fn clean(&self, scribe: &Scribe) -> Agent {
-        let clean = |text: &String| scribe.clean(text).into_owned();
+    pub(crate) fn clean(&self, redactor: &Redactor) -> Agent {
+        let clean = |text: &String| redactor.clean(text).into_owned();
         let Agent { description, instructions, specialties, hires, .. } = self;
         Agent {
             description: clean(description),
@@ -117,7 +117,7 @@ impl Agent {
             specialties: specialties.iter().map(clean).collect(),
             hires: hires
                 .as_ref()
-                .map(|hires| Hires { terms: hires.terms.iter().map(clean).collect(), ..hires.clean_checks(scribe) }),
+                .map(|hires| Hires { terms: hires.terms.iter().map(clean).collect(), ..hires.clean_checks(redactor) }),
             ..self.clone()
         }
     }
@@ -131,8 +131,8 @@ impl Agent {
 
 impl Hires {
     /// Takes secrets out of the checks. One that could not be read without its secret stays as it is.
-    fn clean_checks(&self, scribe: &Scribe) -> Hires {
-        let clean = |check: &Check| scribe.clean(&check.to_text()).parse().unwrap_or_else(|_| check.clone());
+    fn clean_checks(&self, redactor: &Redactor) -> Hires {
+        let clean = |check: &Check| redactor.clean(&check.to_text()).parse().unwrap_or_else(|_| check.clone());
         Hires { accept: self.accept.iter().map(clean).collect(), ..self.clone() }
     }
 

@@ -5,11 +5,11 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use guildhall_agent::roster::Roster;
-use guildhall_agent::{Model, Redact, Scribe, Tool};
+use guildhall_agent::{Model, Redact, Redactor, Tool};
 use guildhall_kernel::ToolName;
-use guildhall_local::{Journal, JournalError, Lane, Replays, Watcher};
+use guildhall_local::{CallLimiter, Journal, JournalError, Replays, Watcher};
 use guildhall_models::Price;
-use guildhall_tools::{Project, ProjectError, Redactor};
+use guildhall_tools::{Project, ProjectError, SecretPatterns};
 
 use crate::hall::{Hall, HallError, Inner};
 use crate::models::Models;
@@ -24,7 +24,7 @@ const DATA: &str = ".guildhall/hall";
 const IGNORE_ALL: &str = "*\n";
 
 /// Is told what goes wrong and ends no work.
-pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
+pub type WarnFn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Puts a hall together. [`Hall::builder`] begins one.
 ///
@@ -50,7 +50,7 @@ pub struct HallBuilder {
     allow_overrun: bool,
     secrets: Vec<String>,
     watch: Watcher,
-    warn: Warner,
+    warn: WarnFn,
     roster: Roster,
 }
 
@@ -146,7 +146,7 @@ impl HallBuilder {
 
     /// Tells this what goes wrong in work under way and does not end it, one line each, for people who watch.
     #[must_use]
-    pub fn warn(mut self, warn: Warner) -> HallBuilder {
+    pub fn warn(mut self, warn: WarnFn) -> HallBuilder {
         self.warn = warn;
         self
     }
@@ -161,8 +161,8 @@ impl HallBuilder {
         }
         // A session remembers its project by a name that is good everywhere.
         let project = std::path::absolute(&project).map_err(|source| ProjectError::Open { path: project, source })?;
-        let redactor = Redactor::new(secrets);
-        let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(redactor.redact(text).into_owned()));
+        let secrets = SecretPatterns::new(secrets);
+        let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(secrets.redact(text).into_owned()));
         let (data, usual) = match data {
             Some(data) => (data, false),
             None => (usual_data(&project)?, true),
@@ -171,9 +171,20 @@ impl HallBuilder {
         if usual && journal.unwritable().is_none() {
             ignore_all(&data)?;
         }
-        let tool_lane = Arc::new(Lane::new(tools_at_once));
-        let scribe = Scribe::new(redact);
-        Ok(Hall::new(Inner { journal, project, models, tools, tool_lane, allow_overrun, scribe, watch, warn, roster }))
+        let tool_limiter = Arc::new(CallLimiter::new(tools_at_once));
+        let redactor = Redactor::new(redact);
+        Ok(Hall::new(Inner {
+            journal,
+            project,
+            models,
+            tools,
+            tool_limiter,
+            allow_overrun,
+            redactor,
+            watch,
+            warn,
+            roster,
+        }))
     }
 }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_agent::{Hired, ModelError, Reply, Seat, model_fn};
+use guildhall_agent::{AgentRuntime, Hired, ModelError, Reply, model_fn};
 use guildhall_kernel::{Msat, SessionFact};
-use guildhall_local::{Lane, Office, Overruns, Place, Replays, SessionId, UnixMs};
+use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, UnixMs};
 
 use crate::hall::{Ending, Hall, HallError};
 use crate::running::settle;
@@ -25,33 +25,33 @@ impl Hall {
         }
         let root = self.open_root(id).await?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
-        let place = self.empty_place();
-        let places = Arc::new(move |_: &_| Some(place.clone()));
-        let office = Office::open(self.journal().clone(), lease, places, Overruns::Allow).await?;
+        let env = self.empty_env();
+        let find_env = Arc::new(move |_: &_| Some(env.clone()));
+        let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;
         let brief = match self.brief(id, &root).await {
             Ok(brief) => brief,
             // It was asked for and never begun.
             Err(HallError::NobodyThere { .. }) => {
                 let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
-                office.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
-                office.conclude_orders().await?;
+                engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
+                engine.conclude_orders().await?;
                 return Ok(true);
             }
             Err(why) => return Err(why),
         };
         self.end(id, Ending::Cancel).await?;
-        let report = office.run(brief, Vec::new()).await?;
-        settle(self, id, &office, &root, &report).await?;
+        let report = engine.run(brief, Vec::new()).await?;
+        settle(self, id, &engine, &root, &report).await?;
         Ok(true)
     }
 
     /// A place at which nobody can work.
-    fn empty_place(&self) -> Place {
+    fn empty_env(&self) -> AgentEnv {
         let model = model_fn(|_| async {
             let why = "what the work was set up with can't be read".to_owned();
             Err::<Reply, _>(ModelError::Refused { provider: "nobody".to_owned(), why })
         });
-        let seat = Seat {
+        let runtime = AgentRuntime {
             system: String::new(),
             model: Arc::new(model),
             window: u64::MAX,
@@ -59,12 +59,12 @@ impl Hall {
             tools: BTreeMap::new(),
             team: None,
             hired: Hired::ByOwner,
-            scribe: self.scribe().clone(),
+            redactor: self.redactor().clone(),
         };
-        Place {
-            seat: Arc::new(seat),
-            lane: Arc::new(Lane::new(1)),
-            tools: Arc::new(Lane::new(1)),
+        AgentEnv {
+            runtime: Arc::new(runtime),
+            limiter: Arc::new(CallLimiter::new(1)),
+            tools: Arc::new(CallLimiter::new(1)),
             replays: Replays::No,
             watch: Arc::new(|_, _| {}),
             exists: Arc::new(|_| false),

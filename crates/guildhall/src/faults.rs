@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guildhall_agent::{Attempt, Billing, Delta, Model, Prompt, Scribe, Seat, Task, Watch};
+use guildhall_agent::{AgentRuntime, Attempt, Billing, Delta, Model, Prompt, Redactor, Task, Watch};
 use guildhall_kernel::{AskId, AskKey, Brief, Path, TextKind};
-use guildhall_local::Place;
+use guildhall_local::AgentEnv;
 
 /// The newest fault of each root's newest ask.
 #[derive(Clone, Default)]
@@ -25,13 +25,13 @@ impl Faults {
     }
 
     /// Records the faults of a root's model. What happens to hires, their hirers are told.
-    pub(crate) fn record(&self, place: Place, brief: &Brief) -> Place {
+    pub(crate) fn record(&self, env: AgentEnv, brief: &Brief) -> AgentEnv {
         if brief.path.level() > 0 {
-            return place;
+            return env;
         }
-        let (model, scribe) = (Arc::clone(&place.seat.model), place.seat.scribe.clone());
-        let model = Arc::new(Recorder { model, scribe, faults: self.clone() });
-        Place { seat: Arc::new(Seat { model, ..Seat::clone(&place.seat) }), ..place }
+        let (model, redactor) = (Arc::clone(&env.runtime.model), env.runtime.redactor.clone());
+        let model = Arc::new(Recorder { model, redactor, faults: self.clone() });
+        AgentEnv { runtime: Arc::new(AgentRuntime { model, ..AgentRuntime::clone(&env.runtime) }), ..env }
     }
 
     fn note(&self, key: &AskKey, why: String) {
@@ -47,13 +47,13 @@ impl Faults {
 /// A model whose faults are recorded.
 struct Recorder {
     model: Arc<dyn Model>,
-    scribe: Scribe,
+    redactor: Redactor,
     faults: Faults,
 }
 
 impl Recorder {
     fn note(&self, key: &AskKey, why: &str) {
-        self.faults.note(key, self.scribe.text(TextKind::Error, why).says);
+        self.faults.note(key, self.redactor.text(TextKind::Error, why).says);
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use guildhall_agent::{
-        Attempt, Delta, Model, ModelError, Prompt, Reply, Reported, Scribe, Task, WaitReason, Watch,
+        Attempt, Delta, Model, ModelError, Prompt, Redactor, Reply, Reported, Task, WaitReason, Watch,
     };
     use guildhall_kernel::{AskId, AskKey, Path};
 
@@ -115,8 +115,8 @@ mod tests {
     async fn the_newest_fault_of_an_ask_is_known_until_it_is_answered() {
         let faults = Faults::default();
         let flaky = Arc::new(Flaky { answers: AtomicBool::new(false) });
-        let scribe = Scribe::new(Arc::new(|text| text.into()));
-        let model = Recorder { model: flaky.clone(), scribe, faults: faults.clone() };
+        let redactor = Redactor::new(Arc::new(|text| text.into()));
+        let model = Recorder { model: flaky.clone(), redactor, faults: faults.clone() };
         let (root, ask) = (Path::root(1), AskId(3));
         let prompt = Prompt {
             key: AskKey { contract: root.clone(), ask },

@@ -7,17 +7,18 @@ use std::time::SystemTime;
 
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
-use guildhall_agent::{RunError, Scribe, Tool};
+use guildhall_agent::{Redactor, RunError, Tool};
 use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{
-    Exists, Journal, JournalError, Lane, Office, OfficeError, Overruns, Places, SessionId, UnixMs, Watcher,
+    CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId, UnixMs,
+    Watcher,
 };
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
 
+use crate::agent_table::{AgentTable, TableInputs};
 use crate::agents::Agent;
-use crate::builder::{HallBuilder, Warner};
-use crate::crew::{Crew, Staff};
+use crate::builder::{HallBuilder, WarnFn};
 use crate::faults::Faults;
 use crate::guide;
 use crate::models::{Models, ModelsError, Paid};
@@ -35,7 +36,7 @@ pub enum HallError {
     Journal(#[from] JournalError),
     /// The engine failed while contracts were at work.
     #[error("{0}")]
-    Office(OfficeError),
+    SessionEngine(EngineError),
     /// What is stored breaks a law.
     #[error("{0}")]
     Damaged(String),
@@ -186,17 +187,17 @@ impl From<NoPrice> for HallError {
     }
 }
 
-impl From<OfficeError> for HallError {
-    fn from(why: OfficeError) -> HallError {
+impl From<EngineError> for HallError {
+    fn from(why: EngineError) -> HallError {
         match why {
-            OfficeError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
-            OfficeError::Below { .. } | OfficeError::Text { .. } => HallError::Office(why),
+            EngineError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
+            EngineError::Below { .. } | EngineError::Text { .. } => HallError::SessionEngine(why),
         }
     }
 }
 
-impl From<RunError<OfficeError>> for HallError {
-    fn from(why: RunError<OfficeError>) -> HallError {
+impl From<RunError<EngineError>> for HallError {
+    fn from(why: RunError<EngineError>) -> HallError {
         match why {
             RunError::Engine(why) => why.into(),
             RunError::Refused(why) => HallError::Refused(why),
@@ -225,7 +226,7 @@ impl Ending {
 
 /// Something that a person tells a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Telling {
+pub enum Instruction {
     /// Words, which its agent is shown in its next turn.
     Words(String),
     /// More money.
@@ -261,11 +262,11 @@ pub(crate) struct Inner {
     pub(crate) project: PathBuf,
     pub(crate) models: Models,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    pub(crate) tool_lane: Arc<Lane>,
+    pub(crate) tool_limiter: Arc<CallLimiter>,
     pub(crate) allow_overrun: bool,
-    pub(crate) scribe: Scribe,
+    pub(crate) redactor: Redactor,
     pub(crate) watch: Watcher,
-    pub(crate) warn: Warner,
+    pub(crate) warn: WarnFn,
     pub(crate) roster: Roster,
 }
 
@@ -303,8 +304,8 @@ impl Hall {
         (self.inner.warn)(line);
     }
 
-    pub(crate) fn scribe(&self) -> &Scribe {
-        &self.inner.scribe
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.inner.redactor
     }
 
     /// Describes work to do; [`Undertaking::start`] begins it.
@@ -339,14 +340,14 @@ impl Hall {
 
     /// Opens the office of a session, with a place for everybody who can come to work in it. The faults of the root's provider
     /// are recorded from then on.
-    pub(crate) async fn office(&self, id: &SessionId, setup: &Setup) -> Result<(Office, Faults), HallError> {
-        let crew = self.crew(id, &setup.staffing)?;
+    pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
+        let table = self.table(id, &setup.staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
         let faults = Faults::default();
         let recorded = faults.clone();
-        let places: Places = Arc::new(move |brief| crew.place(brief).map(|place| recorded.record(place, brief)));
+        let find_env: FindEnv = Arc::new(move |brief| table.env(brief).map(|env| recorded.record(env, brief)));
         let overruns = self.overruns(id, setup).await?;
-        Ok((Office::open(self.journal().clone(), lease, places, overruns).await?, faults))
+        Ok((SessionEngine::open(self.journal().clone(), lease, find_env, overruns).await?, faults))
     }
 
     /// Whether a provider that bills too much is asked on, whatever was said when the work began.
@@ -372,19 +373,19 @@ impl Hall {
     }
 
     /// Puts everybody at a seat.
-    pub(crate) fn crew(&self, id: &SessionId, staffing: &Staffing) -> Result<Crew, HallError> {
+    pub(crate) fn table(&self, id: &SessionId, staffing: &Staffing) -> Result<AgentTable, HallError> {
         let project = Project::open(&self.inner.project)?;
         let tools = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
         let tools = tools.map(|tool| (tool.spec().name, tool)).collect();
         let root = self.inner.project.clone();
         let exists: Exists = Arc::new(move |path| is_beneath(path) && root.join(path).is_file());
-        Crew::build(&Staff {
+        AgentTable::build(&TableInputs {
             models: self.models(),
             session: id,
             staffing,
             tools: &tools,
-            tool_lane: &self.inner.tool_lane,
-            scribe: self.scribe(),
+            tool_limiter: &self.inner.tool_limiter,
+            redactor: self.redactor(),
             watch: &self.inner.watch,
             exists: &exists,
         })

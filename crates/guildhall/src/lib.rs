@@ -47,14 +47,13 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(feature = "http"), allow(rustdoc::broken_intra_doc_links, reason = "there is no source without it"))]
 
+mod agent_table;
 mod agents;
 mod bill;
 mod builder;
 mod built_in;
-mod clerk;
 mod closing;
 mod correct;
-mod crew;
 mod failure;
 mod faults;
 mod guide;
@@ -70,6 +69,7 @@ mod running;
 mod session;
 mod setup;
 mod stored;
+mod task_list_model;
 mod tasks;
 mod topup;
 mod undertaking;
@@ -77,9 +77,9 @@ mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
 pub use bill::{Bill, Charges, Lack, Line, Overrun};
-pub use builder::{HallBuilder, TOOLS_AT_ONCE, Warner};
+pub use builder::{HallBuilder, TOOLS_AT_ONCE, WarnFn};
 pub use correct::Corrected;
-pub use hall::{Ending, Hall, HallError, Telling};
+pub use hall::{Ending, Hall, HallError, Instruction};
 pub use meter::TokenLimit;
 pub use models::{
     ANTHROPIC, CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid,

@@ -2,7 +2,7 @@
 //! overdrawn; this is a second limit for those who think in tokens.
 
 use guildhall_kernel::{Answer, Fact, Limit, Outcome, Path, Stored};
-use guildhall_local::{Office, SessionId, Subscription};
+use guildhall_local::{SessionEngine, SessionId, Subscription};
 
 use crate::hall::{Ending, Hall, HallError};
 
@@ -46,16 +46,22 @@ impl TokenLimit {
 pub(crate) struct Meter {
     hall: Hall,
     id: SessionId,
-    office: Office,
+    engine: SessionEngine,
     root: Path,
     limit: Option<TokenLimit>,
     facts: Subscription,
 }
 
 impl Meter {
-    pub(crate) fn new(hall: &Hall, id: &SessionId, office: &Office, root: &Path, limit: Option<TokenLimit>) -> Meter {
+    pub(crate) fn new(
+        hall: &Hall,
+        id: &SessionId,
+        engine: &SessionEngine,
+        root: &Path,
+        limit: Option<TokenLimit>,
+    ) -> Meter {
         let facts = hall.journal().subscribe(id, 1);
-        Meter { hall: hall.clone(), id: id.clone(), office: office.clone(), root: root.clone(), limit, facts }
+        Meter { hall: hall.clone(), id: id.clone(), engine: engine.clone(), root: root.clone(), limit, facts }
     }
 
     /// Watches until the limit is near, asks for the last report, and leaves the rest to the contract. Ends only if the
@@ -81,7 +87,7 @@ impl Meter {
     /// Whoever finds it there later finds it carried out.
     async fn wrap_up(&self) -> Result<(), HallError> {
         let number = self.hall.leave(&self.id, Ending::WrapUp).await?.number;
-        self.office.tell(&self.root, number, Ending::WrapUp.stimulus(), Vec::new());
+        self.engine.tell(&self.root, number, Ending::WrapUp.stimulus(), Vec::new());
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use guildhall_agent::{Billing, Model};
 use guildhall_kernel::{Msat, Tariff};
-use guildhall_local::{Lane, Replays, SessionId};
+use guildhall_local::{CallLimiter, Replays, SessionId};
 #[cfg(feature = "http")]
 use guildhall_models::Listed;
 use guildhall_models::{ALIASES, Chosen, NoPrice, Price, PriceBook, Rate, Seller, choose};
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::sources::Sources;
 #[cfg(feature = "http")]
 pub use self::sources::{Naming, Source};
-use crate::clerk::Clerk;
+use crate::task_list_model::TaskListModel;
 
 /// How many calls to one provider run at once, unless it is told otherwise. A provider that answers "too many requests" is
 /// asked less at once for a while.
@@ -122,7 +122,7 @@ struct Inside {
     model: Arc<dyn Model>,
     price: Price,
     replays: Replays,
-    lane: Arc<Lane>,
+    limiter: Arc<CallLimiter>,
 }
 
 /// A model that was chosen: its provider and its full name.
@@ -141,25 +141,25 @@ impl std::fmt::Display for ModelName {
 }
 
 /// What an agent needs of a model.
-pub(crate) struct Chair {
+pub(crate) struct ModelSlot {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) price: guildhall_agent::Price,
     pub(crate) tariff: Tariff,
     pub(crate) window: u64,
     pub(crate) replays: Replays,
-    pub(crate) lane: Arc<Lane>,
+    pub(crate) limiter: Arc<CallLimiter>,
 }
 
-impl Chair {
+impl ModelSlot {
     /// The chair of the clerk, who needs no model, waits for nobody's and costs nothing.
-    pub(crate) fn of_clerk() -> Chair {
-        Chair {
-            model: Arc::new(Clerk),
+    pub(crate) fn of_clerk() -> ModelSlot {
+        ModelSlot {
+            model: Arc::new(TaskListModel),
             price: Arc::new(|_| Msat::ZERO),
             tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: CLERK_TOKENS_MAX },
             window: u64::MAX,
             replays: Replays::Yes,
-            lane: Arc::new(Lane::new(1)),
+            limiter: Arc::new(CallLimiter::new(1)),
         }
     }
 }
@@ -218,8 +218,8 @@ impl Models {
         replays: Replays,
     ) -> Models {
         let model = Arc::new(model);
-        let lane = Arc::new(Lane::new(self.calls_at_once));
-        self.inside.insert(name.into(), Inside { model, price, replays, lane });
+        let limiter = Arc::new(CallLimiter::new(self.calls_at_once));
+        self.inside.insert(name.into(), Inside { model, price, replays, limiter });
         self
     }
 
@@ -231,7 +231,7 @@ impl Models {
         self.calls_at_once = calls;
         self.sources.set_calls_at_once(calls);
         for inside in self.inside.values_mut() {
-            inside.lane = Arc::new(Lane::new(calls));
+            inside.limiter = Arc::new(CallLimiter::new(calls));
         }
         self
     }
@@ -373,32 +373,37 @@ impl Models {
     }
 
     /// Sets a model up for a session, at the prices that were fixed for it.
-    pub(crate) fn chair(&self, name: &ModelName, session: &SessionId, locked: &Locked) -> Result<Chair, ModelsError> {
+    pub(crate) fn slot(
+        &self,
+        name: &ModelName,
+        session: &SessionId,
+        locked: &Locked,
+    ) -> Result<ModelSlot, ModelsError> {
         let at = Models { rate: locked.rate.clone(), ..self.clone() };
-        if let Some(Inside { model, replays, lane, .. }) = self.inside.get(&name.source) {
+        if let Some(Inside { model, replays, limiter, .. }) = self.inside.get(&name.source) {
             let book = at.book(locked.at_s).with_price(&name.model, locked.price);
-            let (model, lane) = (Arc::clone(model), Arc::clone(lane));
-            return chair(model, book, Seller::Local, name, WINDOW_TOKENS, (*replays, lane));
+            let (model, limiter) = (Arc::clone(model), Arc::clone(limiter));
+            return slot(model, book, Seller::Local, name, WINDOW_TOKENS, (*replays, limiter));
         }
-        self.sources.chair(name, session, &at.book(locked.at_s), locked)
+        self.sources.slot(name, session, &at.book(locked.at_s), locked)
     }
 }
 
-fn chair(
+fn slot(
     model: Arc<dyn Model>,
     book: PriceBook,
     seller: Seller,
     name: &ModelName,
     window: u64,
-    (replays, lane): (Replays, Arc<Lane>),
-) -> Result<Chair, ModelsError> {
+    (replays, limiter): (Replays, Arc<CallLimiter>),
+) -> Result<ModelSlot, ModelsError> {
     let tariff = book.tariff(&seller, &name.model)?;
     let named = name.model.clone();
     let price = Arc::new(move |usage: &guildhall_agent::Usage| {
         // A price there was when the chair was set up is there still.
         book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
     });
-    Ok(Chair { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, lane })
+    Ok(ModelSlot { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, limiter })
 }
 
 fn unclear(model: &str, known: &str) -> ModelsError {

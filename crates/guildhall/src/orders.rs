@@ -11,7 +11,7 @@ use guildhall_kernel::{
 use guildhall_local::{Holder, Order, SessionId, UnixMs};
 use serde::Deserialize;
 
-use crate::hall::{Ending, Hall, HallError, Telling};
+use crate::hall::{Ending, Hall, HallError, Instruction};
 use crate::setup::{Request, newest_root};
 use crate::undertaking::account;
 
@@ -62,19 +62,19 @@ impl Hall {
 
     /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who
     /// runs it now.
-    pub async fn tell(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Option<Holder>, HallError> {
+    pub async fn tell(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Option<Holder>, HallError> {
         Ok(self.order(id, to, what).await?.holder)
     }
 
-    pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Telling) -> Result<Left, HallError> {
+    pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Left, HallError> {
         let root = self.open_root(id).await?;
         if !self.is_open(id, to).await? {
             return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
         }
         // Money goes down from the root one hop at a time; words go direct.
         let (to, what, texts) = match what {
-            Telling::Words(text) => {
-                let text = self.scribe().text(TextKind::Message, &text);
+            Instruction::Words(text) => {
+                let text = self.redactor().text(TextKind::Message, &text);
                 // The kernel does not hear what is longer, and nobody would know.
                 if text.of.bytes > MESSAGE_BYTES_MAX {
                     return Err(HallError::Refused(Refusal::MessageTooLong { bytes: text.of.bytes }));
@@ -82,11 +82,11 @@ impl Hall {
                 (to.clone(), Stimulus::Message(text.of), vec![(text.of, text.says)])
             }
             // The kernel does not hear of money that can't be, and nobody would know.
-            Telling::Money(money) if !self.can_be_given(id, &root, money).await? => {
+            Instruction::Money(money) if !self.can_be_given(id, &root, money).await? => {
                 return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
             }
-            Telling::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
-            Telling::End(how) => (to.clone(), how.stimulus(), Vec::new()),
+            Instruction::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
+            Instruction::End(how) => (to.clone(), how.stimulus(), Vec::new()),
         };
         let holder = self.journal().running(id).await?;
         self.put(id, &Order { to, what, texts }, holder).await
@@ -143,13 +143,13 @@ impl Hall {
             None => Arc::clone(&root.setup.brief),
             Some(hirer) => self.brief(id, hirer).await?,
         };
-        let crew = self.crew(id, &root.setup.staffing)?;
-        let place = crew.place(&brief);
-        let team = place.as_ref().and_then(|place| place.seat.team.as_deref());
-        let offer = team.and_then(|team| team.offer(agent, task, budget, &brief, self.scribe()));
+        let table = self.table(id, &root.setup.staffing)?;
+        let env = table.env(&brief);
+        let team = env.as_ref().and_then(|env| env.runtime.team.as_deref());
+        let offer = team.and_then(|team| team.offer(agent, task, budget, &brief, self.redactor()));
         let Some((offer, texts)) = offer else {
             let known: Vec<String> =
-                team.iter().flat_map(|team| &team.hands).map(|hand| hand.name.to_string()).collect();
+                team.iter().flat_map(|team| &team.workers).map(|worker| worker.name.to_string()).collect();
             let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
             return Err(HallError::MayNotHire { hirer: brief.path.clone(), agent: agent.clone(), known });
         };

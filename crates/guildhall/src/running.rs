@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_agent::Text;
-use guildhall_kernel::{Brief, Contract, Floor, Path, Report, SessionFact, Stored};
-use guildhall_local::{JournalError, Office, SessionId, Subscription};
+use guildhall_kernel::{Brief, Contract, NextSpeaker, Path, Report, SessionFact, Stored};
+use guildhall_local::{JournalError, SessionEngine, SessionId, Subscription};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::faults::Faults;
-use crate::hall::{Ending, Hall, HallError, Telling};
+use crate::hall::{Ending, Hall, HallError, Instruction};
 use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
 use crate::setup::{Setup, newest_root};
@@ -70,15 +70,15 @@ impl Running {
             // One that can't be read is needed only by whoever goes on working, and is named then.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
-        let office = hall.office(id, &root.setup).await?;
-        Running::spawn(hall.clone(), id.clone(), root.setup, office, texts).await
+        let engine = hall.engine(id, &root.setup).await?;
+        Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts).await
     }
 
     pub(crate) async fn spawn(
         hall: Hall,
         id: SessionId,
         setup: Setup,
-        (office, faults): (Office, Faults),
+        (engine, faults): (SessionEngine, Faults),
         texts: Vec<Text>,
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts.saturating_add(1);
@@ -87,7 +87,7 @@ impl Running {
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let (under_way, over) = watch::channel(());
-        let work = work(hall.clone(), id.clone(), setup, (office, faults), texts);
+        let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
             drop(under_way);
@@ -136,19 +136,19 @@ impl Running {
 
     /// Says something to the root. It is stored before this returns, and heard as the command of this number.
     pub async fn say(&self, words: &str) -> Result<u64, HallError> {
-        let told = self.hall.order(&self.id, &self.root.path, Telling::Words(words.to_owned())).await?;
+        let told = self.hall.order(&self.id, &self.root.path, Instruction::Words(words.to_owned())).await?;
         Ok(told.number)
     }
 
     /// Returns who is to speak next, by what is stored. What lies in the inbox is given time to be heard first: until then,
     /// an agent that seems to wait for words only has not got them yet.
-    pub async fn floor(&self) -> Result<Floor, HallError> {
+    pub async fn floor(&self) -> Result<NextSpeaker, HallError> {
         for _ in 0..LOOKS_MAX {
             // The inbox comes first: what is heard between the two looks is seen by the second. One that can't be read now may
             // have something in it.
             let is_empty = self.hall.journal().take_after(&self.id, 0).await.is_ok_and(|left| left.is_empty());
             let floor = self.floor_now().await?;
-            if is_empty || !matches!(floor, Floor::Owner { .. }) {
+            if is_empty || !matches!(floor, NextSpeaker::Owner { .. }) {
                 return Ok(floor);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -156,10 +156,10 @@ impl Running {
         self.floor_now().await
     }
 
-    async fn floor_now(&self) -> Result<Floor, HallError> {
+    async fn floor_now(&self) -> Result<NextSpeaker, HallError> {
         let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
         if stored.is_empty() {
-            return Ok(Floor::Agent);
+            return Ok(NextSpeaker::Agent);
         }
         let root = Contract::restore(stored.into_iter().map(|stored| stored.fact));
         root.map(|root| root.floor()).map_err(|why| HallError::Damaged(why.to_string()))
@@ -202,21 +202,21 @@ async fn work(
     hall: Hall,
     id: SessionId,
     setup: Setup,
-    (office, faults): (Office, Faults),
+    (engine, faults): (SessionEngine, Faults),
     texts: Vec<Text>,
 ) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
-    let meter = Meter::new(&hall, &id, &office, &root, setup.token_limit());
+    let meter = Meter::new(&hall, &id, &engine, &root, setup.token_limit());
     let warn = |why: &JournalError| {
         hall.warn(&format!("orders from other terminals can't be read for now ({why}); the work goes on, and so do the attempts to read them"));
     };
     let report = tokio::select! {
-        report = office.run(brief, texts) => report?,
-        why = office.obey(&warn) => return Err(why.into()),
+        report = engine.run(brief, texts) => report?,
+        why = engine.obey(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
-    settle(&hall, &id, &office, &root, &report).await?;
+    settle(&hall, &id, &engine, &root, &report).await?;
     // Whoever took the work up may have allowed what whoever began it did not.
     let setup = Setup { allow_overrun: setup.allow_overrun || hall.allows_overrun(), ..setup };
     Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
@@ -226,7 +226,7 @@ async fn work(
 pub(crate) async fn settle(
     hall: &Hall,
     id: &SessionId,
-    office: &Office,
+    engine: &SessionEngine,
     root: &Path,
     report: &Report,
 ) -> Result<(), HallError> {
@@ -240,8 +240,8 @@ pub(crate) async fn settle(
             estimated: report.estimated,
         };
         session.apply(&ended)?;
-        office.account(vec![ended], Vec::new()).await?;
+        engine.account(vec![ended], Vec::new()).await?;
     }
     // Orders that came while the root closed: nobody looks into the inbox any more.
-    Ok(office.conclude_orders().await?)
+    Ok(engine.conclude_orders().await?)
 }

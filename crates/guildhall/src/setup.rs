@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use guildhall_agent::{Scribe, Text, TextError};
+use guildhall_agent::{Redactor, Text, TextError};
 use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, Standing, TextKind, TextRef};
 use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,8 @@ impl Staffing {
 
     /// Returns the model that is asked for whoever works under this brief. A clerk asks none.
     pub fn model_of(&self, brief: &Brief) -> Option<&str> {
-        match (usize::from(brief.chair).checked_sub(1), brief.standing) {
-            (Some(chair), _) => self.models().into_iter().nth(chair),
+        match (usize::from(brief.model_slot).checked_sub(1), brief.standing) {
+            (Some(slot), _) => self.models().into_iter().nth(slot),
             (None, Standing::Listed) => self.seated.get(&brief.agent).map(String::as_str),
             (None, Standing::AdHoc) => {
                 brief.lineage.upward().find_map(|link| self.seated.get(&link.agent)).map(String::as_str)
@@ -63,14 +63,14 @@ impl Staffing {
         self.locked.get(model).is_some_and(|locked| locked.nominal)
     }
 
-    fn clean(&self, scribe: &Scribe) -> Staffing {
+    fn clean(&self, redactor: &Redactor) -> Staffing {
         let Staffing { agents, seated, rate, locked, guide } = self;
         Staffing {
-            agents: agents.iter().map(|agent| agent.clean(scribe)).collect(),
+            agents: agents.iter().map(|agent| agent.clean(redactor)).collect(),
             seated: seated.clone(),
             rate: rate.clone(),
             locked: locked.clone(),
-            guide: guide.as_ref().map(|guide| scribe.clean(guide).into_owned()),
+            guide: guide.as_ref().map(|guide| redactor.clean(guide).into_owned()),
         }
     }
 
@@ -125,8 +125,8 @@ impl Setup {
 
     /// Writes it down, without the secrets in what people wrote for agents to read. Names and numbers stay as they are: a
     /// resume has to find the same agents and models.
-    pub(crate) fn text(&self, scribe: &Scribe) -> Text {
-        let clean = Setup { staffing: self.staffing.clean(scribe), ..self.clone() };
+    pub(crate) fn text(&self, redactor: &Redactor) -> Text {
+        let clean = Setup { staffing: self.staffing.clean(redactor), ..self.clone() };
         let written = Written { form: SETUP_FORM, setup: &clean };
         Text::of_clean(TextKind::Prices, serde_json::to_string(&written).expect("a setup is JSON"))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use guildhall_kernel::{Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stored};
 use guildhall_local::{Holder, JournalError, SessionId, UnixMs};
 
-use crate::hall::{Hall, HallError, Telling};
+use crate::hall::{Hall, HallError, Instruction};
 use crate::setup::newest_root;
 use crate::undertaking::account;
 
@@ -31,11 +31,11 @@ pub enum ToppedUp {
 }
 
 /// What a contract did with money that it was told of.
-enum Hop {
+enum TopUpStep {
     /// It has not heard of it.
     Unheard,
     /// It has it, and passed nothing on.
-    Taken,
+    ReadAgent,
     /// It keeps it for somebody below who takes no more.
     Kept,
     /// It passes it on, by this ask.
@@ -45,7 +45,7 @@ enum Hop {
 impl Hall {
     /// Gives a contract at work more money, and says where that ended up, if somebody runs the session.
     pub async fn top_up(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
-        let number = self.order(id, to, Telling::Money(money)).await?.number;
+        let number = self.order(id, to, Instruction::Money(money)).await?.number;
         for _ in 0..FOLLOWED_FOR.as_millis() / LOOK_AGAIN.as_millis() {
             // The money is stored: whatever goes wrong from here on, whoever gave it must not give it again.
             if let Ok(Some(found)) = self.follow(id, number, to).await {
@@ -80,21 +80,21 @@ impl Hall {
         loop {
             let facts = self.journal().contract_facts(id, &at).await?;
             match (hop(&facts, &cause), above) {
-                (Hop::Taken, _) => return Ok(Some(ToppedUp::Given)),
-                (Hop::Kept, _) => return Ok(Some(ToppedUp::StaysWith(at))),
-                (Hop::Passed(ask, next), _) => {
+                (TopUpStep::ReadAgent, _) => return Ok(Some(ToppedUp::Given)),
+                (TopUpStep::Kept, _) => return Ok(Some(ToppedUp::StaysWith(at))),
+                (TopUpStep::Passed(ask, next), _) => {
                     cause = Cause::Told(Sender::Contract(AskKey { contract: at.clone(), ask }));
                     above = Some((at, ask));
                     at = next;
                 }
                 // It had closed when the money came, which is back with its hirer.
-                (Hop::Unheard, Some((hirer, tell))) => {
+                (TopUpStep::Unheard, Some((hirer, tell))) => {
                     let gone = self.journal().contract_facts(id, &hirer).await?.iter().any(
                         |stored| matches!(&stored.fact, Fact::Answered { id, answer: Answer::Gone, .. } if *id == tell),
                     );
                     return Ok(gone.then_some(ToppedUp::StaysWith(hirer)));
                 }
-                (Hop::Unheard, None) => {
+                (TopUpStep::Unheard, None) => {
                     let closed = self.has_closed(id, &at).await?;
                     return Ok(closed.then_some(ToppedUp::StaysInSession { root: at }));
                 }
@@ -135,13 +135,13 @@ impl Hall {
 }
 
 /// What a contract did with money, by its facts.
-fn hop(facts: &[Stored], cause: &Cause) -> Hop {
-    let mut hop = Hop::Unheard;
+fn hop(facts: &[Stored], cause: &Cause) -> TopUpStep {
+    let mut hop = TopUpStep::Unheard;
     for stored in facts.iter().filter(|stored| stored.cause == *cause) {
         match &stored.fact {
-            Fact::Heard { .. } => hop = Hop::Taken,
-            Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => hop = Hop::Kept,
-            Fact::Asked { id, ask: Ask::Tell { to, .. }, .. } => hop = Hop::Passed(*id, to.clone()),
+            Fact::Heard { .. } => hop = TopUpStep::ReadAgent,
+            Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => hop = TopUpStep::Kept,
+            Fact::Asked { id, ask: Ask::Tell { to, .. }, .. } => hop = TopUpStep::Passed(*id, to.clone()),
             Fact::Asked { .. }
             | Fact::Refused { .. }
             | Fact::Opened(_)

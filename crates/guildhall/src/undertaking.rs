@@ -233,7 +233,7 @@ impl Undertaking {
                 self.task.split_whitespace().collect::<Vec<_>>().join(" ")
             }
         };
-        let label = label(&self.hall.scribe().text(TextKind::Task, &words).says);
+        let label = label(&self.hall.redactor().text(TextKind::Task, &words).says);
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
         self.request(id, setup, texts, asked).await
@@ -265,60 +265,62 @@ impl Undertaking {
 
     /// Stores the request and begins.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
-        let (office, faults) = self.hall.office(&id, &setup).await?;
+        let (engine, faults) = self.hall.engine(&id, &setup).await?;
         // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::WentOn(id));
         }
-        let stored = setup.text(self.hall.scribe());
+        let stored = setup.text(self.hall.redactor());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
-        office
+        engine
             .account(
                 funded.into_iter().chain([requested]).collect(),
                 std::iter::once(stored).chain(texts.iter().cloned()).collect(),
             )
             .await?;
-        Running::spawn(self.hall, id, setup, (office, faults), texts).await
+        Running::spawn(self.hall, id, setup, (engine, faults), texts).await
     }
 
     /// Fixes what the work is done with.
     fn setup(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<(Setup, Vec<Text>), HallError> {
-        let crew = self.hall.crew(id, &staffing)?;
-        let hand = crew.first_hand();
-        let task = self.hall.scribe().text(TextKind::Task, &self.task);
+        let table = self.hall.table(id, &staffing)?;
+        let worker = table.first_worker();
+        let task = self.hall.redactor().text(TextKind::Task, &self.task);
         let time = self.time_max.map(|time| Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
         let checks = self.checks()?;
         let demands: Vec<Text> =
-            checks.iter().map(|check| self.hall.scribe().text(TextKind::Term, &check.to_text())).collect();
-        let (heads, depth) = if hand.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
+            checks.iter().map(|check| self.hall.redactor().text(TextKind::Term, &check.to_text())).collect();
+        let (heads, depth) = if worker.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
         let grant = Grant { money: asked.granted, heads: Heads(heads), depth, deadline: None, margin: None };
         let brief = Brief {
             path: asked.root.clone(),
-            agent: hand.name.clone(),
+            agent: worker.name.clone(),
             standing: Standing::Listed,
             label: None,
             task: task.of,
             task_key: task_key(&task.says),
             terms: Arc::from([]),
-            adds: hand.adds.iter().map(|term| term.of).collect(),
+            adds: worker.adds.iter().map(|term| term.of).collect(),
             grant: grant.due(time.map(|time| asked.since.after(time)), asked.since),
             fee: Msat::ZERO,
-            severance: hand.severance,
-            chair: 0,
-            tariff: hand.tariff,
-            turns_max: self.turns_max.unwrap_or(hand.turns_max),
+            severance: worker.severance,
+            model_slot: 0,
+            tariff: worker.tariff,
+            turns_max: self.turns_max.unwrap_or(worker.turns_max),
             context: asked.context.clone(),
-            opening_bytes: crew.first().seat.opening_bytes() + u64::from(task.of.bytes) + told(&checks).len() as u64,
+            opening_bytes: table.first().runtime.opening_bytes()
+                + u64::from(task.of.bytes)
+                + told(&checks).len() as u64,
             opening: None,
             lineage: Lineage::default(),
-            powers: hand.powers.clone(),
-            hiring: hand.hiring.clone(),
+            powers: worker.powers.clone(),
+            hiring: worker.hiring.clone(),
             checks: demands.iter().map(|what| kernel::Check { what: what.of, price: Msat::ZERO }).collect(),
             stay: self.stay,
         };
         brief.check().map_err(HallError::Refused)?;
-        let texts = std::iter::once(task).chain(hand.adds.iter().cloned()).chain(demands).collect();
+        let texts = std::iter::once(task).chain(worker.adds.iter().cloned()).chain(demands).collect();
         let (tokens_max, allow_overrun) = (self.tokens_max, self.allow_overrun);
         Ok((Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) }, texts))
     }

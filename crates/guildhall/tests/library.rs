@@ -52,8 +52,8 @@ fn team(agents: &[(&str, &str)]) -> (tempfile::TempDir, Roster) {
 #[tokio::test]
 async fn a_tool_of_ones_own_is_called_and_its_result_ends_in_the_answer_and_on_the_bill() {
     let project = tempfile::tempdir().unwrap();
-    let stock = tool_fn("stock", "Counts.", json!({"type": "object"}), |shelf: Value| async move {
-        format!("12 lanterns on {}", shelf["shelf"])
+    let stock = tool_fn("stock", "Counts.", json!({"type": "object"}), |cache: Value| async move {
+        format!("12 lanterns on {}", cache["shelf"])
     });
     let clerk = model_fn(|prompt| async move {
         match prompt.last_result() {

@@ -39,7 +39,7 @@ fn hiring(level: usize) -> Hiring {
 /// A root that can pay for anything these programs do.
 pub(crate) fn root() -> Arc<Brief> {
     Arc::new(Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: name(0),
         standing: Standing::Listed,
@@ -67,7 +67,7 @@ pub(crate) fn root() -> Arc<Brief> {
 fn offer(contract: &Contract, inherit: Inherit, number: u64) -> Offer {
     let level = contract.brief().path.level() + 1;
     Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         agent: name(level),
         standing: Standing::Listed,

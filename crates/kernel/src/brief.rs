@@ -76,10 +76,10 @@ pub struct Brief {
     pub fee: Msat,
     /// The part of the grant that pays for one last request and nothing else; held until then.
     pub severance: Msat,
-    /// At which chair its agent sits: one of those that the agent layer has numbered, or 0 for the agent's own. Which model
-    /// that is, is no matter here.
-    #[serde(default, skip_serializing_if = "is_own")]
-    pub chair: u16,
+    /// Which model its agent works with: the number that the agent layer has given the model, or 0 for the agent's own model.
+    /// Stored as `chair`, its name in the first release.
+    #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
+    pub model_slot: u16,
     /// What its model calls cost.
     pub tariff: Tariff,
     /// How many replies it may ask for before it must wrap up.
@@ -166,8 +166,8 @@ impl Brief {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_own(chair: &u16) -> bool {
-    *chair == 0
+fn is_own(model_slot: &u16) -> bool {
+    *model_slot == 0
 }
 
 /// Whether an agent is an entry of the roster.
@@ -332,9 +332,9 @@ pub struct Offer {
     pub fee: Msat,
     /// The agent's severance.
     pub severance: Msat,
-    /// At which chair its agent sits. A fork sits at its hirer's.
-    #[serde(default, skip_serializing_if = "is_own")]
-    pub chair: u16,
+    /// The number of its agent's model, as in [`Brief`]. A fork has its hirer's.
+    #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
+    pub model_slot: u16,
     /// What its model calls cost. A fork has its hirer's tariff.
     pub tariff: Tariff,
     /// How many replies it may ask for.

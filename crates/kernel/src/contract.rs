@@ -73,7 +73,7 @@ pub struct Contract {
     /// Among it are words of the owner, or a hire's question: for those it waits for nothing else.
     spoken_to: bool,
     owed: Vec<AskId>,
-    finale: Option<Finale>,
+    finale: Option<LastReport>,
     newest: TextRef,
     nudged: BTreeSet<Nudge>,
     round: Round,
@@ -178,7 +178,7 @@ struct Requested {
 
 /// A text that may become the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Finale {
+struct LastReport {
     text: TextRef,
     output: Option<TextRef>,
     undone: Option<Nudge>,
@@ -195,7 +195,7 @@ struct Round {
 
 /// Who is to speak next in a conversation: a root that stays open, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floor {
+pub enum NextSpeaker {
     /// The agent: it has something to read, or waits for what it asked.
     Agent,
     /// The owner: the agent has said what it had to say.
@@ -319,11 +319,11 @@ impl Contract {
     }
 
     /// Returns who is to speak next.
-    pub fn floor(&self) -> Floor {
+    pub fn floor(&self) -> NextSpeaker {
         match (&self.phase, self.brief.stay) {
-            (Phase::Working, Stay::Open) if self.pauses > 0 || self.unread => Floor::Agent,
-            (Phase::Working, Stay::Open) => Floor::Owner { hires: self.live.len() },
-            (Phase::Working, Stay::Once) | (Phase::Closing(_) | Phase::Closed(_), _) => Floor::Nobody,
+            (Phase::Working, Stay::Open) if self.pauses > 0 || self.unread => NextSpeaker::Agent,
+            (Phase::Working, Stay::Open) => NextSpeaker::Owner { hires: self.live.len() },
+            (Phase::Working, Stay::Once) | (Phase::Closing(_) | Phase::Closed(_), _) => NextSpeaker::Nobody,
         }
     }
 

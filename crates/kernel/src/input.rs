@@ -190,14 +190,14 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThenHire {
     /// Why.
-    pub why: Stead,
+    pub why: HireReason,
     /// Whom, in order.
     pub offers: Vec<Offer>,
 }
 
 /// Why the agent layer hires in an agent's stead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stead {
+pub enum HireReason {
     /// The agent's mode hands its first reply to its team.
     Cascade,
     /// The agent promised it.

@@ -30,9 +30,9 @@ pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
     Standing, Stay,
 };
-pub use contract::{Contract, Corrupt, Floor, LOSSES_MAX, NOTICE_BYTES_MAX};
+pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
 pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
-pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Stead, ThenHire, Unreadable, Verdict};
+pub use input::{CALLS_MAX, Call, Compaction, HireReason, Input, Need, Reply, ThenHire, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
 pub use name::{AgentName, NAME_BYTES_MAX, NameError, Power, ToolName};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};

@@ -46,7 +46,7 @@ use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::{self, Lease};
-use crate::transcript::{Bell, Transcripts, Trouble};
+use crate::transcript::{Transcripts, Trouble, WriterSignal};
 
 /// The longest text that is stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -447,7 +447,7 @@ impl Journal {
     }
 
     /// Returns what tells transcripts of more facts, if they are written.
-    pub(crate) fn bell(&self) -> Option<Bell> {
+    pub(crate) fn bell(&self) -> Option<WriterSignal> {
         match &self.0.mode {
             Mode::Writing { transcripts, .. } => Some(transcripts.bell()),
             Mode::Reading { .. } => None,

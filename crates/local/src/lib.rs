@@ -7,16 +7,19 @@
 
 mod clock;
 mod departures;
+mod engine;
 mod files;
 mod id;
 mod inbox;
 mod journal;
-mod lane;
 mod lease;
-mod office;
+mod limiter;
 mod transcript;
 
 pub use clock::UnixMs;
+pub use engine::{
+    AgentEnv, EngineError, Exists, FindEnv, Order, Overruns, ProviderOf, Replays, SessionEngine, Watcher,
+};
 pub use files::raise_open_files;
 pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
@@ -24,7 +27,6 @@ pub use journal::{
     Appended, Batch, Broken, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits, NewSession,
     SCHEMA, SessionBatch, SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
 };
-pub use lane::{Lane, Permit};
 pub use lease::{Holder, Lease};
-pub use office::{Exists, Office, OfficeError, Order, Overruns, Place, Places, ProviderOf, Replays, Watcher};
+pub use limiter::{CallLimiter, Permit};
 pub use transcript::{INLINE_BYTES_MAX, Trouble};

@@ -42,13 +42,13 @@ pub struct Trouble {
 /// The thread that writes them.
 #[derive(Debug)]
 pub(crate) struct Transcripts {
-    bell: Bell,
+    bell: WriterSignal,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Tells the thread which sessions have more facts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bell(Arc<(Mutex<Due>, Condvar)>);
+pub(crate) struct WriterSignal(Arc<(Mutex<Due>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct Due {
@@ -57,7 +57,7 @@ struct Due {
     trouble: BTreeMap<SessionId, JournalError>,
 }
 
-impl Bell {
+impl WriterSignal {
     pub(crate) fn ring(&self, session: SessionId) {
         self.due().sessions.insert(session);
         self.0.1.notify_one();
@@ -77,12 +77,13 @@ impl Bell {
 
 impl Transcripts {
     pub(crate) fn start(dir: &Path, database: &Path) -> Result<Transcripts, JournalError> {
-        let bell = Bell::default();
-        let mut scribe = Scribe { database: database.into(), dir: dir.join("sessions"), at: BTreeMap::new(), db: None };
+        let bell = WriterSignal::default();
+        let mut redactor =
+            TranscriptWriter { database: database.into(), dir: dir.join("sessions"), at: BTreeMap::new(), db: None };
         let listening = bell.clone();
         let run = move || {
             while let Some(session) = listening.next() {
-                let outcome = scribe.follow(&session);
+                let outcome = redactor.follow(&session);
                 let trouble = &mut listening.due().trouble;
                 match outcome {
                     Ok(()) => trouble.remove(&session),
@@ -95,7 +96,7 @@ impl Transcripts {
         Ok(Transcripts { bell, thread: Some(thread) })
     }
 
-    pub(crate) fn bell(&self) -> Bell {
+    pub(crate) fn bell(&self) -> WriterSignal {
         self.bell.clone()
     }
 
@@ -118,7 +119,7 @@ impl Drop for Transcripts {
 }
 
 /// Writes the files.
-struct Scribe {
+struct TranscriptWriter {
     database: PathBuf,
     dir: PathBuf,
     /// Up to which fact each session's files are written.
@@ -126,7 +127,7 @@ struct Scribe {
     db: Option<Connection>,
 }
 
-impl Scribe {
+impl TranscriptWriter {
     /// Brings a session's files up to date. After a failure nothing is known of them, and the next time checks all.
     fn follow(&mut self, session: &SessionId) -> Result<(), JournalError> {
         let db = match self.db.take() {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
 use guildhall_local::{
-    Journal, JournalError, Lane, Lease, NewSession, Office, Overruns, Place, Places, Replays, SessionId, UnixMs,
+    AgentEnv, CallLimiter, FindEnv, Journal, JournalError, Lease, NewSession, Overruns, Replays, SessionEngine,
+    SessionId, UnixMs,
 };
 use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
 
@@ -32,24 +33,24 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
         journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
-    let (lane, tools, seats) = (Arc::new(Lane::new(8)), Arc::new(Lane::new(8)), Arc::clone(stage));
-    let places: Places = Arc::new(move |brief| {
-        Some(Place {
-            seat: Arc::new(seats.seat(brief)),
-            lane: Arc::clone(&lane),
+    let (limiter, tools, runtimes) = (Arc::new(CallLimiter::new(8)), Arc::new(CallLimiter::new(8)), Arc::clone(stage));
+    let find_env: FindEnv = Arc::new(move |brief| {
+        Some(AgentEnv {
+            runtime: Arc::new(runtimes.runtime(brief)),
+            limiter: Arc::clone(&limiter),
             tools: Arc::clone(&tools),
             replays: Replays::Yes,
             watch: Arc::new(|_, _| {}),
             exists: Arc::new(|_| false),
         })
     });
-    let office = Office::open(journal.clone(), lease, places, Overruns::Allow).await.unwrap();
-    let owner = office.clone();
+    let engine = SessionEngine::open(journal.clone(), lease, find_env, Overruns::Allow).await.unwrap();
+    let owner = engine.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {
         owner.tell(to, command, what, texts);
     }));
     let ended = tokio::select! {
-        report = office.run(Arc::clone(&script.brief), script.texts.clone()) => {
+        report = engine.run(Arc::clone(&script.brief), script.texts.clone()) => {
             assert_eq!(report.unwrap().outcome, script.outcome, "{}", script.name);
             true
         }
@@ -57,7 +58,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
     };
     // The stage lets go of the office, and so of the session.
     stage.connect(Arc::new(|_, _, _, _| {}));
-    drop(office);
+    drop(engine);
     journal.close().await;
     ended
 }

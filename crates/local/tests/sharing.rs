@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{
-    Attempt, Hired, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Stop, Task, Tool, Usage, Watch, task_key,
-    tool_fn,
+    AgentRuntime, Attempt, Hired, Model, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Tool, Usage, Watch,
+    task_key, tool_fn,
 };
 use guildhall_kernel::{
     AgentName, Brief, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Stay, Tariff,
     TextKind,
 };
-use guildhall_local::{Journal, Lane, NewSession, Office, Overruns, Place, Replays, UnixMs};
+use guildhall_local::{AgentEnv, CallLimiter, Journal, NewSession, Overruns, Replays, SessionEngine, UnixMs};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -41,10 +41,10 @@ impl Model for Busy {
     }
 }
 
-fn brief(scribe: &Scribe) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
-    let task = scribe.text(TextKind::Task, "Look everywhere.");
+fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
+    let task = redactor.text(TextKind::Task, "Look everywhere.");
     let brief = Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("looker").unwrap(),
         standing: Standing::Listed,
@@ -73,13 +73,13 @@ fn brief(scribe: &Scribe) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
 /// One test, since the counters are the process's.
 #[tokio::test]
 async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each() {
-    let (dir, scribe) = (tempfile::tempdir().unwrap(), Scribe::new(Arc::new(|text: &str| text.into())));
+    let (dir, redactor) = (tempfile::tempdir().unwrap(), Redactor::new(Arc::new(|text: &str| text.into())));
     let (journal, id, now) = (Journal::open(dir.path()).unwrap(), "session".parse().unwrap(), UnixMs::now());
     journal.create(NewSession { id, created_at: now, project: "/project".into(), label: "test".into() }).await.unwrap();
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
     let look = tool_fn("look", "Looks.", json!({"type": "object"}), |_: Value| async { "Nothing.".to_owned() });
     let look: Arc<dyn Tool> = Arc::new(look.effect(Effect::Pure));
-    let seat = Seat {
+    let runtime = AgentRuntime {
         team: None,
         hired: Hired::ByOwner,
         system: "You look.".to_owned(),
@@ -87,20 +87,21 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         window: 10_000_000,
         price: Arc::new(|_| Msat::ZERO),
         tools: BTreeMap::from([("look".to_owned(), look)]),
-        scribe: scribe.clone(),
+        redactor: redactor.clone(),
     };
-    let place = Place {
-        seat: Arc::new(seat),
-        lane: Arc::new(Lane::new(1)),
-        tools: Arc::new(Lane::new(16)),
+    let env = AgentEnv {
+        runtime: Arc::new(runtime),
+        limiter: Arc::new(CallLimiter::new(1)),
+        tools: Arc::new(CallLimiter::new(16)),
         replays: Replays::Yes,
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),
     };
-    let office = Office::open(journal, lease, Arc::new(move |_| Some(place.clone())), Overruns::Allow).await.unwrap();
-    let (brief, texts) = brief(&scribe);
+    let engine =
+        SessionEngine::open(journal, lease, Arc::new(move |_| Some(env.clone())), Overruns::Allow).await.unwrap();
+    let (brief, texts) = brief(&redactor);
     let region = Region::new(ALLOCATOR);
-    let report = office.run(brief, texts).await.unwrap();
+    let report = engine.run(brief, texts).await.unwrap();
     let bytes = region.change().bytes_allocated;
     assert_eq!(report.outcome, Outcome::Done);
     assert!(bytes < BYTES_MAX, "{bytes} bytes for {CALLS} calls");

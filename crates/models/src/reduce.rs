@@ -184,12 +184,12 @@ impl Reducer {
 
 /// Keeps a running total within [`REPLY_BYTES_MAX`], and counts what of it the model wrote.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weight {
+struct Severity {
     total: usize,
     written: usize,
 }
 
-impl Weight {
+impl Severity {
     fn add(&mut self, value: &Value) -> Result<(), Fault> {
         self.written = self.written.saturating_add(written(value));
         self.add_bytes(weight(value))

@@ -146,7 +146,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
     ]);
     let grant = Grant { money: sat(money), heads: Heads(heads), depth, deadline: None, margin: None };
     Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(ordinal),
         agent: agent(0, 0),
         standing: Standing::Listed,

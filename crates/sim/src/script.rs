@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, Heads,
-    Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply, Request,
-    Standing, Stead, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
+    HireReason, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers,
+    Reply, Request, Standing, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    WRAP_UP_MARGIN_MAX,
 };
 
 use crate::chance::Chance;
@@ -90,7 +91,7 @@ impl Script {
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
         let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
         let then_hire = chance.one_in(8).then(|| ThenHire {
-            why: chance.pick(&[Stead::Cascade, Stead::Promise]),
+            why: chance.pick(&[HireReason::Cascade, HireReason::Promise]),
             offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract, now)).collect(),
         });
         let compact = chance
@@ -174,7 +175,7 @@ impl Script {
         let mode = if !plain && chance.one_in(2) { Mode::Background } else { Mode::Blocking };
         let leaf = !plain && chance.one_in(3);
         Offer {
-            chair: 0,
+            model_slot: 0,
             share_max: None,
             agent: match (inherit, standing) {
                 (Inherit::Fork, _) => hirer.agent.clone(),

@@ -1,7 +1,7 @@
 //! The tools that agents call on this machine.
 //!
 //! They see one project, and of it only what lies beneath its root: see [`Project`]. Everything here only reads; nothing
-//! a tool returns has been through the [`Redactor`] yet, which is the journal's funnel and not the tools' business.
+//! a tool returns has been through the [`SecretPatterns`] yet, which is the journal's funnel and not the tools' business.
 #![deny(missing_docs)]
 
 mod arguments;
@@ -29,7 +29,7 @@ use watch::{Lane, Watch, blocking};
 pub use list_files::ListFiles;
 pub use project::{Project, ProjectError};
 pub use read_file::ReadFile;
-pub use redact::Redactor;
+pub use redact::SecretPatterns;
 pub use search::Search;
 
 /// The name of the power that reading the project's files needs.

@@ -83,28 +83,28 @@ fn is_random(found: &str) -> bool {
 /// once: what stands in the place of a secret is never looked into.
 ///
 /// ```
-/// use guildhall_tools::Redactor;
+/// use guildhall_tools::SecretPatterns;
 ///
-/// let redactor = Redactor::new(vec!["correct horse battery".to_owned()]);
+/// let redactor = SecretPatterns::new(vec!["correct horse battery".to_owned()]);
 /// assert_eq!(redactor.redact("the word is correct horse battery!"), "the word is [redacted: secret]!");
 /// ```
 #[derive(Clone)]
-pub struct Redactor {
+pub struct SecretPatterns {
     values: AhoCorasick,
     forms: Regex,
     marks: AhoCorasick,
 }
 
-impl fmt::Debug for Redactor {
+impl fmt::Debug for SecretPatterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
     }
 }
 
-impl Redactor {
+impl SecretPatterns {
     /// Takes these values out, as they are and as they are written in JSON and in addresses, and all that has the form of a
     /// secret. Values of less than [`SECRET_BYTES_MIN`] bytes are left where they are.
-    pub fn new(secrets: Vec<String>) -> Redactor {
+    pub fn new(secrets: Vec<String>) -> SecretPatterns {
         let mut values: Vec<String> = Vec::new();
         for secret in secrets {
             let secret = secret.trim();
@@ -118,7 +118,7 @@ impl Redactor {
         values.dedup();
         let forms: Vec<&str> = FORMS.iter().map(|(_, form, ..)| *form).collect();
         let marks: BTreeSet<String> = FORMS.iter().map(|(kind, ..)| *kind).chain([KNOWN]).map(mark).collect();
-        Redactor {
+        SecretPatterns {
             values: AhoCorasick::new(values).expect("the secrets of one hall fit into memory"),
             forms: Regex::new_many(&forms).expect("the forms are regular expressions"),
             marks: AhoCorasick::new(marks).expect("a few short texts fit into memory"),

@@ -2,7 +2,7 @@
 
 use guildhall_kernel::{AgentName, NAME_BYTES_MAX, NameError, Standing};
 
-use super::{Hand, Team};
+use super::{Team, Worker};
 
 /// Words in a name that every agent might have in it.
 const GENERIC: [&str; 4] = ["agent", "assistant", "expert", "specialist"];
@@ -18,7 +18,7 @@ const COMMON: [&str; 24] = [
 
 /// Who is meant, and on which conditions.
 pub(super) struct Choice<'a> {
-    pub(super) hand: &'a Hand,
+    pub(super) worker: &'a Worker,
     pub(super) name: AgentName,
     pub(super) standing: Standing,
 }
@@ -36,37 +36,37 @@ impl Team {
     /// Finds who is asked for. Whom nobody knows is handed on by name: the kernel refuses it with the list.
     pub(super) fn choose(&self, asked: &str, by: By) -> Result<Choice<'_>, NameError> {
         let asked = asked.trim();
-        if let Some(hand) = self.named(asked).or_else(|| self.specialist(asked, by)) {
-            return Ok(Choice { hand, name: hand.name.clone(), standing: Standing::Listed });
+        if let Some(worker) = self.named(asked).or_else(|| self.specialist(asked, by)) {
+            return Ok(Choice { worker, name: worker.name.clone(), standing: Standing::Listed });
         }
         match &self.ad_hoc {
-            Some(hand) => Ok(Choice { hand, name: made_up(asked)?, standing: Standing::AdHoc }),
-            None => Ok(Choice { hand: &self.own, name: AgentName::parse(asked)?, standing: Standing::Listed }),
+            Some(worker) => Ok(Choice { worker, name: ad_hoc(asked)?, standing: Standing::AdHoc }),
+            None => Ok(Choice { worker: &self.own, name: AgentName::parse(asked)?, standing: Standing::Listed }),
         }
     }
 
     /// By name: as it is written before as it sounds. The agent itself is known, too, so that no made-up namesake is hired.
-    fn named(&self, asked: &str) -> Option<&Hand> {
-        let known = || self.hands.iter().chain([&self.own]).map(AsRef::as_ref);
+    fn named(&self, asked: &str) -> Option<&Worker> {
+        let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
         let alike = normal(asked);
         known()
-            .find(|hand: &&Hand| hand.name.as_str() == asked)
-            .or_else(|| known().find(|hand| normal(hand.name.as_str()) == alike))
+            .find(|worker: &&Worker| worker.name.as_str() == asked)
+            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == alike))
     }
 
-    fn specialist(&self, asked: &str, by: By) -> Option<&Hand> {
+    fn specialist(&self, asked: &str, by: By) -> Option<&Worker> {
         let asked = normal(asked);
-        let fits = |hand: &&Hand| hand.specialties.iter().any(|specialty| normal(specialty) == asked);
-        self.hands.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
+        let fits = |worker: &&Worker| worker.specialties.iter().any(|specialty| normal(specialty) == asked);
+        self.workers.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
     }
 
     /// Those who can be hired in the agent's stead: everybody but itself.
-    pub(super) fn others(&self) -> impl Iterator<Item = &Hand> {
-        self.hands.iter().map(AsRef::as_ref).filter(|hand: &&Hand| hand.name != self.own.name)
+    pub(super) fn others(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
     }
 }
 
-impl Hand {
+impl Worker {
     /// Whether its description has a telling word in common with a text.
     pub(super) fn is_about(&self, text: &str) -> bool {
         let wanted: Vec<String> = words_of(text).into_iter().filter(|word| is_telling(word)).collect();
@@ -83,7 +83,7 @@ fn normal(text: &str) -> String {
 }
 
 /// Makes a name of a specialty.
-fn made_up(specialty: &str) -> Result<AgentName, NameError> {
+fn ad_hoc(specialty: &str) -> Result<AgentName, NameError> {
     AgentName::parse(specialty).or_else(|why| {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
         let plain: String = specialty.chars().map(plain).take(NAME_BYTES_MAX).collect();
@@ -100,8 +100,8 @@ pub(crate) fn words_of(text: &str) -> Vec<String> {
 /// Whether a text names somebody: "my scheduling team" names a Scheduling Agent.
 pub(crate) fn is_named(name: &str, text: &[String]) -> bool {
     let whole = words_of(name);
-    let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
-    let sought = if telling.is_empty() { whole } else { telling };
+    let instruction: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
+    let sought = if instruction.is_empty() { whole } else { instruction };
     !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
 }
 

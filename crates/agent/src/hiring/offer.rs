@@ -4,14 +4,14 @@ use guildhall_kernel::{
     AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, Tariff, TextKind, TextRef,
 };
 
-use super::{Hand, Team};
+use super::{Team, Worker};
 use crate::checks::demands;
-use crate::text::{Scribe, Text, task_key};
+use crate::text::{Redactor, Text, task_key};
 use crate::wording;
 
 /// What of an offer depends on the occasion.
 pub(super) struct Order<'a> {
-    pub(super) hand: &'a Hand,
+    pub(super) worker: &'a Worker,
     pub(super) name: AgentName,
     pub(super) standing: Standing,
     pub(super) task: &'a str,
@@ -19,25 +19,25 @@ pub(super) struct Order<'a> {
     pub(super) mode: Mode,
     pub(super) budget: Option<Msat>,
     /// The chair that was asked for, if it is not the agent's own.
-    pub(super) chair: Option<Chair>,
+    pub(super) model_slot: Option<ModelSlot>,
 }
 
 /// A chair, by its number in the team's list, counted from 1, and what its model calls cost.
 #[derive(Clone, Copy)]
-pub(super) struct Chair {
+pub(super) struct ModelSlot {
     pub(super) number: u16,
     pub(super) tariff: Tariff,
 }
 
 impl Order<'_> {
     /// Makes an offer of it. The texts that it names are added to `texts`.
-    pub(super) fn offer(self, team: &Team, hirer: &Brief, scribe: &Scribe, texts: &mut Vec<Text>) -> Offer {
-        let Order { hand, name, standing, task, inherit, mode, budget, chair } = self;
-        let task = scribe.text(TextKind::Task, task);
+    pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
+        let Order { worker, name, standing, task, inherit, mode, budget, model_slot } = self;
+        let task = redactor.text(TextKind::Task, task);
         let (of, key) = (task.of, task_key(&task.says));
         texts.push(task);
-        texts.extend(hand.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
-        let budget = budget.or(hand.budget_default);
+        texts.extend(worker.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
+        let budget = budget.or(worker.budget_default);
         Offer {
             agent: name,
             standing,
@@ -46,22 +46,22 @@ impl Order<'_> {
             task_key: key,
             inherit,
             mode,
-            budget: budget.map(|budget| hand.budget_max.map_or(budget, |max| budget.min(max))),
-            share_max: hand.budget_max,
+            budget: budget.map(|budget| worker.budget_max.map_or(budget, |max| budget.min(max))),
+            share_max: worker.budget_max,
             heads: None,
             depth: None,
             deadline: None,
             terms: [].into(),
-            adds: hand.adds.iter().map(|text| text.of).collect(),
-            fee: hand.fee,
-            severance: hand.severance,
-            chair: chair.map_or(0, |chair| chair.number),
-            tariff: chair.map_or(hand.tariff, |chair| chair.tariff),
-            turns_max: hand.turns_max,
-            opening_bytes: opening_bytes(hand, inherit, of, hirer)
+            adds: worker.adds.iter().map(|text| text.of).collect(),
+            fee: worker.fee,
+            severance: worker.severance,
+            model_slot: model_slot.map_or(0, |model_slot| model_slot.number),
+            tariff: model_slot.map_or(worker.tariff, |model_slot| model_slot.tariff),
+            turns_max: worker.turns_max,
+            opening_bytes: opening_bytes(worker, inherit, of, hirer)
                 + demands(team.checks.iter().map(|(what, _)| what.says.as_str())).words.len() as u64,
-            powers: hand.powers.clone(),
-            hiring: hand.hiring.clone(),
+            powers: worker.powers.clone(),
+            hiring: worker.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
         }
     }
@@ -76,21 +76,21 @@ impl Team {
         task: &str,
         budget: Option<Msat>,
         hirer: &Brief,
-        scribe: &Scribe,
+        redactor: &Redactor,
     ) -> Option<(Offer, Vec<Text>)> {
-        let hand = self.hands.iter().find(|hand| hand.name == *name)?;
+        let worker = self.workers.iter().find(|worker| worker.name == *name)?;
         let (standing, inherit, mode) = (Standing::Listed, Inherit::Fresh, Mode::Background);
         let mut texts = Vec::new();
-        let order = Order { hand, name: name.clone(), standing, task, inherit, mode, budget, chair: None };
-        Some((order.offer(self, hirer, scribe, &mut texts), texts))
+        let order = Order { worker, name: name.clone(), standing, task, inherit, mode, budget, model_slot: None };
+        Some((order.offer(self, hirer, redactor, &mut texts), texts))
     }
 }
 
 /// The size of what precedes the transcript, and of the brief as its agent reads it. What precedes a fork's brief is its
 /// hirer's request, which the kernel counts.
-fn opening_bytes(hand: &Hand, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
+fn opening_bytes(worker: &Worker, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
     let before = match inherit {
-        Inherit::Fresh => hand.opening_bytes,
+        Inherit::Fresh => worker.opening_bytes,
         Inherit::Fork => wording::FORK.len() as u64,
     };
     let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();

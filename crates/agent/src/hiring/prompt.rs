@@ -2,14 +2,14 @@
 //! for byte, in every request: what changes is in the status.
 
 use super::specs::members;
-use super::{Team, Trade};
+use super::{DelegationTool, Team};
 use crate::roster::{DelegationMode, Dialect};
 
 /// Returns what a hirer's instructions say about its team: who is on it, and the rules.
 pub fn team_prompt(team: &Team) -> String {
     let rules = [rule(team.mode)].into_iter().chain(RULES).chain(dialect(team.dialect).iter().copied());
     let rules = rules.collect::<Vec<_>>().join("\n- ");
-    let (tool, members) = (Trade::Hire.name(team.dialect), members(team));
+    let (tool, members) = (DelegationTool::Hire.name(team.dialect), members(team));
     format!("# Your team\n\nYou can hire these with `{tool}`:\n{members}\n\nThe rules:\n- {rules}\n")
 }
 

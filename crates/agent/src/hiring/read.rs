@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
 use super::choose::{By, Choice};
-use super::offer::{Chair, Order};
-use super::{KnownModel, Team, Trade};
+use super::offer::{ModelSlot, Order};
+use super::{DelegationTool, KnownModel, Team};
 use crate::roster::Dialect;
-use crate::text::{Scribe, Text};
+use crate::text::{Redactor, Text};
 
 /// How long a hire waits for its hirer's answer. Then it uses its judgement.
 const ANSWER_WITHIN: Millis = Millis(3 * 60 * 1000);
@@ -23,7 +23,7 @@ pub(crate) struct Reader<'a> {
     /// What it was hired for itself.
     pub(crate) brief: &'a Brief,
     /// Makes texts.
-    pub(crate) scribe: &'a Scribe,
+    pub(crate) redactor: &'a Redactor,
     /// What time it is.
     pub(crate) now: Millis,
     /// The texts that the calls name.
@@ -32,25 +32,25 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads one call.
-    pub(crate) fn read(&mut self, trade: Trade, name: &str, arguments: &Map<String, Value>) -> Call {
+    pub(crate) fn read(&mut self, trade: DelegationTool, name: &str, arguments: &Map<String, Value>) -> Call {
         self.call(trade, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
     }
 
-    fn call(&mut self, trade: Trade, name: &str, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+    fn call(&mut self, trade: DelegationTool, name: &str, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
         match trade {
-            Trade::Hire => self.hire(arguments),
-            Trade::Stop => Ok(Call::Stop(arguments.path("id")?)),
-            Trade::Message => {
+            DelegationTool::Hire => self.hire(arguments),
+            DelegationTool::Stop => Ok(Call::Stop(arguments.path("id")?)),
+            DelegationTool::Message => {
                 let (to, text) = (arguments.path("id")?, arguments.words("text")?);
                 Ok(Call::Message { to, text: self.keep(TextKind::Message, text) })
             }
-            Trade::Wait => self.wait(arguments),
-            Trade::AskHirer => {
+            DelegationTool::Wait => self.wait(arguments),
+            DelegationTool::AskHirer => {
                 let question = self.keep(TextKind::Message, arguments.words("question")?);
                 Ok(Call::AskHirer { question, until: self.now.after(ANSWER_WITHIN) })
             }
-            Trade::List => self.tool(name, Effect::Pure, arguments),
-            Trade::Board => {
+            DelegationTool::List => self.tool(name, Effect::Pure, arguments),
+            DelegationTool::Board => {
                 arguments.text("post")?;
                 self.tool(name, Effect::Idempotent, arguments)
             }
@@ -78,11 +78,11 @@ impl Reader<'_> {
             Dialect::DelegateToAgent => delegate_to_agent(team, arguments),
             Dialect::Agent => agent(team, arguments),
         }?;
-        Ok(Call::Hire(Box::new(order.offer(team, self.brief, self.scribe, self.texts))))
+        Ok(Call::Hire(Box::new(order.offer(team, self.brief, self.redactor, self.texts))))
     }
 
     fn keep(&mut self, kind: TextKind, says: &str) -> TextRef {
-        let text = self.scribe.text(kind, says);
+        let text = self.redactor.text(kind, says);
         let of = text.of;
         self.texts.push(text);
         of
@@ -119,32 +119,32 @@ fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unre
         None => (Inherit::Fork, own(team)),
     };
     let mode = mode(arguments.flag("run_in_background")?, inherit, &choice);
-    let chair = arguments.text("model")?.and_then(|model| team.chair(model));
-    Ok(Order { chair, ..order(choice, task, inherit, mode, None) })
+    let model_slot = arguments.text("model")?.and_then(|model| team.model_slot(model));
+    Ok(Order { model_slot, ..order(choice, task, inherit, mode, None) })
 }
 
 impl Team {
     /// The chair of a model, by any of its names.
-    fn chair(&self, model: &str) -> Option<Chair> {
+    fn model_slot(&self, model: &str) -> Option<ModelSlot> {
         let is_meant = |known: &KnownModel| known.names.iter().any(|name| name.eq_ignore_ascii_case(model.trim()));
         let at = self.models.iter().position(is_meant)?;
-        Some(Chair { number: u16::try_from(at + 1).ok()?, tariff: self.models[at].tariff })
+        Some(ModelSlot { number: u16::try_from(at + 1).ok()?, tariff: self.models[at].tariff })
     }
 }
 
 /// The agent itself, for a fork.
 fn own(team: &Team) -> Choice<'_> {
     // Whatever is said of it here, the kernel makes a fork what its hirer is.
-    Choice { hand: &team.own, name: team.own.name.clone(), standing: Standing::Listed }
+    Choice { worker: &team.own, name: team.own.name.clone(), standing: Standing::Listed }
 }
 
 /// What a hand says of itself holds where it is hired as such, not where its agent goes on elsewhere.
 fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode {
-    let usual = inherit == Inherit::Fresh && choice.hand.background;
+    let usual = inherit == Inherit::Fresh && choice.worker.background;
     if background.unwrap_or(usual) { Mode::Background } else { Mode::Blocking }
 }
 
 fn order<'a>(choice: Choice<'a>, task: &'a str, inherit: Inherit, mode: Mode, budget: Option<Msat>) -> Order<'a> {
-    let Choice { hand, name, standing } = choice;
-    Order { hand, name, standing, task, inherit, mode, budget, chair: None }
+    let Choice { worker, name, standing } = choice;
+    Order { worker, name, standing, task, inherit, mode, budget, model_slot: None }
 }

@@ -2,21 +2,21 @@
 //! in its stead. The kernel tells the agent once before it acts on this.
 
 use guildhall_kernel::{
-    Ask, Brief, Fact, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stead, Stimulus,
+    Ask, Brief, Fact, HireReason, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stimulus,
 };
 use guildhall_kernel::{ThenHire, Verdict};
 
 use super::choose::{is_named, words_of};
 use super::offer::Order;
-use super::{Hand, Team};
+use super::{Team, Worker};
 use crate::promise::{Promise, promised};
 use crate::roster::DelegationMode;
-use crate::seat::asked;
-use crate::text::{Scribe, Text};
+use crate::runtime::asked;
+use crate::text::{Redactor, Text};
 use crate::wording;
 
 /// A reply without a call, and what came before it.
-pub(crate) struct Spoken<'a> {
+pub(crate) struct FinalText<'a> {
     /// What the agent said.
     pub(crate) words: &'a str,
     /// What it was hired for.
@@ -28,10 +28,11 @@ pub(crate) struct Spoken<'a> {
 }
 
 /// Judges a reply. The texts that the offers name are added to `texts`.
-pub(crate) fn verdict(team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, texts: &mut Vec<Text>) -> Verdict {
-    let before = Before::of(spoken);
-    let mut hire = |why, hands: Vec<&Hand>| {
-        let offers: Vec<Offer> = hands.iter().map(|hand| handed_on(hand, team, spoken, scribe, texts)).collect();
+pub(crate) fn verdict(team: &Team, spoken: &FinalText<'_>, redactor: &Redactor, texts: &mut Vec<Text>) -> Verdict {
+    let before = HiringSoFar::of(spoken);
+    let mut hire = |why, workers: Vec<&Worker>| {
+        let offers: Vec<Offer> =
+            workers.iter().map(|worker| handed_on(worker, team, spoken, redactor, texts)).collect();
         (!offers.is_empty()).then_some(ThenHire { why, offers })
     };
     match team.mode {
@@ -39,18 +40,18 @@ pub(crate) fn verdict(team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, texts: 
             return Verdict { nudge: Some(Nudge::Required), ..Verdict::default() };
         }
         DelegationMode::Cascade if before.hired.is_empty() && !before.cascaded => {
-            return Verdict { then_hire: hire(Stead::Cascade, audience(team, spoken)), ..Verdict::default() };
+            return Verdict { then_hire: hire(HireReason::Cascade, audience(team, spoken)), ..Verdict::default() };
         }
         DelegationMode::Offered | DelegationMode::Required | DelegationMode::Cascade => {}
     }
     let Some(promised) = unkept(team, spoken.words, &before) else { return Verdict::default() };
     // What the runtime has once kept it does not keep again: the report says what is left undone.
-    let kept = if before.kept { None } else { hire(Stead::Promise, promised) };
+    let kept = if before.kept { None } else { hire(HireReason::Promise, promised) };
     Verdict { nudge: Some(Nudge::Promise), then_hire: kept, compact: None }
 }
 
 /// What was done about hiring so far: since the owner last spoke, where that begins anew.
-struct Before<'a> {
+struct HiringSoFar<'a> {
     /// Who was hired.
     hired: Vec<&'a str>,
     /// Whether the first reply has been handed on.
@@ -59,8 +60,8 @@ struct Before<'a> {
     kept: bool,
 }
 
-impl<'a> Before<'a> {
-    fn of(spoken: &Spoken<'a>) -> Before<'a> {
+impl<'a> HiringSoFar<'a> {
+    fn of(spoken: &FinalText<'a>) -> HiringSoFar<'a> {
         let facts = match spoken.brief.stay {
             Stay::Once => spoken.facts,
             Stay::Open => since_owner_spoke(spoken.facts),
@@ -74,7 +75,7 @@ impl<'a> Before<'a> {
             if let Ask::Hire { brief, .. } = ask { Some(brief.agent.as_str()) } else { None }
         };
         let hired = facts.iter().filter_map(asked).filter_map(hire).collect();
-        Before { hired, cascaded: instead(Origin::Cascade), kept: instead(Origin::Promise) }
+        HiringSoFar { hired, cascaded: instead(Origin::Cascade), kept: instead(Origin::Promise) }
     }
 }
 
@@ -85,47 +86,54 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
 }
 
 /// Whom a first reply is handed to: those whom it names, else those whom the task is about, else all.
-fn audience<'a>(team: &'a Team, spoken: &Spoken<'_>) -> Vec<&'a Hand> {
+fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
     let words = words_of(spoken.words);
-    let all: Vec<&Hand> = team.others().collect();
-    let named: Vec<&Hand> = all.iter().copied().filter(|hand| is_named(hand.name.as_str(), &words)).collect();
+    let all: Vec<&Worker> = team.others().collect();
+    let named: Vec<&Worker> = all.iter().copied().filter(|worker| is_named(worker.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }
-    let about: Vec<&Hand> = all.iter().copied().filter(|hand| hand.is_about(spoken.task)).collect();
+    let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(spoken.task)).collect();
     if about.is_empty() { all } else { about }
 }
 
 /// Whom the agent promised to hire and did not; nobody in particular is an empty list.
-fn unkept<'a>(team: &'a Team, words: &str, before: &Before<'_>) -> Option<Vec<&'a Hand>> {
-    let all: Vec<&Hand> = team.others().collect();
-    let names: Vec<&str> = all.iter().map(|hand| hand.name.as_str()).collect();
+fn unkept<'a>(team: &'a Team, words: &str, before: &HiringSoFar<'_>) -> Option<Vec<&'a Worker>> {
+    let all: Vec<&Worker> = team.others().collect();
+    let names: Vec<&str> = all.iter().map(|worker| worker.name.as_str()).collect();
     match promised(words, &names) {
         Promise::None => None,
         Promise::Someone if !before.hired.is_empty() => None,
         // Of a team of one it is clear who is meant.
         Promise::Someone => Some(if all.len() == 1 { all } else { Vec::new() }),
         Promise::Named(who) => {
-            let hands = who.into_iter().filter_map(|at| all.get(at).copied());
-            let missing: Vec<&Hand> = hands.filter(|hand| !before.hired.contains(&hand.name.as_str())).collect();
+            let workers = who.into_iter().filter_map(|at| all.get(at).copied());
+            let missing: Vec<&Worker> =
+                workers.filter(|worker| !before.hired.contains(&worker.name.as_str())).collect();
             (!missing.is_empty()).then_some(missing)
         }
     }
 }
 
 /// Hands the agent's words on, with what it works on.
-fn handed_on(hand: &Hand, team: &Team, spoken: &Spoken<'_>, scribe: &Scribe, texts: &mut Vec<Text>) -> Offer {
+fn handed_on(
+    worker: &Worker,
+    team: &Team,
+    spoken: &FinalText<'_>,
+    redactor: &Redactor,
+    texts: &mut Vec<Text>,
+) -> Offer {
     let task = wording::handed_on(spoken.brief.agent.as_str(), spoken.words, spoken.task);
     let order = Order {
-        hand,
-        name: hand.name.clone(),
+        worker,
+        name: worker.name.clone(),
         standing: Standing::Listed,
         task: &task,
         inherit: Inherit::Fresh,
         // It goes on only with their reports.
         mode: Mode::Blocking,
         budget: None,
-        chair: None,
+        model_slot: None,
     };
-    order.offer(team, spoken.brief, scribe, texts)
+    order.offer(team, spoken.brief, redactor, texts)
 }

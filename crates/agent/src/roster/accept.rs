@@ -2,7 +2,7 @@
 //! written is an error, since without it a report would be accepted, and paid, that was meant to be refused.
 
 use super::fields::Fields;
-use super::problem::Flaw;
+use super::problem::ProblemKind;
 use super::yaml::{Entry, Is, Node};
 use crate::checks::{Hundredths, Schema, SchemaError, Sum};
 
@@ -24,17 +24,17 @@ pub struct Accept {
 const KEY: &str = "delegation.accept";
 
 /// Reads `accept`.
-pub(super) fn accept(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Accept {
+pub(super) fn accept(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Accept {
     let Is::Map(entries) = &node.is else {
         let wanted = "a map of schema, sum, receipts, files or command";
-        flaws.push((node.line, Flaw::BadValue { key: KEY.to_owned(), wanted }));
+        flaws.push((node.line, ProblemKind::BadValue { key: KEY.to_owned(), wanted }));
         return Accept::default();
     };
     let mut fields = Fields::new("delegation.accept.", entries, flaws);
     let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
     let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, fields.flaws));
     if let Some(entry) = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing()) {
-        fields.flaws.push((entry.line, Flaw::NeedsSandbox(format!("{KEY}.command"))));
+        fields.flaws.push((entry.line, ProblemKind::NeedsSandbox(format!("{KEY}.command"))));
     }
     let (receipts, files) = (fields.flag("receipts").unwrap_or_default(), fields.texts("files"));
     let accept = Accept { schema, sum, receipts, files, command: fields.text("command") };
@@ -42,16 +42,16 @@ pub(super) fn accept(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Accept {
     accept
 }
 
-fn schema(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Option<Schema> {
+fn schema(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Schema> {
     flaws.extend(doubled(node).into_iter().map(|(key, line)| {
-        (line, Flaw::BadCheck { key: format!("{KEY}.schema"), why: format!("the key {key} is there twice") })
+        (line, ProblemKind::BadCheck { key: format!("{KEY}.schema"), why: format!("the key {key} is there twice") })
     }));
     let read = Schema::new(node.json());
     read.map_err(|errors| {
         flaws.extend(errors.into_iter().map(|SchemaError { at, why }| {
             let line = line_of(node, &at);
             let key = [KEY, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
-            (line, Flaw::BadCheck { key, why })
+            (line, ProblemKind::BadCheck { key, why })
         }));
     })
     .ok()
@@ -83,9 +83,9 @@ fn line_of(node: &Node, keys: &[String]) -> u32 {
     here.0
 }
 
-fn sum(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Option<Sum> {
+fn sum(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Sum> {
     let mut bad = |line, key: &str, why: String| {
-        flaws.push((line, Flaw::BadCheck { key: format!("{KEY}.sum{key}"), why }));
+        flaws.push((line, ProblemKind::BadCheck { key: format!("{KEY}.sum{key}"), why }));
     };
     let Is::Map(entries) = &node.is else {
         bad(node.line, "", "it must be a map of `of` and `max`".to_owned());

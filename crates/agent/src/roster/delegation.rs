@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::accept::{Accept, accept};
 use super::amount::Amount;
 use super::fields::{Fields, flag};
-use super::problem::Flaw;
+use super::problem::ProblemKind;
 use super::tools::{items, members};
 use super::yaml::{Entry, Is, Node};
 
@@ -95,7 +95,7 @@ impl Delegation {
 }
 
 /// Reads `delegation`. `listed` is whom the agent's tools let it hire.
-pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32, Flaw)>) -> Option<Delegation> {
+pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Delegation> {
     let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
     let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);
     let Is::Map(entries) = &node.is else {
@@ -104,7 +104,7 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
             Some(false) => None,
             None => {
                 let wanted = "true, false, or a map with a team";
-                flaws.push((node.line, Flaw::BadValue { key: "delegation".to_owned(), wanted }));
+                flaws.push((node.line, ProblemKind::BadValue { key: "delegation".to_owned(), wanted }));
                 listed.map(|team| Delegation::of(team, Dialect::Agent))
             }
         };
@@ -136,7 +136,7 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
     Some(delegation)
 }
 
-fn team(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Team {
+fn team(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
     match node.text().map(str::trim) {
         Some("any" | "all" | "*") => Team::Any,
         Some(_) | None => Team::Named(members(items(node).into_iter(), flaws)),
@@ -144,7 +144,7 @@ fn team(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Team {
 }
 
 /// Reads `budget`. Money that can't be read is an error: nothing is made of it.
-pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, Flaw)>) -> Budget {
+pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, ProblemKind)>) -> Budget {
     let Is::Map(entries) = &entry.value.is else {
         // One amount alone is what the agent gets.
         return Budget { default: amount("budget", &entry.value, flaws), ..Budget::default() };
@@ -159,12 +159,12 @@ pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, Flaw)>) -> Budget {
     budget
 }
 
-fn amount(key: &str, node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Option<Amount> {
+fn amount(key: &str, node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Amount> {
     let text = if node.is_nothing() { "" } else { node.text().unwrap_or("a list") };
     match Amount::parse(text) {
         Ok(amount) => Some(amount),
         Err(why) => {
-            flaws.push((node.line, Flaw::BadAmount { key: key.to_owned(), why }));
+            flaws.push((node.line, ProblemKind::BadAmount { key: key.to_owned(), why }));
             None
         }
     }

@@ -1,7 +1,7 @@
 //! The fields of one map of an agent file, taken one by one. What is left over is unknown, and says so.
 
 use super::keys::is_known;
-use super::problem::Flaw;
+use super::problem::ProblemKind;
 use super::tools::items;
 use super::yaml::{Entry, Is, Node};
 
@@ -10,15 +10,19 @@ pub(super) struct Fields<'a, 'f> {
     /// What precedes its keys in messages.
     within: &'static str,
     entries: Vec<&'a Entry>,
-    pub(super) flaws: &'f mut Vec<(u32, Flaw)>,
+    pub(super) flaws: &'f mut Vec<(u32, ProblemKind)>,
 }
 
 impl<'a, 'f> Fields<'a, 'f> {
-    pub(super) fn new(within: &'static str, entries: &'a [Entry], flaws: &'f mut Vec<(u32, Flaw)>) -> Fields<'a, 'f> {
+    pub(super) fn new(
+        within: &'static str,
+        entries: &'a [Entry],
+        flaws: &'f mut Vec<(u32, ProblemKind)>,
+    ) -> Fields<'a, 'f> {
         let mut once: Vec<&Entry> = Vec::new();
         for entry in entries {
             if once.iter().any(|before| before.key == entry.key) {
-                flaws.push((entry.line, Flaw::DoubledKey(format!("{within}{}", entry.key))));
+                flaws.push((entry.line, ProblemKind::DoubledKey(format!("{within}{}", entry.key))));
             } else {
                 once.push(entry);
             }
@@ -81,7 +85,7 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     fn or_bad<T>(&mut self, key: &str, line: u32, value: Option<T>, wanted: &'static str) -> Option<T> {
         if value.is_none() {
-            self.flaws.push((line, Flaw::BadValue { key: format!("{}{key}", self.within), wanted }));
+            self.flaws.push((line, ProblemKind::BadValue { key: format!("{}{key}", self.within), wanted }));
         }
         value
     }
@@ -90,7 +94,7 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub(super) fn finish(self) {
         for entry in self.entries {
             let key = format!("{}{}", self.within, entry.key);
-            let flaw = if is_known(&key) { Flaw::IdleKey(key) } else { Flaw::UnknownKey(key) };
+            let flaw = if is_known(&key) { ProblemKind::IdleKey(key) } else { ProblemKind::UnknownKey(key) };
             self.flaws.push((entry.line, flaw));
         }
     }

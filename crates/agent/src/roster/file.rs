@@ -8,7 +8,7 @@ use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
 use super::fields::Fields;
-use super::problem::{Flaw, Place, Problem, Weight};
+use super::problem::{Location, Problem, ProblemKind, Severity};
 use super::repair::read_leniently;
 use super::split::{Parts, split, text};
 use super::tools::{unwanted, wanted};
@@ -18,7 +18,7 @@ use super::yaml::{Front, Is, Why};
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentFile {
     /// The file, and the line on which its front matter begins.
-    pub place: Place,
+    pub place: Location,
     /// Its name.
     pub name: AgentName,
     /// When to hire it.
@@ -70,7 +70,7 @@ pub enum Memory {
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
+pub struct ReadAgent {
     /// The agent, unless there is an error.
     pub agent: Option<AgentFile>,
     /// What is wrong, in the order of lines.
@@ -79,7 +79,7 @@ pub struct Taken {
 
 impl AgentFile {
     /// Reads a file's bytes. Nothing is opened: `file` is for its name.
-    pub fn read(file: &Path, bytes: &[u8]) -> Taken {
+    pub fn read(file: &Path, bytes: &[u8]) -> ReadAgent {
         let file = Arc::new(file.to_owned());
         let mut flaws = Vec::new();
         let agent = match read(&file, bytes, &mut flaws) {
@@ -90,11 +90,11 @@ impl AgentFile {
             }
         };
         flaws.sort_by_key(|(line, _)| *line);
-        let place = |line| Place { file: Arc::clone(&file), line };
+        let place = |line| Location { file: Arc::clone(&file), line };
         let problems: Vec<Problem> =
             flaws.into_iter().map(|(line, flaw)| Problem { place: place(line), flaw }).collect();
-        let usable = problems.iter().all(|problem| problem.weight() == Weight::Warning);
-        Taken { agent: agent.filter(|_| usable), problems }
+        let usable = problems.iter().all(|problem| problem.weight() == Severity::Warning);
+        ReadAgent { agent: agent.filter(|_| usable), problems }
     }
 
     /// Returns whether it came with the program.
@@ -108,13 +108,17 @@ impl AgentFile {
     }
 }
 
-fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<(u32, Flaw)>) -> Result<AgentFile, (u32, Flaw)> {
+fn read(
+    file: &Arc<PathBuf>,
+    bytes: &[u8],
+    flaws: &mut Vec<(u32, ProblemKind)>,
+) -> Result<AgentFile, (u32, ProblemKind)> {
     let Parts { front, line, body } = split(text(bytes)?)?;
     let (front, repaired) = read_leniently(front, line).map_err(|refused| match refused.why {
-        Why::Anchor => (refused.line, Flaw::Anchor),
-        Why::Syntax(why) => (refused.line, Flaw::NotYaml(why)),
+        Why::Anchor => (refused.line, ProblemKind::Anchor),
+        Why::Syntax(why) => (refused.line, ProblemKind::NotYaml(why)),
     })?;
-    flaws.extend(repaired.into_iter().map(|(key, line)| (line, Flaw::Repaired(key))));
+    flaws.extend(repaired.into_iter().map(|(key, line)| (line, ProblemKind::Repaired(key))));
     flaws.extend(cut_short(&front));
     let mut fields = Fields::new("", &front.entries, flaws);
     let name = name(&mut fields, file, line)?;
@@ -127,7 +131,7 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<(u32, Flaw)>) -> Resu
     let none = not.as_ref().is_some_and(|not| not.tools.is_none());
     let memories = [("user", Memory::User), ("project", Memory::Project), ("local", Memory::Local)];
     let agent = AgentFile {
-        place: Place { file: Arc::clone(file), line },
+        place: Location { file: Arc::clone(file), line },
         name,
         description,
         tools: if none { Some(Vec::new()) } else { tools.and_then(|tools| tools.tools) },
@@ -148,20 +152,25 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<(u32, Flaw)>) -> Resu
     fields.finish();
     if agent.memory.is_some() {
         let memory = front.entries.iter().find(|entry| entry.key == "memory");
-        flaws.extend(memory.map(|entry| (entry.line, Flaw::NoMemory)));
+        flaws.extend(memory.map(|entry| (entry.line, ProblemKind::NoMemory)));
     }
     Ok(agent)
 }
 
 /// Texts without quotes that end at something like `#12`.
-fn cut_short(front: &Front) -> Vec<(u32, Flaw)> {
+fn cut_short(front: &Front) -> Vec<(u32, ProblemKind)> {
     let is_cut =
         |entry: &&super::yaml::Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
-    front.entries.iter().filter(is_cut).map(|entry| (entry.line, Flaw::CutByComment(entry.key.clone()))).collect()
+    front
+        .entries
+        .iter()
+        .filter(is_cut)
+        .map(|entry| (entry.line, ProblemKind::CutByComment(entry.key.clone())))
+        .collect()
 }
 
 /// The name that the file gives, or has.
-fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, (u32, Flaw)> {
+fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, (u32, ProblemKind)> {
     let entry = fields.entry("name");
     let line = entry.map_or(line, |entry| entry.line);
     let given = entry.and_then(|entry| entry.value.text());
@@ -169,9 +178,9 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
         || file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
         |name| name.trim().to_owned(),
     );
-    let parsed = AgentName::parse(&name).map_err(|why| (line, Flaw::BadName(why)))?;
+    let parsed = AgentName::parse(&name).map_err(|why| (line, ProblemKind::BadName(why)))?;
     if given.is_none() {
-        fields.flaws.push((line, Flaw::NoName(name)));
+        fields.flaws.push((line, ProblemKind::NoName(name)));
     }
     Ok(parsed)
 }
@@ -180,7 +189,7 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
 fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     let description = fields.text("description").unwrap_or_default().replace("\\n", "\n");
     if description.is_empty() {
-        fields.flaws.push((line, Flaw::NoDescription));
+        fields.flaws.push((line, ProblemKind::NoDescription));
     }
     description
 }

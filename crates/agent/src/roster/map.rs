@@ -8,7 +8,7 @@ use guildhall_kernel::AgentName;
 
 use super::delegation::Team;
 use super::file::AgentFile;
-use super::problem::{Flaw, Place, Problem};
+use super::problem::{Location, Problem, ProblemKind};
 use super::{Listed, Roster};
 
 /// The longest line of a description that is drawn, in characters.
@@ -26,11 +26,11 @@ pub struct Map<'a> {
 }
 
 /// The agents at one distance.
-pub type Level<'a> = Vec<Spot<'a>>;
+pub type Level<'a> = Vec<MapEntry<'a>>;
 
 /// An agent on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot<'a> {
+pub struct MapEntry<'a> {
     /// Who.
     pub agent: &'a AgentFile,
     /// The first who can hire it from one level above.
@@ -42,13 +42,13 @@ impl Roster {
     pub fn map(&self, entry: &AgentName) -> Option<Map<'_>> {
         let entry = self.get(entry)?;
         let mut seen = BTreeSet::from([&entry.name]);
-        let mut levels = vec![vec![Spot { agent: entry, hirer: None }]];
+        let mut levels = vec![vec![MapEntry { agent: entry, hirer: None }]];
         loop {
             let above = levels.last().map(Vec::as_slice).unwrap_or_default();
             let hires = above.iter().flat_map(|spot| self.hires(spot.agent).map(|agent| (spot.agent, agent)));
             let level: Level<'_> = hires
                 .filter(|(_, agent)| seen.insert(&agent.name))
-                .map(|(hirer, agent)| Spot { agent, hirer: Some(&hirer.name) })
+                .map(|(hirer, agent)| MapEntry { agent, hirer: Some(&hirer.name) })
                 .collect();
             if level.is_empty() {
                 break;
@@ -73,7 +73,7 @@ impl Roster {
     fn unknown(&self) -> impl Iterator<Item = Problem> {
         let lists = self.agents().flat_map(|hirer| named(hirer).iter().map(move |listed| (hirer, listed)));
         lists.filter(|(_, listed)| self.get(&listed.name).is_none()).map(|(hirer, listed)| {
-            let flaw = Flaw::UnknownAgent { hirer: hirer.name.to_string(), name: listed.name.to_string() };
+            let flaw = ProblemKind::UnknownAgent { hirer: hirer.name.to_string(), name: listed.name.to_string() };
             at(hirer, listed.line, flaw)
         })
     }
@@ -96,8 +96,8 @@ fn named(hirer: &AgentFile) -> &[Listed] {
     }
 }
 
-fn at(agent: &AgentFile, line: u32, flaw: Flaw) -> Problem {
-    Problem { place: Place { file: Arc::clone(&agent.place.file), line }, flaw }
+fn at(agent: &AgentFile, line: u32, flaw: ProblemKind) -> Problem {
+    Problem { place: Location { file: Arc::clone(&agent.place.file), line }, flaw }
 }
 
 /// A walk along hiring lists.
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
         let Some(last) = cycle.last().filter(|_| !cycle.iter().all(on_purpose)) else { return };
         let names: Vec<&AgentName> = cycle.iter().map(|agent| &agent.name).collect();
         let drawn = names.iter().chain(names.first()).map(ToString::to_string).collect::<Vec<_>>().join(" -> ");
-        self.found.insert(names, at(last, line, Flaw::Cycle(drawn)));
+        self.found.insert(names, at(last, line, ProblemKind::Cycle(drawn)));
     }
 }
 

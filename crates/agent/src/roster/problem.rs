@@ -11,14 +11,14 @@ use super::{FILE_BYTES_MAX, FILES_MAX, FRONT_BYTES_MAX};
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The file, as it was found.
     pub file: Arc<PathBuf>,
     /// The line, counted from 1.
     pub line: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.line)
     }
@@ -28,14 +28,14 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// What.
-    pub flaw: Flaw,
+    pub flaw: ProblemKind,
 }
 
 impl Problem {
     /// Returns how much it matters.
-    pub fn weight(&self) -> Weight {
+    pub fn weight(&self) -> Severity {
         self.flaw.weight()
     }
 }
@@ -43,8 +43,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let weight = match self.weight() {
-            Weight::Warning => "warning",
-            Weight::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
         };
         write!(f, "{}: {weight}: {}", self.place, self.flaw)
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Problem {
 
 /// How much a problem matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum Severity {
     /// The file was taken, without what is wrong.
     Warning,
     /// The file was not taken.
@@ -61,7 +61,7 @@ pub enum Weight {
 
 /// What can be wrong with an agent file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum ProblemKind {
     /// The file system would not let it be read.
     #[error("it can't be read: {0}")]
     Unreadable(String),
@@ -176,38 +176,38 @@ pub enum Flaw {
     Cycle(String),
 }
 
-impl Flaw {
-    fn weight(&self) -> Weight {
+impl ProblemKind {
+    fn weight(&self) -> Severity {
         match self {
-            Flaw::Unreadable(_)
-            | Flaw::NoDirectory
-            | Flaw::TooMany
-            | Flaw::TooBig
-            | Flaw::FrontTooBig
-            | Flaw::Binary
-            | Flaw::Empty
-            | Flaw::NoFront
-            | Flaw::OpenFront
-            | Flaw::Anchor
-            | Flaw::NotYaml(_)
-            | Flaw::BadName(_)
-            | Flaw::DoubledName { .. }
-            | Flaw::BadAmount { .. }
-            | Flaw::BadCheck { .. } => Weight::Error,
-            Flaw::NeedsSandbox(_)
-            | Flaw::NoMemory
-            | Flaw::NoName(_)
-            | Flaw::NoDescription
-            | Flaw::BadValue { .. }
-            | Flaw::UnknownKey(_)
-            | Flaw::IdleKey(_)
-            | Flaw::DoubledKey(_)
-            | Flaw::Repaired(_)
-            | Flaw::CutByComment(_)
-            | Flaw::ToolNotHere(_)
-            | Flaw::UnknownTool(_)
-            | Flaw::UnknownAgent { .. }
-            | Flaw::Cycle(_) => Weight::Warning,
+            ProblemKind::Unreadable(_)
+            | ProblemKind::NoDirectory
+            | ProblemKind::TooMany
+            | ProblemKind::TooBig
+            | ProblemKind::FrontTooBig
+            | ProblemKind::Binary
+            | ProblemKind::Empty
+            | ProblemKind::NoFront
+            | ProblemKind::OpenFront
+            | ProblemKind::Anchor
+            | ProblemKind::NotYaml(_)
+            | ProblemKind::BadName(_)
+            | ProblemKind::DoubledName { .. }
+            | ProblemKind::BadAmount { .. }
+            | ProblemKind::BadCheck { .. } => Severity::Error,
+            ProblemKind::NeedsSandbox(_)
+            | ProblemKind::NoMemory
+            | ProblemKind::NoName(_)
+            | ProblemKind::NoDescription
+            | ProblemKind::BadValue { .. }
+            | ProblemKind::UnknownKey(_)
+            | ProblemKind::IdleKey(_)
+            | ProblemKind::DoubledKey(_)
+            | ProblemKind::Repaired(_)
+            | ProblemKind::CutByComment(_)
+            | ProblemKind::ToolNotHere(_)
+            | ProblemKind::UnknownTool(_)
+            | ProblemKind::UnknownAgent { .. }
+            | ProblemKind::Cycle(_) => Severity::Warning,
         }
     }
 }

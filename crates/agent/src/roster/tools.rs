@@ -3,7 +3,7 @@
 use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Listed, Team};
-use super::problem::Flaw;
+use super::problem::ProblemKind;
 use super::yaml::{Is, Node};
 
 /// Names that other programs use for tools that are here, and our own.
@@ -60,15 +60,15 @@ pub(super) struct Wanted {
 }
 
 /// Reads a list of tools that are not to be used. Those that are not here anyway need no mention.
-pub(super) fn unwanted(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Wanted {
+pub(super) fn unwanted(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Wanted {
     let mut found = Vec::new();
     let unwanted = wanted(node, &mut found);
-    flaws.extend(found.into_iter().filter(|(_, flaw)| !matches!(flaw, Flaw::ToolNotHere(_))));
+    flaws.extend(found.into_iter().filter(|(_, flaw)| !matches!(flaw, ProblemKind::ToolNotHere(_))));
     unwanted
 }
 
 /// Reads a list of tools, or a text with commas.
-pub(super) fn wanted(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Wanted {
+pub(super) fn wanted(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Wanted {
     let mut tools = Vec::new();
     let mut every = false;
     let mut team = None;
@@ -87,16 +87,16 @@ pub(super) fn wanted(node: &Node, flaws: &mut Vec<(u32, Flaw)>) -> Wanted {
     Wanted { tools: (!every).then_some(tools), team }
 }
 
-fn named(name: &str) -> Result<ToolName, Flaw> {
+fn named(name: &str) -> Result<ToolName, ProblemKind> {
     let here = HERE.iter().find(|(theirs, _)| *theirs == name).and_then(|(_, ours)| ToolName::parse(ours).ok());
     here.ok_or_else(|| {
         let elsewhere = ELSEWHERE.contains(&name) || name.starts_with("mcp__");
-        if elsewhere { Flaw::ToolNotHere(name.to_owned()) } else { Flaw::UnknownTool(name.to_owned()) }
+        if elsewhere { ProblemKind::ToolNotHere(name.to_owned()) } else { ProblemKind::UnknownTool(name.to_owned()) }
     })
 }
 
 /// Adds `Agent` or `Agent(a, b)` to a hiring list. A list that names somebody is a list, whatever else there is.
-fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<(u32, Flaw)>) -> Team {
+fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
     let names = within.map(|names| names.trim_end().trim_end_matches(')')).unwrap_or_default();
     let listed = members(names.split(',').map(|name| (name.trim().to_owned(), line)), flaws);
     match before {
@@ -112,13 +112,13 @@ fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec
 }
 
 /// Takes names of agents; one that is none is left out.
-pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<(u32, Flaw)>) -> Vec<Listed> {
+pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<(u32, ProblemKind)>) -> Vec<Listed> {
     let mut listed: Vec<Listed> = Vec::new();
     for (name, line) in names.filter(|(name, _)| !name.is_empty()) {
         match AgentName::parse(&name) {
             Ok(name) if listed.iter().any(|before| before.name == name) => {}
             Ok(name) => listed.push(Listed { name, line }),
-            Err(_) => flaws.push((line, Flaw::BadValue { key: name, wanted: "the name of an agent" })),
+            Err(_) => flaws.push((line, ProblemKind::BadValue { key: name, wanted: "the name of an agent" })),
         }
     }
     listed

@@ -11,12 +11,12 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    Attempt, Hand, Hired, History, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Status, Stop, Task, Team,
-    Text, TextError, Texts, Usage, Watch, Wire, task_key,
+    AgentRuntime, Attempt, Hired, History, Model, Prompt, RawCall, Redactor, Reply, Reported, Status, Stop, Task, Team,
+    Text, TextError, Texts, Usage, Watch, Wire, Worker, task_key,
 };
 use guildhall_kernel::{
-    AgentName, AskId, AskKey, Brief, Context as Before, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat, Path,
-    Powers, Request, Standing, Stay, Tariff, TextKind, TextRef, Turn,
+    AgentName, AskId, AskKey, Brief, Context as HiringSoFar, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat,
+    Path, Powers, Request, Standing, Stay, Tariff, TextKind, TextRef, Turn,
 };
 use serde_json::{Value, json};
 
@@ -37,16 +37,16 @@ impl Model for Says {
 }
 
 /// The task alone: what else was said does not matter here.
-struct Shelf(BTreeMap<TextRef, String>);
+struct TextCache(BTreeMap<TextRef, String>);
 
-impl Texts for Shelf {
+impl Texts for TextCache {
     fn text(&self, of: &TextRef) -> Result<String, TextError> {
         Ok(self.0.get(of).cloned().unwrap_or_default())
     }
 }
 
-fn scribe() -> Scribe {
-    Scribe::new(Arc::new(|text: &str| text.into()))
+fn redactor() -> Redactor {
+    Redactor::new(Arc::new(|text: &str| text.into()))
 }
 
 fn sat(sat: u64) -> Msat {
@@ -58,11 +58,11 @@ fn agent(name: &str) -> AgentName {
 }
 
 fn text(kind: TextKind, says: &str) -> Text {
-    scribe().text(kind, says)
+    redactor().text(kind, says)
 }
 
-fn hand(name: &str, description: &str, specialties: &[&str]) -> Hand {
-    Hand {
+fn worker(name: &str, description: &str, specialties: &[&str]) -> Worker {
+    Worker {
         name: agent(name),
         description: description.to_owned(),
         specialties: specialties.iter().map(|specialty| (*specialty).to_owned()).collect(),
@@ -82,17 +82,17 @@ fn hand(name: &str, description: &str, specialties: &[&str]) -> Hand {
 
 /// A team of two.
 fn team(dialect: Dialect, mode: DelegationMode) -> Team {
-    let hands = vec![
-        Arc::new(hand("Flight Agent", "Finds flights.", &["air travel", "airports"])),
-        Arc::new(hand("food-agent", "Selects\n restaurants.", &[])),
+    let workers = vec![
+        Arc::new(worker("Flight Agent", "Finds flights.", &["air travel", "airports"])),
+        Arc::new(worker("food-agent", "Selects\n restaurants.", &[])),
     ];
     Team {
         models: Vec::new(),
         dialect,
         mode,
-        hands,
+        workers,
         ad_hoc: None,
-        own: Arc::new(hand("boss", "", &[])),
+        own: Arc::new(worker("boss", "", &[])),
         checks: Vec::new(),
     }
 }
@@ -103,11 +103,11 @@ fn offered() -> Team {
 
 /// A team that may make somebody up.
 fn with_ad_hoc(team: Team) -> Team {
-    Team { ad_hoc: Some(Arc::new(Hand { turns_max: 3, ..hand("specialist", "", &[]) })), ..team }
+    Team { ad_hoc: Some(Arc::new(Worker { turns_max: 3, ..worker("specialist", "", &[]) })), ..team }
 }
 
-fn seat(team: Option<Team>, hired: Hired, reply: Reply) -> Seat {
-    Seat {
+fn runtime(team: Option<Team>, hired: Hired, reply: Reply) -> AgentRuntime {
+    AgentRuntime {
         system: String::new(),
         model: Arc::new(Says(reply)),
         window: 100_000,
@@ -115,14 +115,14 @@ fn seat(team: Option<Team>, hired: Hired, reply: Reply) -> Seat {
         tools: BTreeMap::new(),
         team: team.map(Arc::new),
         hired,
-        scribe: scribe(),
+        redactor: redactor(),
     }
 }
 
 fn brief() -> Brief {
     let task = text(TextKind::Task, TASK);
     Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: agent("boss"),
         standing: Standing::Listed,
@@ -136,7 +136,7 @@ fn brief() -> Brief {
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 10,
-        context: Before::Fresh,
+        context: HiringSoFar::Fresh,
         opening_bytes: 1000,
         opening: None,
         lineage: Lineage::default(),
@@ -158,15 +158,15 @@ fn said(words: Option<&str>, calls: &[(&str, Value)]) -> Reply {
 }
 
 /// What a seat makes of its model's reply, after these facts.
-fn ask(seat: &Seat, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec<Text>) {
+fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec<Text>) {
     let task = text(TextKind::Task, TASK);
-    let texts = Shelf(BTreeMap::from([(task.of, task.says)]));
+    let texts = TextCache(BTreeMap::from([(task.of, task.says)]));
     let upto = u32::try_from(facts.len()).unwrap();
     let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn };
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
     let history = History { before: &[], facts, texts: &texts };
     let status = Status { free: sat(900), turns: 9, hiring: None, time: None };
-    let mut asked = Box::pin(seat.ask(key, &request, history, &status, &|_| {}, &|| NOW));
+    let mut asked = Box::pin(runtime.ask(key, &request, history, &status, &|_| {}, &|| NOW));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies at once")
     };

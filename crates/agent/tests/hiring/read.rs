@@ -12,8 +12,8 @@ fn read(team: Team, name: &str, arguments: Value) -> Call {
 }
 
 fn read_with_texts(team: Team, brief: Brief, name: &str, arguments: Value) -> (Call, Vec<Text>) {
-    let seat = seat(Some(team), Hired::ByAgent, said(None, &[(name, arguments)]));
-    let (mut reply, texts) = ask(&seat, &[Fact::Opened(Arc::new(brief))], Turn::Next);
+    let runtime = runtime(Some(team), Hired::ByAgent, said(None, &[(name, arguments)]));
+    let (mut reply, texts) = ask(&runtime, &[Fact::Opened(Arc::new(brief))], Turn::Next);
     assert_eq!(reply.calls.len(), 1);
     (reply.calls.remove(0), texts)
 }
@@ -73,7 +73,7 @@ fn a_budget_is_the_call_s_within_the_most_or_the_hand_s_own() {
     let granted = |default: Option<u64>, max: Option<u64>, budget: Value| {
         let (budget_default, budget_max) = (default.map(sat), max.map(sat));
         let mut team = offered();
-        team.hands[1] = Arc::new(Hand { budget_default, budget_max, ..hand("food-agent", "", &[]) });
+        team.workers[1] = Arc::new(Worker { budget_default, budget_max, ..worker("food-agent", "", &[]) });
         delegate(team, json!({"specialty": "food-agent", "task": "Eat.", "budget": budget})).budget
     };
     assert_eq!(granted(None, None, json!("40 sats")), Some(sat(40)));
@@ -98,16 +98,16 @@ fn who_is_asked_for_is_found_by_name_then_by_specialty() {
 
 #[test]
 fn a_specialist_is_made_up_only_where_that_is_allowed() {
-    let made_up = |specialty: &str| {
+    let ad_hoc = |specialty: &str| {
         let offer = delegate(with_ad_hoc(offered()), json!({"specialty": specialty, "task": "Go."}));
         (offer.agent.to_string(), offer.standing, offer.turns_max)
     };
     let ad_hoc = |name: &str| (name.to_owned(), Standing::AdHoc, 3);
-    assert_eq!(made_up("Postgres expert"), ad_hoc("Postgres expert"));
-    assert_eq!(made_up("SQL / Postgres (v16)"), ad_hoc("SQL-Postgres-v16"));
-    assert_eq!(made_up(&"very ".repeat(40)), ad_hoc(&["very"; 13].join("-")), "it is cut to the length of a name");
-    assert_eq!(made_up("air travel"), ("Flight Agent".to_owned(), Standing::Listed, 7));
-    assert_eq!(made_up("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no namesake of its own");
+    assert_eq!(ad_hoc("Postgres expert"), ad_hoc("Postgres expert"));
+    assert_eq!(ad_hoc("SQL / Postgres (v16)"), ad_hoc("SQL-Postgres-v16"));
+    assert_eq!(ad_hoc(&"very ".repeat(40)), ad_hoc(&["very"; 13].join("-")), "it is cut to the length of a name");
+    assert_eq!(ad_hoc("air travel"), ("Flight Agent".to_owned(), Standing::Listed, 7));
+    assert_eq!(ad_hoc("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no namesake of its own");
     for nameless in ["", "///"] {
         let why = refusal(with_ad_hoc(offered()), json!({"specialty": nameless, "task": "Go."}));
         assert!(matches!(why, Unreadable::BadName(_)), "{why:?}");
@@ -141,7 +141,7 @@ fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignor
 fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
     let (adds, check) = (text(TextKind::Term, "Under 900 dollars."), text(TextKind::Term, "\"receipts\""));
     let mut team = offered();
-    team.hands[1] = Arc::new(Hand { adds: vec![adds.clone()], background: true, ..hand("food-agent", "", &[]) });
+    team.workers[1] = Arc::new(Worker { adds: vec![adds.clone()], background: true, ..worker("food-agent", "", &[]) });
     team.checks = vec![(check.clone(), sat(2))];
     let (own, handed) = (text(TextKind::Term, "In May."), text(TextKind::Term, "By train."));
     let brief = Brief { terms: Arc::from([own.of]), adds: Arc::from([handed.of]), ..brief() };

@@ -1,6 +1,6 @@
 //! Which tools an agent has, and what it is told about them.
 
-use guildhall_agent::{Post, Surroundings, Tool, ToolResult, ToolSpec, ToolTerms, hired_prompt, team_prompt};
+use guildhall_agent::{Post, Tool, ToolContext, ToolResult, ToolSpec, ToolTerms, hired_prompt, team_prompt};
 use guildhall_kernel::{Effect, PowerSet, TextKind, ToolCall, ToolName};
 use insta::assert_snapshot;
 
@@ -10,8 +10,8 @@ fn quiet() -> Reply {
     said(None, &[])
 }
 
-fn names(seat: &Seat) -> Vec<String> {
-    seat.specs().into_iter().map(|spec| spec.name).collect()
+fn names(runtime: &AgentRuntime) -> Vec<String> {
+    runtime.specs().into_iter().map(|spec| spec.name).collect()
 }
 
 #[test]
@@ -22,18 +22,18 @@ fn hirers_have_hiring_tools_and_hires_can_talk_up() {
         (Dialect::DelegateToAgent, "delegate_to_agent"),
         (Dialect::Agent, "Agent"),
     ] {
-        let root = seat(Some(team(dialect, DelegationMode::Offered)), Hired::ByOwner, quiet());
+        let root = runtime(Some(team(dialect, DelegationMode::Offered)), Hired::ByOwner, quiet());
         assert_eq!(names(&root), [&[tool][..], &down].concat());
-        let hire = seat(Some(team(dialect, DelegationMode::Offered)), Hired::ByAgent, quiet());
+        let hire = runtime(Some(team(dialect, DelegationMode::Offered)), Hired::ByAgent, quiet());
         assert_eq!(names(&hire), [&[tool][..], &down, &["ask_hirer", "board"]].concat());
     }
-    assert_eq!(names(&seat(None, Hired::ByAgent, quiet())), ["ask_hirer", "board"]);
-    assert_eq!(names(&seat(None, Hired::ByOwner, quiet())), Vec::<String>::new());
+    assert_eq!(names(&runtime(None, Hired::ByAgent, quiet())), ["ask_hirer", "board"]);
+    assert_eq!(names(&runtime(None, Hired::ByOwner, quiet())), Vec::<String>::new());
 }
 
 #[test]
 fn a_hirer_s_tool_names_its_team_and_takes_nobody_else_unless_somebody_may_be_made_up() {
-    let spec = |team| seat(Some(team), Hired::ByOwner, quiet()).specs().remove(0);
+    let spec = |team| runtime(Some(team), Hired::ByOwner, quiet()).specs().remove(0);
     let ToolSpec { description, schema, .. } = spec(offered());
     assert_snapshot!(description, @r"
     Hires one of your team for a task, with a budget out of your own purse, and returns its report. Hires made in one reply work in parallel. Your team:
@@ -96,7 +96,7 @@ impl Tool for Namesake {
 }
 
 /// Calls a tool of a hire.
-fn call(seat: &Seat, name: &str, arguments: &Value, board: &[Post]) -> (String, TextKind) {
+fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -> (String, TextKind) {
     let key = AskKey { contract: Path::root(1).hire(1), ask: AskId(2) };
     let text = text(TextKind::Arguments, &arguments.to_string());
     let call = ToolCall {
@@ -106,8 +106,8 @@ fn call(seat: &Seat, name: &str, arguments: &Value, board: &[Post]) -> (String, 
         effect: Effect::Pure,
         needs: PowerSet::default(),
     };
-    let around = Surroundings { facts: &[], board };
-    let mut called = Box::pin(seat.call(&key, &call, &text.says, around));
+    let around = ToolContext { facts: &[], board };
+    let mut called = Box::pin(runtime.call(&key, &call, &text.says, around));
     let Poll::Ready(mut arrival) = called.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("it answers at once")
     };
@@ -117,18 +117,18 @@ fn call(seat: &Seat, name: &str, arguments: &Value, board: &[Post]) -> (String, 
 
 #[test]
 fn nobody_s_tool_takes_the_place_of_one_of_hiring() {
-    let mut hire = seat(None, Hired::ByAgent, quiet());
+    let mut hire = runtime(None, Hired::ByAgent, quiet());
     hire.tools.insert("board".to_owned(), Arc::new(Namesake));
     assert_eq!(names(&hire), ["ask_hirer", "board"]);
     assert_eq!(call(&hire, "board", &json!({}), &[]).0, "Nobody has posted anything yet.");
-    let root = Seat { hired: Hired::ByOwner, ..hire };
+    let root = AgentRuntime { hired: Hired::ByOwner, ..hire };
     assert_eq!(names(&root), ["board"]);
     assert_eq!(call(&root, "board", &json!({}), &[]).0, "the other one");
 }
 
 #[test]
 fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only() {
-    let hire = seat(None, Hired::ByAgent, quiet());
+    let hire = runtime(None, Hired::ByAgent, quiet());
     let (path, cook) = (Path::root(1).hire(2), agent("cook"));
     let post = |number: usize| Post::of(&path, &cook, &json!({"post": format!("post {number}")}).to_string()).unwrap();
     let posts: Vec<Post> = (0..60).map(post).collect();
@@ -145,6 +145,6 @@ fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only()
 
 #[test]
 fn who_has_hired_nobody_is_told_so() {
-    let root = seat(Some(offered()), Hired::ByOwner, quiet());
+    let root = runtime(Some(offered()), Hired::ByOwner, quiet());
     assert_eq!(call(&root, "list_agents", &json!({}), &[]).0, "You have hired nobody yet.");
 }

@@ -12,10 +12,10 @@ mod map;
 
 use std::path::Path;
 
-use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, ModelChoice, Problem, Taken, Team};
+use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, ModelChoice, Problem, ReadAgent, Team};
 
 /// Reads a file called `x.md` with this front matter.
-fn read(front: &str) -> Taken {
+fn read(front: &str) -> ReadAgent {
     AgentFile::read(Path::new("x.md"), format!("---\n{front}\n---\nDo it.\n").as_bytes())
 }
 
@@ -24,7 +24,7 @@ fn told(problems: &[Problem]) -> Vec<String> {
 }
 
 /// Draws what a file came to: what it says, then what is wrong with it.
-fn drawn(Taken { agent, problems }: &Taken) -> String {
+fn drawn(ReadAgent { agent, problems }: &ReadAgent) -> String {
     let mut lines: Vec<String> = agent.iter().flat_map(says).collect();
     lines.extend(told(problems));
     lines.join("\n")

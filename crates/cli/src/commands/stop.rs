@@ -2,7 +2,7 @@
 
 use guildhall::kernel::Path;
 use guildhall::local::{Holder, SessionId};
-use guildhall::{Ending, Hall, Telling, ToppedUp};
+use guildhall::{Ending, Hall, Instruction, ToppedUp};
 
 use crate::amount::both;
 use crate::args::{MessageArgs, StopArgs, Target, TopupArgs};
@@ -23,7 +23,7 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
             return Ok(Exit::Done);
         }
         None => hall.end(&session, how).await?,
-        Some(contract) => hall.tell(&session, &contract, Telling::End(how)).await?,
+        Some(contract) => hall.tell(&session, &contract, Instruction::End(how)).await?,
     };
     Ok(told(&session, holder))
 }
@@ -35,7 +35,7 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
     }
     let hall = world.hall(here()?)?;
     let to = contract(&hall, &args.to).await?;
-    let holder = hall.tell(&args.to.session, &to, Telling::Words(args.text)).await?;
+    let holder = hall.tell(&args.to.session, &to, Instruction::Words(args.text)).await?;
     Ok(told(&args.to.session, holder))
 }
 

@@ -45,9 +45,9 @@ pub(crate) struct Table(pub(crate) Vec<Figures>);
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, others)) = self.0.split_first() else { return Ok(()) };
-        for (place, Figure { what, unit, is }) in first.0.iter().enumerate() {
+        for (env, Figure { what, unit, is }) in first.0.iter().enumerate() {
             // Threads come and go, so that not every run has each figure; two of one name stand at the same place.
-            let same = |figures: &Figures| figures.0.iter().skip(place).find(|other| other.what == *what).map(|f| f.is);
+            let same = |figures: &Figures| figures.0.iter().skip(env).find(|other| other.what == *what).map(|f| f.is);
             let mut all: Vec<f64> = std::iter::once(*is).chain(others.iter().filter_map(same)).collect();
             all.sort_by(f64::total_cmp);
             let [low, middle, high] = [0, all.len() / 2, all.len() - 1].map(|at| unit.show(all[at]));

@@ -63,8 +63,8 @@ fn main() {
     if is_flag("--list") {
         return;
     }
-    if let Some(place) = args.iter().position(|arg| arg == ONE) {
-        let name = args.get(place + 1).expect("the name of a case follows");
+    if let Some(env) = args.iter().position(|arg| arg == ONE) {
+        let name = args.get(env + 1).expect("the name of a case follows");
         let case = FULL.iter().chain(QUICK).find(|case| case.name == name).expect("there is such a case");
         return println!("{}", serde_json::to_string(&case.run()).expect("figures are JSON"));
     }

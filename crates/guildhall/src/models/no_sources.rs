@@ -3,7 +3,7 @@
 use guildhall_local::SessionId;
 use guildhall_models::{PriceBook, Seller};
 
-use super::{Chair, Locked, ModelName, ModelsError, no_source, unclear};
+use super::{Locked, ModelName, ModelSlot, ModelsError, no_source, unclear};
 
 /// Nobody.
 #[derive(Clone, Default)]
@@ -25,13 +25,13 @@ impl Sources {
         Err(unclear(model, ""))
     }
 
-    pub(super) fn chair(
+    pub(super) fn slot(
         &self,
         name: &ModelName,
         _session: &SessionId,
         _book: &PriceBook,
         _locked: &Locked,
-    ) -> Result<Chair, ModelsError> {
+    ) -> Result<ModelSlot, ModelsError> {
         Err(no_source(name))
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use guildhall_agent::{Model, Wire};
-use guildhall_local::{Lane, Replays, SessionId};
+use guildhall_local::{CallLimiter, Replays, SessionId};
 use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
 
-use super::{ANTHROPIC, Chair, Locked, ModelName, ModelsError, OPENAI, WINDOW_TOKENS, chair, no_source, unclear};
+use super::{ANTHROPIC, Locked, ModelName, ModelSlot, ModelsError, OPENAI, WINDOW_TOKENS, no_source, slot, unclear};
 
 /// A provider: a place where models are asked for by name.
 #[derive(Clone, Debug)]
@@ -75,17 +75,17 @@ impl Source {
 
 /// The providers of a hall, each with a lane for its calls.
 #[derive(Clone, Default)]
-pub(super) struct Sources(Vec<(Source, Arc<Lane>)>);
+pub(super) struct Sources(Vec<(Source, Arc<CallLimiter>)>);
 
 impl Sources {
     pub(super) fn add(&mut self, source: Source, calls: usize) {
         self.0.retain(|(before, _)| before.name != source.name);
-        self.0.push((source, Arc::new(Lane::new(calls))));
+        self.0.push((source, Arc::new(CallLimiter::new(calls))));
     }
 
     pub(super) fn set_calls_at_once(&mut self, calls: usize) {
-        for (_, lane) in &mut self.0 {
-            *lane = Arc::new(Lane::new(calls));
+        for (_, limiter) in &mut self.0 {
+            *limiter = Arc::new(CallLimiter::new(calls));
         }
     }
 
@@ -97,7 +97,7 @@ impl Sources {
         self.get(name).is_some()
     }
 
-    fn get(&self, name: &str) -> Option<&(Source, Arc<Lane>)> {
+    fn get(&self, name: &str) -> Option<&(Source, Arc<CallLimiter>)> {
         self.0.iter().find(|(source, _)| source.name == name)
     }
 
@@ -124,14 +124,14 @@ impl Sources {
     }
 
     /// Sets a model up for a session, at the prices that were fixed for it.
-    pub(super) fn chair(
+    pub(super) fn slot(
         &self,
         name: &ModelName,
         session: &SessionId,
         book: &PriceBook,
         locked: &Locked,
-    ) -> Result<Chair, ModelsError> {
-        let (source, lane) = self.get(&name.source).ok_or_else(|| no_source(name))?;
+    ) -> Result<ModelSlot, ModelsError> {
+        let (source, limiter) = self.get(&name.source).ok_or_else(|| no_source(name))?;
         let endpoint = source.endpoint(&name.model, session);
         let seller = source.seller();
         let mut book = book.clone();
@@ -144,6 +144,6 @@ impl Sources {
             Wire::Anthropic => Arc::new(Anthropic::new(endpoint)),
             Wire::OpenAi | Wire::Inside => Arc::new(OpenAi::new(endpoint)),
         };
-        chair(model, book, seller, name, window, (source.replays, Arc::clone(lane)))
+        slot(model, book, seller, name, window, (source.replays, Arc::clone(limiter)))
     }
 }

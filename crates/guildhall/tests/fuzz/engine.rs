@@ -8,14 +8,14 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    Arrival, Attempt, Engine, Hand, Hired, History, Model, Prompt, Redact, Reply, Reported, Scribe, Seat, Status,
-    Surroundings, Task, Team, Text, TextError, Texts, Tool, Usage, Watch, run, task_key, tool_fn,
+    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Model, Prompt, Redact, Redactor, Reply, Reported, Status,
+    Task, Team, Text, TextError, Texts, Tool, ToolContext, Usage, Watch, Worker, run, task_key, tool_fn,
 };
 use guildhall_kernel::{
-    AgentName, Ask, AskId, AskKey, Brief, Cause, Context as Before, Contract, Effect, Fact, Grant, Heads, Hiring,
+    AgentName, Ask, AskId, AskKey, Brief, Cause, Context as HiringSoFar, Contract, Effect, Fact, Grant, Heads, Hiring,
     Input, Lineage, Millis, Msat, Path, Powers, Request, Standing, Stay, Tariff, TextKind, TextRef,
 };
-use guildhall_tools::Redactor;
+use guildhall_tools::SecretPatterns;
 use serde_json::{Value, json};
 
 use crate::replies::{KNOWN, Replies};
@@ -56,7 +56,7 @@ pub(crate) struct Asked {
 
 /// One contract in memory.
 pub(crate) struct Memory {
-    pub(crate) seat: Seat,
+    pub(crate) runtime: AgentRuntime,
     pub(crate) model: Arc<Scripted>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) texts: Kept,
@@ -68,8 +68,8 @@ impl Memory {
     /// The same contract as another process finds it.
     pub(crate) fn with_facts(&self, facts: Vec<Fact>) -> Memory {
         let model = Arc::new(Scripted::default());
-        let seat = Seat { model: Arc::clone(&model) as Arc<dyn Model>, ..self.seat.clone() };
-        Memory { seat, model, facts, texts: self.texts.clone(), asked: Vec::new(), to_do: VecDeque::new() }
+        let runtime = AgentRuntime { model: Arc::clone(&model) as Arc<dyn Model>, ..self.runtime.clone() };
+        Memory { runtime, model, facts, texts: self.texts.clone(), asked: Vec::new(), to_do: VecDeque::new() }
     }
 }
 
@@ -104,14 +104,14 @@ impl Engine for Memory {
         let Arrival { input, texts } = match what {
             Ask::Model(request) => {
                 let history = History { before: &[], facts: &self.facts, texts: &self.texts };
-                let arrival = self.seat.ask(key.clone(), &request, history, &status, &|_| {}, &clock).await;
+                let arrival = self.runtime.ask(key.clone(), &request, history, &status, &|_| {}, &clock).await;
                 let prompt = self.model.shown.lock().unwrap().pop().unwrap();
                 self.asked.push(Asked { key, request, status, prompt });
                 arrival.unwrap()
             }
             Ask::Tool(call) => {
                 let arguments = self.texts.text(&call.arguments).unwrap();
-                self.seat.call(&key, &call, &arguments, Surroundings::default()).await
+                self.runtime.call(&key, &call, &arguments, ToolContext::default()).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("nobody can be hired"),
         };
@@ -120,11 +120,11 @@ impl Engine for Memory {
     }
 }
 
-static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(KNOWN.map(str::to_owned).to_vec()));
+static REDACTOR: LazyLock<SecretPatterns> = LazyLock::new(|| SecretPatterns::new(KNOWN.map(str::to_owned).to_vec()));
 
-pub(crate) fn scribe() -> Scribe {
+pub(crate) fn redactor() -> Redactor {
     let redact: Redact = Arc::new(|text: &str| REDACTOR.redact(text));
-    Scribe::new(redact)
+    Redactor::new(redact)
 }
 
 /// Lets a contract work with these replies until it ends.
@@ -142,7 +142,7 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
     };
     let echo = tool_fn("echo", "Says it again.", json!({"type": "object"}), echo).effect(Effect::Pure);
     let model = Arc::new(Scripted { replies: Mutex::new(attempts.into()), ..Scripted::default() });
-    let seat = Seat {
+    let runtime = AgentRuntime {
         team: Some(Arc::new(team(replies.coin()))),
         hired: Hired::ByOwner,
         system: "You are an echo.".to_owned(),
@@ -150,20 +150,20 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
         window: if replies.coin() { 1000 } else { 1_000_000 },
         price: Arc::new(|usage| Msat::capped(u128::from(usage.output))),
         tools: BTreeMap::from([("echo".to_owned(), Arc::new(echo) as Arc<dyn Tool>)]),
-        scribe: scribe(),
+        redactor: redactor(),
     };
-    let task = seat.scribe.text(TextKind::Task, &task);
-    let brief = brief(&task, &seat);
+    let task = runtime.redactor.text(TextKind::Task, &task);
+    let brief = brief(&task, &runtime);
     let texts = Kept(BTreeMap::from([(task.of, task.says)]));
-    let mut engine = Memory { seat, model, facts: Vec::new(), texts, asked: Vec::new(), to_do: VecDeque::new() };
+    let mut engine = Memory { runtime, model, facts: Vec::new(), texts, asked: Vec::new(), to_do: VecDeque::new() };
     block_on(run(&mut engine, Arc::new(brief))).expect("the engine can't fail");
     engine
 }
 
 /// A team that is there and can't be hired: there are no heads.
 fn team(ad_hoc: bool) -> Team {
-    let hand = |name: &str| {
-        Arc::new(Hand {
+    let worker = |name: &str| {
+        Arc::new(Worker {
             name: AgentName::parse(name).unwrap(),
             description: "Helps.".to_owned(),
             specialties: Vec::new(),
@@ -184,9 +184,9 @@ fn team(ad_hoc: bool) -> Team {
         models: Vec::new(),
         dialect: Dialect::DelegateTask,
         mode: DelegationMode::Offered,
-        hands: vec![hand("ada")],
-        ad_hoc: ad_hoc.then(|| hand("specialist")),
-        own: hand("echo"),
+        workers: vec![worker("ada")],
+        ad_hoc: ad_hoc.then(|| worker("specialist")),
+        own: worker("echo"),
         checks: Vec::new(),
     }
 }
@@ -195,10 +195,10 @@ fn tariff() -> Tariff {
     Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 }
 }
 
-fn brief(task: &Text, seat: &Seat) -> Brief {
+fn brief(task: &Text, runtime: &AgentRuntime) -> Brief {
     let ada = AgentName::parse("ada").unwrap();
     Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
         standing: Standing::Listed,
@@ -218,8 +218,8 @@ fn brief(task: &Text, seat: &Seat) -> Brief {
         severance: Msat::from_sat(20).unwrap(),
         tariff: tariff(),
         turns_max: 10,
-        context: Before::Fresh,
-        opening_bytes: seat.opening_bytes(),
+        context: HiringSoFar::Fresh,
+        opening_bytes: runtime.opening_bytes(),
         opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),

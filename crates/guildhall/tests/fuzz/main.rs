@@ -97,7 +97,7 @@ fn check(seed: u64) -> usize {
     let restored = restored(&engine, seed);
     for Asked { key, request, status, prompt } in &engine.asked {
         let history = History { before: &[], facts: &restored.facts, texts: &restored.texts };
-        let asked = restored.seat.ask(key.clone(), request, history, status, &|_| {}, &engine::clock);
+        let asked = restored.runtime.ask(key.clone(), request, history, status, &|_| {}, &engine::clock);
         block_on(asked).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let again = restored.model.shown.lock().unwrap().pop().unwrap();
         assert_eq!(again, *prompt, "seed {seed}: {key}");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::scribe;
+use crate::engine::redactor;
 use crate::replies::Replies;
 use crate::{assert_clean, seeds};
 
@@ -30,18 +30,18 @@ fn assert_same_shape(was: &Value, is: &Value, seed: u64) {
 
 #[test]
 fn a_redacted_value_can_be_read_has_its_shape_and_is_not_changed_again() {
-    let scribe = scribe();
+    let redactor = redactor();
     for seed in seeds(1) {
         let value = Replies::new(seed).value(4);
-        let clean = scribe.clean_value(&value);
+        let clean = redactor.clean_value(&value);
         let written = clean.to_string();
         assert_clean("a value", &written, seed);
         let read: Value = serde_json::from_str(&written).unwrap_or_else(|why| panic!("seed {seed}: {why}: {written}"));
         assert_same_shape(&value, &read, seed);
-        assert_eq!(scribe.clean_value(&clean), clean, "seed {seed}");
+        assert_eq!(redactor.clean_value(&clean), clean, "seed {seed}");
         let text = Value::Array(vec![value]).to_string();
-        let clean = scribe.clean(&text);
+        let clean = redactor.clean(&text);
         assert!(serde_json::from_str::<Value>(&clean).is_ok(), "seed {seed}: {clean}");
-        assert_eq!(scribe.clean(&clean), clean, "seed {seed}");
+        assert_eq!(redactor.clean(&clean), clean, "seed {seed}");
     }
 }

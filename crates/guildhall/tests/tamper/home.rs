@@ -9,7 +9,7 @@ use guildhall::kernel::Hash;
 use guildhall::local::{Replays, UnixMs, texts_named};
 use guildhall::roster::Source;
 use guildhall::{
-    Fact, Hall, HallBuilder, Models, Msat, Price, Prompt, Reply, Roster, SessionId, Telling, model_fn, tool_fn,
+    Fact, Hall, HallBuilder, Instruction, Models, Msat, Price, Prompt, Reply, Roster, SessionId, model_fn, tool_fn,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -220,8 +220,8 @@ async fn fill(project: &FilePath, data: &FilePath, crashed: &FilePath) {
         }
         tokio::time::sleep(LOOK).await;
     }
-    hall.tell(&third, &root, Telling::Words("Never mind.".into())).await.unwrap();
-    hall.tell(&third, &root, Telling::Money(Msat::from_sat(7).unwrap())).await.unwrap();
+    hall.tell(&third, &root, Instruction::Words("Never mind.".into())).await.unwrap();
+    hall.tell(&third, &root, Instruction::Money(Msat::from_sat(7).unwrap())).await.unwrap();
     // The sessions are at rest, and nothing was written back yet.
     copy(data, crashed);
     let journals = [hall.journal().clone(), alone.journal().clone()];

@@ -7,7 +7,7 @@ mod overtaken;
 use std::path::Path as FilePath;
 
 use guildhall::{Agent, Ended, Ending, Hall, HallError, Models, Running, Source, agent};
-use guildhall_kernel::{AgentName, Fact, Floor, Limit, Msat, Outcome, Refusal};
+use guildhall_kernel::{AgentName, Fact, Limit, Msat, NextSpeaker, Outcome, Refusal};
 use guildhall_laws::Checker;
 use guildhall_local::{Replays, Subscription};
 use guildhall_model_server::{Entry, Peer, Script};
@@ -206,7 +206,7 @@ async fn until_owner_speaks(running: &Running, facts: &mut Subscription, happene
     let mut has_happened = false;
     loop {
         has_happened |= happened(&facts.next().await.unwrap().fact);
-        if has_happened && running.floor().await.unwrap() == (Floor::Owner { hires: 0 }) {
+        if has_happened && running.floor().await.unwrap() == (NextSpeaker::Owner { hires: 0 }) {
             return;
         }
     }

@@ -7,7 +7,7 @@ use super::{Contract, Phase, Requested};
 use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
 use crate::brief::{Brief, Context, Grant, Inherit, Link, Offer, Standing, Stay};
 use crate::fact::{Fact, Hold, Pause, Waking};
-use crate::input::{CALLS_MAX, Call, Need, Reply, Stead, ThenHire};
+use crate::input::{CALLS_MAX, Call, HireReason, Need, Reply, ThenHire};
 use crate::money::{Heads, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
@@ -77,8 +77,8 @@ impl Contract {
                 if let Some(ThenHire { why, offers }) = &reply.verdict.then_hire {
                     let shares = self.shares(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
                     let origin = match why {
-                        Stead::Cascade => Origin::Cascade,
-                        Stead::Promise => Origin::Promise,
+                        HireReason::Cascade => Origin::Cascade,
+                        HireReason::Promise => Origin::Promise,
                     };
                     for (offer, share) in offers.iter().zip(shares) {
                         self.admit_hire(offer, origin, share, now, facts);
@@ -269,10 +269,10 @@ impl Contract {
     pub(super) fn object_to(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
         let Candidate { agent, standing, task_key, fork } = candidate;
         let Some(hiring) = &self.brief.hiring else { return Err(Refusal::MayNotHire) };
-        let made_up = standing == Standing::AdHoc;
-        let known = if made_up { hiring.ad_hoc } else { hiring.team.contains(agent) };
+        let ad_hoc = standing == Standing::AdHoc;
+        let known = if ad_hoc { hiring.ad_hoc } else { hiring.team.contains(agent) };
         // Nobody need be on its own team to learn that it named itself: a list without its name would not say so.
-        if !fork && !known && !made_up && !hiring.recursive && *agent == self.brief.agent {
+        if !fork && !known && !ad_hoc && !hiring.recursive && *agent == self.brief.agent {
             return Err(Refusal::SelfHire);
         }
         if !fork && !known {
@@ -281,11 +281,11 @@ impl Contract {
         }
         let own = self.brief.link();
         let above = || std::iter::once(&own).chain(self.brief.lineage.upward());
-        let same = |link: &&Link| link.task_key == task_key && (made_up || link.agent == *agent);
+        let same = |link: &&Link| link.task_key == task_key && (ad_hoc || link.agent == *agent);
         if let Some(link) = above().find(same) {
             return Err(Refusal::SameTask { agent: link.agent.clone() });
         }
-        if fork || made_up || hiring.recursive {
+        if fork || ad_hoc || hiring.recursive {
             return Ok(());
         }
         match above().position(|link| link.agent == *agent) {
@@ -323,11 +323,11 @@ impl Contract {
         let Share { money, heads } = share;
         let grant = Grant { money, heads, depth: self.depth_of(offer), deadline: None, margin: None };
         let Candidate { agent, standing, .. } = self.candidate(offer);
-        let (context, chair, tariff) = match (offer.inherit, self.request) {
+        let (context, model_slot, tariff) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
-                (Context::Fork { request: id, upto, tokens }, own.chair, own.tariff)
+                (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff)
             }
-            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.chair, offer.tariff),
+            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff),
         };
         Brief {
             path: own.path.hire(self.hires + 1),
@@ -341,7 +341,7 @@ impl Contract {
             grant: grant.due(self.due(offer), now),
             fee: offer.fee,
             severance: offer.severance.max(tariff.last_min()),
-            chair,
+            model_slot,
             tariff,
             turns_max: offer.turns_max,
             context,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::admit::Candidate;
 use super::{
-    Contract, Ending, Finale, LOSSES_MAX, Leave, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing, Requested,
-    Round, Uncertain, View, Wait,
+    Contract, Ending, LOSSES_MAX, LastReport, Leave, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing,
+    Requested, Round, Uncertain, View, Wait,
 };
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
@@ -396,7 +396,7 @@ impl Contract {
         self.turns += 1;
         self.losses = 0;
         self.newest = said.words.unwrap_or(self.newest);
-        self.finale = said.words.filter(|_| said.calls == 0 || last).map(|text| Finale {
+        self.finale = said.words.filter(|_| said.calls == 0 || last).map(|text| LastReport {
             text,
             output: said.output,
             undone: said.undone,

@@ -2,8 +2,8 @@
 //! and is told to wrap up.
 
 use guildhall_kernel::{
-    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Nudge, Offer, Powers,
-    Reply, Sender, Stead, Stimulus, TextKind, Unreadable, Verdict,
+    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, HireReason, Inherit, Input, Millis, Need, Nudge,
+    Offer, Powers, Reply, Sender, Stimulus, TextKind, Unreadable, Verdict,
 };
 
 use crate::hall::Hall;
@@ -76,7 +76,7 @@ fn go_on(hall: &mut Hall) {
     hall.replies(AT, Reply { input_tokens: Some(250), verdict: shorter, ..calling(&calls) });
     hall.final_text("1.1.2");
     hall.final_text("1.1.2");
-    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("scout").budget(60)])));
+    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("scout").budget(60)])));
     hall.replies(AT, promise());
     hall.replies(AT, promise());
     hall.final_text("1.1.3");

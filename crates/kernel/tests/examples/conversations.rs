@@ -1,6 +1,6 @@
 //! A root that stays open: a final text means waiting for words.
 
-use guildhall_kernel::{Acceptance, Answer, Brief, Floor, Outcome, Stay, Stimulus};
+use guildhall_kernel::{Acceptance, Answer, Brief, NextSpeaker, Outcome, Stay, Stimulus};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
@@ -53,22 +53,22 @@ fn an_open_root_that_is_dismissed_at_work_is_cut_short() {
 #[test]
 fn the_floor_is_the_owners_while_the_agent_has_nothing_to_read_and_waits_for_nothing() {
     let mut hall = open_root();
-    assert_eq!(hall.contract("1").floor(), Floor::Agent);
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent);
     hall.says("1", &[hire("coder").budget(300).background(), hire("tester").budget(300)]);
-    assert_eq!(hall.contract("1").floor(), Floor::Agent, "it waits for one of them");
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent, "it waits for one of them");
     hall.final_text("1.2");
     hall.final_text("1");
-    assert_eq!(hall.contract("1").floor(), Floor::Owner { hires: 1 });
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Owner { hires: 1 });
     hall.told("1", words("and now in German"));
-    assert_eq!(hall.contract("1").floor(), Floor::Agent);
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent);
     hall.final_text("1");
     hall.final_text("1.1");
-    assert_eq!(hall.contract("1").floor(), Floor::Agent, "a report is to be read");
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent, "a report is to be read");
     hall.final_text("1");
-    assert_eq!(hall.contract("1").floor(), Floor::Owner { hires: 0 });
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Owner { hires: 0 });
     hall.told("1", Stimulus::WrapUp);
-    assert_eq!(hall.contract("1").floor(), Floor::Nobody);
-    assert_eq!(Hall::open(root("contractor", 1000)).contract("1").floor(), Floor::Nobody);
+    assert_eq!(hall.contract("1").floor(), NextSpeaker::Nobody);
+    assert_eq!(Hall::open(root("contractor", 1000)).contract("1").floor(), NextSpeaker::Nobody);
 }
 
 #[test]

@@ -157,8 +157,8 @@ fn a_fork_of_a_made_up_specialist_is_known_by_its_task_alone() {
     let own = root("contractor", 1000);
     let hiring = own.hiring.clone().map(|hiring| Hiring { ad_hoc: true, ..hiring });
     let mut hall = Hall::open(Brief { hiring, ..own });
-    let made_up = |offer: &mut Offer| offer.standing = Standing::AdHoc;
-    hall.says("1", &[hire("helper").task("dig").budget(300).team(&["helper"]).with(made_up)]);
+    let ad_hoc = |offer: &mut Offer| offer.standing = Standing::AdHoc;
+    hall.says("1", &[hire("helper").task("dig").budget(300).team(&["helper"]).with(ad_hoc)]);
     let again = hire("other").task("the task").with(|offer| {
         offer.inherit = Inherit::Fork;
         offer.task_key = root("contractor", 1).task_key;

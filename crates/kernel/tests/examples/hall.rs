@@ -21,7 +21,7 @@ pub(crate) struct Hall {
     pub(crate) steps: BTreeMap<Path, Vec<usize>>,
     /// How many facts of each contract were drawn before.
     pub(crate) drawn: BTreeMap<Path, usize>,
-    mail: VecDeque<Mail>,
+    mail: VecDeque<DriverMessage>,
     post: Post,
     commands: u64,
 }
@@ -35,7 +35,7 @@ pub(crate) enum Post {
 }
 
 #[derive(Clone, Debug)]
-enum Mail {
+enum DriverMessage {
     Open(Arc<Brief>),
     Tell { from: AskKey, to: Path, what: Stimulus },
     Question { from: AskKey, what: Stimulus },
@@ -200,22 +200,22 @@ impl Hall {
         }
     }
 
-    fn deliver(&mut self, mail: Mail) {
+    fn deliver(&mut self, mail: DriverMessage) {
         match mail {
-            Mail::Open(brief) => self.begin(brief),
-            Mail::Question { from, what } => {
+            DriverMessage::Open(brief) => self.begin(brief),
+            DriverMessage::Question { from, what } => {
                 // The owner is asked outside the tree.
                 if let Some(hirer) = from.contract.hirer() {
                     self.apply(&hirer, Input::Told { from: Sender::Contract(from), what });
                 }
             }
-            Mail::Tell { from, to, what } => {
+            DriverMessage::Tell { from, to, what } => {
                 let (at, id) = (from.contract.clone(), from.ask);
                 let answer = if self.contracts[&to].report().is_some() { Answer::Gone } else { Answer::Delivered };
                 self.apply(&to, Input::Told { from: Sender::Contract(from), what });
                 self.apply(&at, Input::Answer { id, answer, cost: known(0) });
             }
-            Mail::Report { of, report } => {
+            DriverMessage::Report { of, report } => {
                 let hirer = of.hirer().expect("a root reports to nobody");
                 let this = |ask: &Ask| matches!(ask, Ask::Hire { brief, .. } if brief.path == of);
                 let id = self.find(&hirer.to_string(), this);
@@ -241,22 +241,22 @@ impl Hall {
 }
 
 /// What one contract's fact means for another contract.
-fn mail(at: &Path, fact: &Fact) -> Option<Mail> {
+fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
     match fact {
         Fact::Asked { id, ask, .. } => {
             let from = AskKey { contract: at.clone(), ask: *id };
             match ask {
-                Ask::Hire { brief, .. } => Some(Mail::Open(Arc::clone(brief))),
-                Ask::Tell { to, what } => Some(Mail::Tell { from, to: to.clone(), what: what.clone() }),
+                Ask::Hire { brief, .. } => Some(DriverMessage::Open(Arc::clone(brief))),
+                Ask::Tell { to, what } => Some(DriverMessage::Tell { from, to: to.clone(), what: what.clone() }),
                 Ask::Question { matter: Matter::Words(text), .. } => {
-                    Some(Mail::Question { from, what: Stimulus::Question(*text) })
+                    Some(DriverMessage::Question { from, what: Stimulus::Question(*text) })
                 }
                 Ask::Question { matter: Matter::Approval(_), .. } | Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) => {
                     None
                 }
             }
         }
-        Fact::Closed(report) => at.hirer().map(|_| Mail::Report { of: at.clone(), report: report.clone() }),
+        Fact::Closed(report) => at.hirer().map(|_| DriverMessage::Report { of: at.clone(), report: report.clone() }),
         Fact::Opened(_)
         | Fact::Answered { .. }
         | Fact::Refused { .. }

@@ -1,6 +1,6 @@
 //! What an agent is told once, and what the runtime does in its stead.
 
-use guildhall_kernel::{Nudge, Outcome, Reply, Stead, Verdict};
+use guildhall_kernel::{HireReason, Nudge, Outcome, Reply, Verdict};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
@@ -9,7 +9,7 @@ use crate::say::{Do, hire, root, undone, words};
 #[test]
 fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("coder").budget(300)])));
+    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(300)])));
     hall.replies("1", promise());
     hall.replies("1", promise());
     hall.final_text("1.1");
@@ -32,7 +32,7 @@ fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
 #[test]
 fn a_promise_that_the_agent_keeps_when_nudged_is_forgotten() {
     let mut hall = Hall::open(root("contractor", 1000));
-    hall.replies("1", undone(Nudge::Promise, Some((Stead::Promise, &[hire("coder").budget(300)]))));
+    hall.replies("1", undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(300)]))));
     hall.says("1", &[hire("coder").budget(300)]);
     hall.final_text("1.1");
     hall.final_text("1");
@@ -42,7 +42,7 @@ fn a_promise_that_the_agent_keeps_when_nudged_is_forgotten() {
 #[test]
 fn a_promise_that_cant_be_kept_is_flagged_in_the_report() {
     let mut hall = Hall::open(root("contractor", 100));
-    let promise = || undone(Nudge::Promise, Some((Stead::Promise, &[hire("coder").budget(2)])));
+    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(2)])));
     hall.replies("1", promise());
     hall.so_far("1");
     hall.replies("1", promise());
@@ -89,7 +89,7 @@ fn a_reply_of_nothing_is_nudged_once_and_then_a_failure() {
 }
 
 fn cascade(calls: &[Do]) -> Reply {
-    let reply = undone(Nudge::Required, Some((Stead::Cascade, calls)));
+    let reply = undone(Nudge::Required, Some((HireReason::Cascade, calls)));
     Reply { verdict: Verdict { nudge: None, ..reply.verdict }, ..words("coder and tester, please") }
 }
 

@@ -66,8 +66,8 @@ fn an_agent_who_is_not_on_the_team_is_refused_with_the_team() {
 fn a_made_up_specialist_is_unknown_where_none_may_be_made_up() {
     let why =
         Refusal::UnknownAgent { agent: agent("poet"), team: hiring(&["researcher", "coder", "tester"]).team.to_vec() };
-    let made_up = hire("poet").with(|offer| offer.standing = Standing::AdHoc);
-    check(&mut Hall::open(root("contractor", 1000)), "1", made_up, &why);
+    let ad_hoc = hire("poet").with(|offer| offer.standing = Standing::AdHoc);
+    check(&mut Hall::open(root("contractor", 1000)), "1", ad_hoc, &why);
 }
 
 #[test]

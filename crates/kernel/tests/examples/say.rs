@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Brief, Call, Check, Context, Cost, Effect, Grant, Hash, Heads, Hiring, Inherit, Lineage, Millis, Mode,
-    Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Stay, Stead, Tariff, TextKind, TextRef,
-    ThenHire, ToolCall, ToolName, Unreadable, Verdict,
+    AgentName, Brief, Call, Check, Context, Cost, Effect, Grant, Hash, Heads, HireReason, Hiring, Inherit, Lineage,
+    Millis, Mode, Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Stay, Tariff, TextKind,
+    TextRef, ThenHire, ToolCall, ToolName, Unreadable, Verdict,
 };
 
 /// What a reply of the scripts costs where the test does not say.
@@ -79,7 +79,7 @@ pub(crate) fn check(what: &str, price: u64) -> Check {
 /// A root that may hire a researcher, a coder and a tester.
 pub(crate) fn root(name: &str, money: u64) -> Brief {
     Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: agent(name),
         standing: Standing::Listed,
@@ -112,7 +112,7 @@ pub(crate) struct Do(pub(crate) Call);
 pub(crate) fn offer(name: &str) -> Offer {
     let task = format!("work for {name}");
     Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         agent: agent(name),
         standing: Standing::Listed,
@@ -241,7 +241,7 @@ pub(crate) fn calling(calls: &[Do]) -> Reply {
 }
 
 /// A final text that leaves something undone, as the agent layer sees it.
-pub(crate) fn undone(nudge: Nudge, then: Option<(Stead, &[Do])>) -> Reply {
+pub(crate) fn undone(nudge: Nudge, then: Option<(HireReason, &[Do])>) -> Reply {
     let offer = |call: &Do| {
         let Call::Hire(offer) = &call.0 else { panic!("{:?} makes no offer", call.0) };
         (**offer).clone()

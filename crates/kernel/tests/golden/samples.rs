@@ -88,7 +88,7 @@ fn hiring() -> Hiring {
 fn brief() -> Arc<Brief> {
     let above = Lineage::default().with(Link { agent: agent("contractor"), task_key: Hash([8; 32]) });
     Arc::new(Brief {
-        chair: 0,
+        model_slot: 0,
         path: path("1.2.1"),
         agent: agent("log-reader"),
         standing: Standing::Listed,
@@ -133,7 +133,7 @@ fn bare_brief() -> Arc<Brief> {
 
 fn offer() -> Offer {
     Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         agent: agent("log-reader"),
         standing: Standing::AdHoc,

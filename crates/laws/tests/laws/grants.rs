@@ -236,7 +236,7 @@ fn an_offer_from_outside_is_admitted_or_refused() {
     let hired = hire(&root(), 1, "scout");
     let offer = |task_key: Hash| {
         Stimulus::Hire(Box::new(guildhall_kernel::Offer {
-            chair: 0,
+            model_slot: 0,
             share_max: None,
             label: None,
             agent: hired.agent.clone(),

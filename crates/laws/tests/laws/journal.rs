@@ -42,7 +42,7 @@ pub(crate) const REQUEST: u64 = 18_000;
 
 pub(crate) fn root() -> Brief {
     Brief {
-        chair: 0,
+        model_slot: 0,
         path: path("1"),
         agent: agent("contractor"),
         standing: Standing::Listed,

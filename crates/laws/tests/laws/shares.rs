@@ -149,7 +149,7 @@ fn offered(change: impl FnOnce(&mut Offer), grant: impl FnOnce(&mut Brief)) -> J
     let mut hired = hire(&root(), 1, "scout");
     grant(&mut hired);
     let mut offer = Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         label: None,
         agent: hired.agent.clone(),

@@ -212,13 +212,13 @@ pub(crate) fn commits(db: &Connection) -> Result<u64, rusqlite::Error> {
 /// One job's part of a transaction: the connection, and the heads of the sessions that the job changes.
 pub(crate) struct Change<'a> {
     pub(crate) db: &'a Connection,
-    group: &'a Touched,
-    own: Touched,
+    group: &'a HeadUpdates,
+    own: HeadUpdates,
 }
 
 impl<'a> Change<'a> {
-    pub(crate) fn new(db: &'a Connection, group: &'a Touched) -> Change<'a> {
-        Change { db, group, own: Touched::default() }
+    pub(crate) fn new(db: &'a Connection, group: &'a HeadUpdates) -> Change<'a> {
+        Change { db, group, own: HeadUpdates::default() }
     }
 
     /// Returns the head of a session that is there, to be changed.
@@ -228,7 +228,7 @@ impl<'a> Change<'a> {
                 touch.clone()
             } else {
                 let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
-                Touch { before: Some(head.hash(session)), head }
+                HeadUpdate { before: Some(head.hash(session)), head }
             };
             self.own.0.insert(session.clone(), touch);
         }
@@ -237,30 +237,30 @@ impl<'a> Change<'a> {
 
     /// Gives a session that begins a head.
     pub(crate) fn begin(&mut self, session: &SessionId, about: Hash) {
-        let touch = Touch { before: None, head: SessionHead::new(session, about) };
+        let touch = HeadUpdate { before: None, head: SessionHead::new(session, about) };
         self.own.0.insert(session.clone(), touch);
     }
 
     /// Returns the heads that the job has changed, once it is done.
-    pub(crate) fn done(self) -> Touched {
+    pub(crate) fn done(self) -> HeadUpdates {
         self.own
     }
 }
 
 /// The sessions that a transaction changes, with the heads that they will have.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Touched(BTreeMap<SessionId, Touch>);
+pub(crate) struct HeadUpdates(BTreeMap<SessionId, HeadUpdate>);
 
 #[derive(Clone, Debug)]
-struct Touch {
+struct HeadUpdate {
     /// The hash of the stored head; none if the session begins.
     before: Option<Hash>,
     head: SessionHead,
 }
 
-impl Touched {
+impl HeadUpdates {
     /// Takes over what a job has changed.
-    pub(crate) fn take(&mut self, job: Touched) {
+    pub(crate) fn take(&mut self, job: HeadUpdates) {
         self.0.extend(job.0);
     }
 
@@ -272,7 +272,7 @@ impl Touched {
         let (mut hall, stored) = HallHead::read(db)?.unwrap_or((HallHead::NEW, HallHead::NEW.hash()));
         // What did not fit before this commit must not fit afterwards: a commit hides no damage.
         let damage = xor(hall.hash(), stored);
-        for (session, Touch { before, head }) in self.0 {
+        for (session, HeadUpdate { before, head }) in self.0 {
             let after = head.store(db, &session)?;
             hall.sessions = hall.sessions.wrapping_add(u64::from(before.is_none()));
             hall.heads = xor(xor(hall.heads, before.unwrap_or(NOTHING)), after);
@@ -287,10 +287,10 @@ impl Touched {
 /// Gives every session of an older format its head, from the rows that it has. One whose rows can't be read gets none, so
 /// that it is named as damaged and keeps nobody from the others.
 pub(crate) fn found(db: &Connection) -> Result<(), JournalError> {
-    let mut touched = Touched::default();
+    let mut touched = HeadUpdates::default();
     for row in walk::sessions(db)? {
         match verify::head_of_rows(db, &row.id) {
-            Ok(head) => touched.0.insert(row.id, Touch { before: None, head }),
+            Ok(head) => touched.0.insert(row.id, HeadUpdate { before: None, head }),
             Err(Fault::Broken(_)) => None,
             Err(Fault::Journal(error)) => return Err(error),
         };

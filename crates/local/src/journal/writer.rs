@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
-use super::heads::{self, Change, Touched};
+use super::heads::{self, Change, HeadUpdates};
 use super::marker::{self, Marker};
 use super::schema::Turn;
 use super::{DATABASE, JournalError};
@@ -241,7 +241,7 @@ impl Thread {
 /// Performs jobs in one transaction. Returns the number of the commit, if anything changed.
 fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, JournalError> {
     run(db, "BEGIN IMMEDIATE")?;
-    let mut touched = Touched::default();
+    let mut touched = HeadUpdates::default();
     let performed = group.iter_mut().try_for_each(|job| perform(db, job.as_mut(), &mut touched));
     let commits = match performed.and_then(|()| Ok(touched.store(db)?)) {
         Ok(commits) => commits,
@@ -259,7 +259,7 @@ fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, 
 }
 
 /// Performs one job. A refusal is undone and kept for its answer; only what the writer must stop on is an error.
-fn perform(db: &Connection, job: &mut dyn Job, touched: &mut Touched) -> Result<(), JournalError> {
+fn perform(db: &Connection, job: &mut dyn Job, touched: &mut HeadUpdates) -> Result<(), JournalError> {
     run(db, "SAVEPOINT job")?;
     let mut change = Change::new(db, touched);
     let performed = job.perform(&mut change);

@@ -55,9 +55,9 @@ fn seen(dir: &FilePath, unwritable: &[PathBuf]) -> String {
     }
     let before = touchable(dir);
     // The program may lie where only its owner can go.
-    let place = tempdir().unwrap();
-    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
-    let program = place.path().join("look");
+    let env = tempdir().unwrap();
+    fs::set_permissions(env.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = env.path().join("look");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = child(&program, "read_only::child_that_looks", dir);
     if dir.metadata().unwrap().uid() == 0 {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::asked::Asked;
 use super::look::{Wish, focus};
-use super::rank::{rank, telling};
+use super::rank::{instruction, rank};
 use super::scene::{DIRECTORY, EVIDENCE, NAMES, PART, QUESTION, Scene, WORDS};
 use super::source::{Source, words};
 use super::team::{HIRE, Member};
@@ -79,7 +79,7 @@ fn is_present(scene: &Scene, source: Source) -> bool {
 /// The names to start from: those of the task, or what was seen to go wrong.
 fn handed_on(scene: &Scene) -> Vec<String> {
     let given = scene.task.names.iter().map(|name| name.spelled.clone());
-    let seen = telling(scene, &rank(scene), NAMES_MAX).into_iter().map(|name| name.spelled);
+    let seen = instruction(scene, &rank(scene), NAMES_MAX).into_iter().map(|name| name.spelled);
     let mut names: Vec<String> = Vec::new();
     for name in given.chain(seen) {
         if !names.contains(&name) && names.len() < NAMES_MAX {

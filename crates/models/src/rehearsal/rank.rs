@@ -245,7 +245,7 @@ fn nearness(worth: u64, good: &Ranked<'_>, line: &Line) -> Option<u64> {
 /// The names that some lines have and others lack: what to tell those who are hired. If the question is about trouble, the
 /// lines are those in which something goes wrong, first those that have words of it; otherwise those that have most of them. If
 /// it names something itself, only lines count that have that.
-pub(super) fn telling(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
+pub(super) fn instruction(scene: &Scene, ranked: &[Ranked<'_>], count: usize) -> Vec<Name> {
     let question = &scene.task.question;
     let is_named = !names(question).is_empty() || !quotes(question).is_empty();
     let best = ranked.first().map_or(0, |line| line.score);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
-use guildhall_agent::{Hand, Team};
+use guildhall_agent::{Team, Worker};
 use guildhall_kernel::{AgentName, Hiring, Msat, Powers, TextKind};
 
-use super::script::{agent, scribe, tariff};
+use super::script::{agent, redactor, tariff};
 use crate::scenario::sat;
 
 /// Who can be hired, and what they are good at.
@@ -25,27 +25,27 @@ pub(crate) fn team(dialect: Dialect, mode: DelegationMode) -> Team {
 /// The same, with a boss who wants receipts, and for whom what is counted must come to no more than ten.
 pub(crate) fn strict() -> Team {
     let checks = [r#"{"sum":{"of":"stones","max":"10"}}"#, "\"receipts\""];
-    let checks = checks.iter().map(|check| (scribe().text(TextKind::Term, check), Msat::ZERO)).collect();
+    let checks = checks.iter().map(|check| (redactor().text(TextKind::Term, check), Msat::ZERO)).collect();
     Team { checks, ..team(Dialect::DelegateTask, DelegationMode::Offered) }
 }
 
 /// Somebody's team.
 pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: DelegationMode) -> Team {
-    let hands = names.iter().map(|name| Arc::new(hand(name))).collect();
-    let own = Arc::new(Hand { hiring: Some(hiring(names)), ..hand(own) });
-    Team { models: Vec::new(), dialect, mode, hands, ad_hoc: None, own, checks: Vec::new() }
+    let workers = names.iter().map(|name| Arc::new(worker(name))).collect();
+    let own = Arc::new(Worker { hiring: Some(hiring(names)), ..worker(own) });
+    Team { models: Vec::new(), dialect, mode, workers, ad_hoc: None, own, checks: Vec::new() }
 }
 
 /// The same, with a boss who may hire itself, and a looker who may hire the boss.
 pub(crate) fn circle() -> Team {
     let mut team = team_of("boss", &["boss", "near-looker"], Dialect::DelegateTask, DelegationMode::Offered);
-    team.hands[1] = Arc::new(Hand { hiring: Some(hiring(&["boss"])), ..hand("near-looker") });
+    team.workers[1] = Arc::new(Worker { hiring: Some(hiring(&["boss"])), ..worker("near-looker") });
     team
 }
 
 /// Whom a team's agent may hire, as its brief says.
 pub(crate) fn hiring_of(team: &Team) -> Hiring {
-    let names = team.hands.iter().map(|hand| hand.name.clone()).collect();
+    let names = team.workers.iter().map(|worker| worker.name.clone()).collect();
     Hiring { team: names, ad_hoc: team.ad_hoc.is_some(), recursive: false }
 }
 
@@ -55,9 +55,9 @@ fn hiring(names: &[&str]) -> Hiring {
 }
 
 /// Somebody, with nobody to hire.
-pub(crate) fn hand(name: &str) -> Hand {
+pub(crate) fn worker(name: &str) -> Worker {
     let (_, description, specialty) = PEOPLE.into_iter().find(|(known, ..)| *known == name).expect("one of the people");
-    Hand {
+    Worker {
         name: agent(name),
         description: description.to_owned(),
         specialties: vec![specialty.to_owned()],
@@ -70,7 +70,7 @@ pub(crate) fn hand(name: &str) -> Hand {
         opening_bytes: 400,
         powers: Powers::default(),
         hiring: None,
-        adds: vec![scribe().text(TextKind::Term, &format!("{name} wants it short."))],
+        adds: vec![redactor().text(TextKind::Term, &format!("{name} wants it short."))],
         background: false,
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Arrival, BOARD, Engine, History, Message, Post, Seat, Status, Surroundings, Text, TextError, Texts, due, run,
+    AgentRuntime, Arrival, BOARD, Engine, History, Message, Post, Status, Text, TextError, Texts, ToolContext, due, run,
 };
 use guildhall_kernel::{
     self as kernel, Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input,
@@ -27,7 +27,7 @@ pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
     let inbox = Arc::clone(&hall.state);
     stage.connect(Arc::new(move |to, command, what, texts| {
         let input = Input::Told { from: Sender::Owner { command }, what };
-        lock(&inbox).post(to, Letter { arrival: Arrival { input, texts }, teller: None });
+        lock(&inbox).post(to, Delivery { arrival: Arrival { input, texts }, teller: None });
     }));
     hall.state().keep(&script.texts);
     hall.state().hired.push((Arc::clone(&script.brief), None));
@@ -45,8 +45,8 @@ struct Hall {
 struct State {
     now: Millis,
     facts: Vec<Stored>,
-    texts: Shelf,
-    mail: BTreeMap<Path, VecDeque<Letter>>,
+    texts: TextCache,
+    mail: BTreeMap<Path, VecDeque<Delivery>>,
     /// When each contract that waits is to be woken.
     wakes: BTreeMap<Path, Millis>,
     /// Who was hired and has not begun, by whose ask.
@@ -56,7 +56,7 @@ struct State {
     events: u64,
 }
 
-struct Letter {
+struct Delivery {
     arrival: Arrival,
     /// The ask that is answered once this has been dealt with.
     teller: Option<AskKey>,
@@ -69,9 +69,9 @@ struct Leaf {
 }
 
 #[derive(Clone, Default)]
-struct Shelf(BTreeMap<Hash, String>);
+struct TextCache(BTreeMap<Hash, String>);
 
-impl Texts for Shelf {
+impl Texts for TextCache {
     fn text(&self, of: &TextRef) -> Result<String, TextError> {
         self.0.get(&of.hash).cloned().ok_or(TextError::Missing(*of))
     }
@@ -85,14 +85,14 @@ impl State {
         self.texts.0.extend(texts.iter().map(|text| (text.of.hash, text.says.clone())));
     }
 
-    fn post(&mut self, to: &Path, letter: Letter) {
+    fn post(&mut self, to: &Path, letter: Delivery) {
         self.events += 1;
         self.mail.entry(to.clone()).or_default().push_back(letter);
     }
 
     fn answer(&mut self, key: &AskKey, answer: Answer, cost: Cost) {
         let input = Input::Answer { id: key.ask, answer, cost };
-        self.post(&key.contract, Letter { arrival: Arrival { input, texts: Vec::new() }, teller: None });
+        self.post(&key.contract, Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: None });
     }
 
     /// When something will next happen by the passing of time alone.
@@ -108,14 +108,14 @@ impl Hall {
 
     /// Lets everybody work until nobody is left.
     fn play(&self, name: &str) {
-        let mut desks: Vec<Running<()>> = Vec::new();
+        let mut drivers: Vec<Running<()>> = Vec::new();
         loop {
             let before = self.state().events;
             let hired = std::mem::take(&mut self.state().hired);
-            desks.extend(hired.into_iter().map(|(brief, hirer)| self.clone().work(brief, hirer)));
-            desks.retain_mut(|desk| poll(desk).is_none());
+            drivers.extend(hired.into_iter().map(|(brief, hirer)| self.clone().work(brief, hirer)));
+            drivers.retain_mut(|driver| poll(driver).is_none());
             self.poll_leaves();
-            if desks.is_empty() {
+            if drivers.is_empty() {
                 return;
             }
             if self.state().events == before {
@@ -133,10 +133,10 @@ impl Hall {
     /// Runs one contract, and hands its report to its hirer.
     fn work(self, brief: Arc<Brief>, hirer: Option<AskKey>) -> Running<()> {
         Box::pin(async move {
-            let mut desk = Desk::new(self.clone(), &brief);
-            let Ok(report) = run(&mut desk, brief).await else { panic!("an admitted brief can be worked on") };
+            let mut driver = ContractDriver::new(self.clone(), &brief);
+            let Ok(report) = run(&mut driver, brief).await else { panic!("an admitted brief can be worked on") };
             let mut state = self.state();
-            for letter in state.mail.remove(&desk.path).unwrap_or_default() {
+            for letter in state.mail.remove(&driver.path).unwrap_or_default() {
                 if let Some(teller) = letter.teller {
                     state.answer(&teller, Answer::Gone, Cost::Known(Msat::ZERO));
                 }
@@ -192,7 +192,7 @@ impl Hall {
             let arrival = poll(&mut leaf.work);
             let mut state = self.state();
             match arrival {
-                Some(arrival) => state.post(&leaf.key.contract, Letter { arrival, teller: None }),
+                Some(arrival) => state.post(&leaf.key.contract, Delivery { arrival, teller: None }),
                 None if leaf.deadline.is_some_and(|deadline| deadline <= state.now) => {
                     state.answer(&leaf.key, Answer::Lost, Cost::Unknown);
                 }
@@ -215,9 +215,9 @@ fn poll<T>(future: &mut Running<T>) -> Option<T> {
 }
 
 /// The reference engine, as one contract sees it.
-struct Desk {
+struct ContractDriver {
     hall: Hall,
-    seat: Arc<Seat>,
+    runtime: Arc<AgentRuntime>,
     path: Path,
     /// What was said before the contract's brief.
     before: Arc<[Message]>,
@@ -226,11 +226,11 @@ struct Desk {
     teller: Option<AskKey>,
 }
 
-impl Desk {
-    fn new(hall: Hall, brief: &Brief) -> Desk {
-        let (seat, before) = (Arc::new(hall.stage.seat(brief)), hall.before(brief).into());
+impl ContractDriver {
+    fn new(hall: Hall, brief: &Brief) -> ContractDriver {
+        let (runtime, before) = (Arc::new(hall.stage.runtime(brief)), hall.before(brief).into());
         let path = brief.path.clone();
-        Desk { hall, seat, path, before, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
+        ContractDriver { hall, runtime, path, before, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
     }
 
     /// Says that the newest letter has been dealt with.
@@ -241,7 +241,7 @@ impl Desk {
     }
 
     fn call(&self, contract: &Contract, key: AskKey, ask: Ask) {
-        let (seat, before, facts) = (Arc::clone(&self.seat), Arc::clone(&self.before), self.facts.clone());
+        let (runtime, before, facts) = (Arc::clone(&self.runtime), Arc::clone(&self.before), self.facts.clone());
         let (board, clock) = (self.hall.board(&self.path), self.hall.clone());
         let mut state = self.hall.state();
         let (texts, deadline) = (state.texts.clone(), due(contract, key.ask));
@@ -253,11 +253,11 @@ impl Desk {
             match ask {
                 Ask::Model(request) => {
                     let history = History { before: &before, facts: &facts, texts: &texts };
-                    seat.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
+                    runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
                 }
                 Ask::Tool(call) => {
-                    let around = Surroundings { facts: &facts, board: &board };
-                    seat.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
+                    let around = ToolContext { facts: &facts, board: &board };
+                    runtime.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
                 }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
                     unreachable!("only leaf calls are made")
@@ -288,15 +288,15 @@ impl Desk {
         let words = self.facts.iter().rev().find_map(said).expect("only words are checked");
         let mut state = self.hall.state();
         let (what, words) = (state.texts.text(what).expect(KEPT), state.texts.text(&words).expect(KEPT));
-        let arrival = self.seat.check(key, &what, &words, &self.facts, &|_| false);
-        state.post(&self.path, Letter { arrival, teller: None });
+        let arrival = self.runtime.check(key, &what, &words, &self.facts, &|_| false);
+        state.post(&self.path, Delivery { arrival, teller: None });
     }
 
     /// Asks the hirer; it answers by a message.
     fn question(&self, key: AskKey, words: TextRef) {
         let hirer = self.path.hirer().expect("a root asks its owner");
         let input = Input::Told { from: Sender::Contract(key), what: Stimulus::Question(words) };
-        let letter = Letter { arrival: Arrival { input, texts: Vec::new() }, teller: None };
+        let letter = Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: None };
         self.hall.state().post(&hirer, letter);
     }
 
@@ -307,11 +307,11 @@ impl Desk {
         if closed {
             return state.answer(&key, Answer::Gone, Cost::Known(Msat::ZERO));
         }
-        state.post(to, Letter { arrival: Arrival { input, texts: Vec::new() }, teller: Some(key) });
+        state.post(to, Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: Some(key) });
     }
 }
 
-impl Engine for Desk {
+impl Engine for ContractDriver {
     type Error = Infallible;
 
     fn now(&self) -> Millis {
@@ -370,7 +370,7 @@ impl Engine for Desk {
             };
             Poll::Pending
         });
-        let Some(Letter { arrival, teller }) = letter.await else { return Ok(Input::Tick) };
+        let Some(Delivery { arrival, teller }) = letter.await else { return Ok(Input::Tick) };
         self.teller = teller;
         self.hall.state().keep(&arrival.texts);
         Ok(arrival.input)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{
-    Attempt, ModelError, RawCall, Reply, Reported, Scribe, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
+    Attempt, ModelError, RawCall, Redactor, Reply, Reported, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, Brief, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path, Powers,
@@ -53,9 +53,9 @@ pub(crate) enum Brings {
 impl Script {
     /// Begins a script whose root has this much money, and ends like this.
     pub(crate) fn new(name: &'static str, money: u64, outcome: Outcome) -> Script {
-        let task = scribe().text(TextKind::Task, "Find out what the moon is made of.");
+        let task = redactor().text(TextKind::Task, "Find out what the moon is made of.");
         let brief = Brief {
-            chair: 0,
+            model_slot: 0,
             path: Path::root(1),
             agent: agent("boss"),
             standing: Standing::Listed,
@@ -121,7 +121,7 @@ impl Line {
         Line { after: Some(key), ..self }
     }
 
-    pub(crate) fn telling(mut self, command: u64, (what, texts): (Stimulus, Vec<Text>)) -> Line {
+    pub(crate) fn instruction(mut self, command: u64, (what, texts): (Stimulus, Vec<Text>)) -> Line {
         self.tells.push((command, what, texts));
         self
     }
@@ -132,8 +132,8 @@ impl Brings {
         Line::from(self).after(key)
     }
 
-    pub(crate) fn telling(self, command: u64, what: (Stimulus, Vec<Text>)) -> Line {
-        Line::from(self).telling(command, what)
+    pub(crate) fn instruction(self, command: u64, what: (Stimulus, Vec<Text>)) -> Line {
+        Line::from(self).instruction(command, what)
     }
 }
 
@@ -182,9 +182,9 @@ pub(crate) fn sees(text: &str) -> Brings {
 
 /// The owner has somebody hired.
 pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
-    let task = scribe().text(TextKind::Task, task);
+    let task = redactor().text(TextKind::Task, task);
     let offer = Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         agent: agent("worker"),
         standing: Standing::Listed,
@@ -213,7 +213,7 @@ pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
 
 /// The owner says something.
 pub(crate) fn tells(words: &str) -> (Stimulus, Vec<Text>) {
-    let text = scribe().text(TextKind::Message, words);
+    let text = redactor().text(TextKind::Message, words);
     (Stimulus::Message(text.of), vec![text])
 }
 
@@ -227,8 +227,8 @@ pub(crate) fn cancels() -> (Stimulus, Vec<Text>) {
     (Stimulus::Cancel, Vec::new())
 }
 
-pub(crate) fn scribe() -> Scribe {
-    Scribe::new(Arc::new(|text: &str| text.into()))
+pub(crate) fn redactor() -> Redactor {
+    Redactor::new(Arc::new(|text: &str| text.into()))
 }
 
 /// A token of input costs one millisatoshi, a token of output a hundred.

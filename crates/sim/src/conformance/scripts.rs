@@ -94,20 +94,20 @@ fn ending() -> Vec<Script> {
 fn told() -> Vec<Script> {
     vec![
         Script::new("a wrap-up during a model call", 1000, Outcome::Exhausted(Limit::Asked))
-            .line("1#1", looks(&["a"]).telling(1, wraps_up()))
+            .line("1#1", looks(&["a"]).instruction(1, wraps_up()))
             .line("1#2", says("Nothing yet.")),
         Script::new("a cancel during a model call", 1000, Outcome::Cancelled)
-            .line("1#1", Brings::Nothing.telling(1, cancels())),
+            .line("1#1", Brings::Nothing.instruction(1, cancels())),
         Script::new("a cancel during one of two tool calls", 1000, Outcome::Cancelled)
             .line("1#1", looks(&["a", "b"]))
             .line("1#2", sees("grey"))
-            .line("1#3", Brings::Nothing.telling(1, cancels()).after("1#2")),
+            .line("1#3", Brings::Nothing.instruction(1, cancels()).after("1#2")),
         Script::new("words during a model call", 1000, Outcome::Done)
-            .line("1#1", looks(&["a"]).telling(1, tells("Look closely.")))
+            .line("1#1", looks(&["a"]).instruction(1, tells("Look closely.")))
             .line("1#2", sees("grey"))
             .line("1#3", says("Grey.")),
         Script::new("the same words twice", 1000, Outcome::Done)
-            .line("1#1", says("Rock.").telling(1, tells("Why?")).telling(1, tells("Why?")))
+            .line("1#1", says("Rock.").instruction(1, tells("Why?")).instruction(1, tells("Why?")))
             .line("1#2", says("It is heavy.")),
     ]
 }
@@ -116,7 +116,7 @@ fn hiring() -> Vec<Script> {
     let gift = (Stimulus::TopUp { to: Path::root(1).hire(1), money: sat(7) }, Vec::new());
     vec![
         Script::new("a hire reports to who waits for it", 1000, Outcome::Done)
-            .line("1#1", says("I wait.").telling(1, hires("Look at the near side.")))
+            .line("1#1", says("I wait.").instruction(1, hires("Look at the near side.")))
             .line("1.1#1", looks(&["a"]).after("1#1"))
             .line("1.1#2", sees("grey"))
             .line("1.1#3", says("Grey."))
@@ -124,28 +124,30 @@ fn hiring() -> Vec<Script> {
         Script::new("two hires at work side by side", 1000, Outcome::Done)
             .line(
                 "1#1",
-                says("I wait.").telling(1, hires("Look at the near side.")).telling(2, hires("And the far one.")),
+                says("I wait.")
+                    .instruction(1, hires("Look at the near side."))
+                    .instruction(2, hires("And the far one.")),
             )
             .line("1.1#1", says("Grey.").after("1#1"))
             .line("1.2#1", says("Grey as well.").after("1#4"))
             .line("1#4", says("One is grey."))
             .line("1#5", says("Both are grey.")),
         Script::new("money for a hire goes through its hirer", 1000, Outcome::Done)
-            .line("1#1", looks(&["a"]).telling(1, hires("Look at the near side.")).telling(2, gift))
+            .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")).instruction(2, gift))
             .line("1.1#1", says("Grey.").after("1#5"))
             .line("1#4", sees("a gift").after("1#3"))
             .line("1#5", says("I wait."))
             .line("1#6", says("Grey.")),
         Script::new("a wrap-up is passed on to a hire", 1000, Outcome::Exhausted(Limit::Asked))
-            .line("1#1", looks(&["a"]).telling(1, hires("Look at the near side.")))
+            .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")))
             .line("1.1#1", looks(&["b"]).after("1#4"))
-            .line("1#3", sees("grey").telling(2, wraps_up()))
+            .line("1#3", sees("grey").instruction(2, wraps_up()))
             .line("1.1#2", says("Little."))
             .line("1#5", says("Little, says who I hired.")),
         Script::new("a cancel is passed on to a hire", 1000, Outcome::Cancelled)
-            .line("1#1", looks(&["a"]).telling(1, hires("Look at the near side.")))
+            .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")))
             .line("1.1#1", looks(&["b"]).after("1#1"))
             .line("1.1#2", Brings::Nothing)
-            .line("1#3", Brings::Nothing.telling(2, cancels()).after("1.1#1")),
+            .line("1#3", Brings::Nothing.instruction(2, cancels()).after("1.1#1")),
     ]
 }

@@ -6,11 +6,13 @@ use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use guildhall_agent::{Attempt, Hired, Model, Prompt, Seat, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch};
+use guildhall_agent::{
+    AgentRuntime, Attempt, Hired, Model, Prompt, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch,
+};
 use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
 use serde_json::{Value, json};
 
-use super::script::{Brings, Script, price, scribe};
+use super::script::{Brings, Script, price, redactor};
 use crate::scenario::sat;
 
 /// How the owner's words reach a contract: whom, the number of the command, what, and its texts.
@@ -41,9 +43,9 @@ impl Stage {
     }
 
     /// Returns the seat of whoever works on a brief.
-    pub fn seat(self: &Arc<Stage>, brief: &Brief) -> Seat {
+    pub fn runtime(self: &Arc<Stage>, brief: &Brief) -> AgentRuntime {
         let actor = Arc::new(Actor(Arc::clone(self)));
-        Seat {
+        AgentRuntime {
             team: self.script.teams.get(&brief.agent).cloned(),
             hired: Hired::of(brief),
             system: "You look at the sky and say what you see.".to_owned(),
@@ -51,7 +53,7 @@ impl Stage {
             window: self.script.window,
             price: Arc::new(price),
             tools: BTreeMap::from([("look".to_owned(), actor as Arc<dyn Tool>)]),
-            scribe: scribe(),
+            redactor: redactor(),
         }
     }
 

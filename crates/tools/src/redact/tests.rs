@@ -3,10 +3,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::Redactor;
+use super::SecretPatterns;
 
 fn check(text: &str, expected: &str) {
-    let redactor = Redactor::new(Vec::new());
+    let redactor = SecretPatterns::new(Vec::new());
     let clean = redactor.redact(text);
     assert_eq!(clean, expected);
     assert_eq!(redactor.redact(&clean), expected, "once is enough");
@@ -20,7 +20,7 @@ fn random(length: usize) -> String {
 #[test]
 fn known_values_are_taken_out_wherever_and_however_they_stand() {
     let redactor =
-        Redactor::new(vec!["pa\"ss\\wörd & co".to_owned(), "  another-secret\n".to_owned(), "ollama".to_owned()]);
+        SecretPatterns::new(vec!["pa\"ss\\wörd & co".to_owned(), "  another-secret\n".to_owned(), "ollama".to_owned()]);
     let cases = [
         ("key=pa\"ss\\wörd & co;", "key=[redacted: secret];"),
         (r#"{"key":"pa\"ss\\wörd & co"}"#, r#"{"key":"[redacted: secret]"}"#),
@@ -36,7 +36,7 @@ fn known_values_are_taken_out_wherever_and_however_they_stand() {
 #[test]
 fn values_that_overlap_or_contain_each_other_leave_nothing_behind() {
     let secrets = ["abcdefgh12", "gh12zzzzzz", "cdefgh12", "abcdefgh12345"];
-    let redactor = Redactor::new(secrets.map(str::to_owned).to_vec());
+    let redactor = SecretPatterns::new(secrets.map(str::to_owned).to_vec());
     assert_eq!(redactor.redact("<abcdefgh12zzzzzz>"), "<[redacted: secret]>");
     assert_eq!(redactor.redact("<abcdefgh12345>"), "<[redacted: secret]>");
     assert_eq!(redactor.redact("<cdefgh12>"), "<[redacted: secret]>");
@@ -81,7 +81,7 @@ fn the_header_before_a_wallet_key_and_its_quotes_stay() {
 #[test]
 fn what_stands_in_the_place_of_a_secret_is_not_looked_into() {
     let secrets = ["redacted", "secret] and more", "[redacted: API"].map(str::to_owned).to_vec();
-    let redactor = Redactor::new(secrets);
+    let redactor = SecretPatterns::new(secrets);
     for (text, expected) in [
         ("[redacted: secret] and more", "[redacted: secret] and more"),
         ("redacted", "[redacted: secret]"),
@@ -129,7 +129,8 @@ const PIECES: [&str; 24] = [
 
 #[test]
 fn redacting_twice_is_the_same_as_redacting_once() {
-    let redactor = Redactor::new(vec!["correct horse".to_owned(), "horse correct".to_owned(), "secret]se".to_owned()]);
+    let redactor =
+        SecretPatterns::new(vec!["correct horse".to_owned(), "horse correct".to_owned(), "secret]se".to_owned()]);
     let mut chance = fastrand::Rng::with_seed(8);
     for _ in 0..20_000 {
         let text: String = (0..chance.usize(1..16)).map(|_| PIECES[chance.usize(..PIECES.len())]).collect();
@@ -185,7 +186,7 @@ fn our_own_sources_are_ordinary_text() {
     let mut files = Vec::new();
     collect(&root, &mut files);
     assert!(files.len() > 100, "the walk lost its way: {files:?}");
-    let redactor = Redactor::new(vec!["a secret that is nowhere".repeat(2)]);
+    let redactor = SecretPatterns::new(vec!["a secret that is nowhere".repeat(2)]);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         assert!(matches!(redactor.redact(&text), Cow::Borrowed(_)), "{}", file.display());
@@ -206,7 +207,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 
 #[test]
 fn the_time_grows_with_the_text_and_no_faster() {
-    let redactor = Redactor::new(vec!["aaaaaaaab".to_owned(), "a".repeat(64)]);
+    let redactor = SecretPatterns::new(vec!["aaaaaaaab".to_owned(), "a".repeat(64)]);
     let dashes = "-----";
     let hostile = [
         "a".to_owned(),

@@ -2,7 +2,7 @@
 
 use guildhall_agent::{RunError, TextError};
 use guildhall_kernel::Cause;
-use guildhall_local::{Batch, JournalError, Limits, OfficeError};
+use guildhall_local::{Batch, EngineError, JournalError, Limits};
 
 use super::*;
 
@@ -26,21 +26,21 @@ async fn a_full_journal_stops_the_contract_and_with_room_it_goes_on_where_it_was
     let model = Arc::new(Scripted { replies: Mutex::new(script), ..Scripted::default() });
     let hall = open_on(journal, &model, counting(Effect::Pure).0, Replays::Yes).await;
     let (brief, texts) = long();
-    let full = hall.office.run(brief, texts).await.unwrap_err();
-    let RunError::Engine(OfficeError::Journal(why)) = &full else { panic!("{full}") };
+    let full = hall.engine.run(brief, texts).await.unwrap_err();
+    let RunError::Engine(EngineError::Journal(why)) = &full else { panic!("{full}") };
     assert!(matches!(**why, JournalError::DiskFull { .. }), "{why}");
     assert!(full.to_string().contains("guildhall resume"), "{full}");
     let before = hall.facts().await;
     let stored =
         |key: &AskKey| before.iter().any(|stored| matches!(stored.fact, Fact::Asked { id, .. } if id == key.ask));
     assert!(model.asked.lock().unwrap().iter().all(stored), "nothing was asked before it was stored");
-    let Hall { office, journal, .. } = hall;
-    drop(office);
+    let Hall { engine, journal, .. } = hall;
+    drop(engine);
     journal.close().await;
 
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let (brief, texts) = long();
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!((report.outcome, hall.text(&report).await.as_str()), (Outcome::Done, "done"));
     let after = hall.facts().await;
     assert!(before.len() > 10 && after.starts_with(&before), "{} facts were stored", before.len());
@@ -65,7 +65,7 @@ async fn a_fact_that_breaks_a_law_is_named_and_nothing_is_done_on_what_is_left()
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let before = hall.facts().await;
     let (brief, texts) = brief();
-    let damaged = hall.office.run(brief, texts).await.unwrap_err();
+    let damaged = hall.engine.run(brief, texts).await.unwrap_err();
     let RunError::Corrupt { contract, source } = &damaged else { panic!("{damaged}") };
     assert_eq!((contract, source.index, source.fact), (&Path::root(1), stored.len(), "asked"));
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
@@ -81,8 +81,8 @@ async fn a_text_that_is_gone_is_named_and_nobody_is_asked_without_it() {
     drop(db);
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let (brief, texts) = brief();
-    let gone = hall.office.run(brief, texts).await.unwrap_err();
-    let RunError::Engine(OfficeError::Text { contract, why: TextError::Missing(text) }) = &gone else {
+    let gone = hall.engine.run(brief, texts).await.unwrap_err();
+    let RunError::Engine(EngineError::Text { contract, why: TextError::Missing(text) }) = &gone else {
         panic!("{gone}")
     };
     assert_eq!((contract, text.kind), (&Path::root(1), TextKind::Result));
@@ -100,12 +100,12 @@ async fn with_a_result_gone(dir: &FilePath, replays: Replays) {
 async fn fails_again(dir: &FilePath, replays: Replays) -> Vec<Stored> {
     let hall = Hall::open(dir, vec![says("done")], counting(Effect::Pure).0, replays).await;
     let (brief, texts) = brief();
-    let gone = hall.office.run(brief, texts).await.unwrap_err();
-    assert!(matches!(gone, RunError::Engine(OfficeError::Text { .. })), "{gone}");
+    let gone = hall.engine.run(brief, texts).await.unwrap_err();
+    assert!(matches!(gone, RunError::Engine(EngineError::Text { .. })), "{gone}");
     assert_eq!(*hall.model.asked.lock().unwrap(), [], "nobody was asked anything");
     let facts = hall.facts().await;
-    let Hall { office, journal, .. } = hall;
-    drop(office);
+    let Hall { engine, journal, .. } = hall;
+    drop(engine);
     journal.close().await;
     facts
 }

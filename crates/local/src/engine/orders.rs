@@ -7,7 +7,7 @@ use guildhall_agent::Text;
 use guildhall_kernel::{Fact, Input, Millis, Path, Session, SessionFact, Stimulus, TextRef};
 use serde::{Deserialize, Serialize};
 
-use super::{Inner, Office, OfficeError};
+use super::{EngineError, Inner, SessionEngine};
 use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
@@ -42,10 +42,10 @@ enum Unheard {
     Concluded,
 }
 
-impl Office {
+impl SessionEngine {
     /// Carries out the orders that other terminals leave in the inbox, until the journal fails for good. An inbox that can't be
     /// read for a while ends no session: `warn` is told of it once, and it is read again.
-    pub async fn obey(&self, warn: &(dyn Fn(&JournalError) + Send + Sync)) -> OfficeError {
+    pub async fn obey(&self, warn: &(dyn Fn(&JournalError) + Send + Sync)) -> EngineError {
         let (mut newest, mut failures) = (0, 0);
         let mut warned = false;
         loop {
@@ -103,7 +103,7 @@ impl Office {
 
     /// Deals with the orders that came when nobody could hear them any more. What is for a contract that is open stays in the
     /// inbox, and so does everything if the inbox can't be read now: whoever goes on with the session finds it there.
-    pub async fn conclude_orders(&self) -> Result<(), OfficeError> {
+    pub async fn conclude_orders(&self) -> Result<(), EngineError> {
         let Inner { journal, lease, .. } = &*self.inner;
         let concluded = async {
             for command in journal.take_after(lease.session(), 0).await? {
@@ -115,7 +115,7 @@ impl Office {
     }
 
     /// Deals with an order that reached a contract after that had closed, or leaves it in the inbox if that can't be done now.
-    pub(super) async fn turn_away(&self, number: u64, input: &Input) -> Result<(), OfficeError> {
+    pub(super) async fn turn_away(&self, number: u64, input: &Input) -> Result<(), EngineError> {
         let what = if let Input::Told { what, .. } = input { Some(what) } else { None };
         unless_final(self.keep_or_drop(number, what).await)
     }
@@ -153,7 +153,7 @@ impl Office {
 
 impl Journal {
     /// Keeps the money in the session that lies in its inbox for roots that have closed. For whoever finds the session at rest:
-    /// [`Office::obey`] does so while it is run.
+    /// [`SessionEngine::obey`] does so while it is run.
     pub async fn keep_late_money(&self, lease: &Lease) -> Result<(), JournalError> {
         for command in self.take_after(lease.session(), 0).await? {
             let Ok(Order { to, what: what @ Stimulus::TopUp { .. }, .. }) = Order::deserialize(&command.command) else {
@@ -206,7 +206,7 @@ async fn is_open(journal: &Journal, lease: &Lease, contract: &Path) -> Result<bo
 }
 
 /// Passes on only what the session can't go on after.
-fn unless_final(outcome: Result<(), JournalError>) -> Result<(), OfficeError> {
+fn unless_final(outcome: Result<(), JournalError>) -> Result<(), EngineError> {
     match outcome {
         Err(why) if is_final(&why) => Err(why.into()),
         Ok(()) | Err(_) => Ok(()),

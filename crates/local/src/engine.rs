@@ -2,9 +2,9 @@
 //! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
 
 mod board;
-mod desk;
+mod delivery;
+mod driver;
 mod leaf;
-mod mail;
 mod orders;
 mod overrun;
 mod time;
@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guildhall_agent::{Arrival, Delta, RunError, Seat, Text, TextError, run};
+use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
 use guildhall_kernel::{AskKey, Brief, Input, Millis, Path, Report, Sender, SessionFact, Stimulus};
 use tokio::sync::mpsc;
 
 use crate::journal::{Journal, JournalError, SessionBatch};
-use crate::lane::Lane;
 use crate::lease::Lease;
+use crate::limiter::CallLimiter;
 use board::{Boards, call_to_board};
-use desk::{Desk, Past};
-use mail::{Letter, Mail, Receipt};
+use delivery::{Delivery, DriverMessage, Receipt};
+use driver::{ContractDriver, Past};
 pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
@@ -30,7 +30,7 @@ use time::SessionTime;
 
 /// What went wrong with the engine. Nothing that was acknowledged is lost.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum OfficeError {
+pub enum EngineError {
     /// The journal failed; no effect leaves any more.
     #[error(transparent)]
     Journal(Arc<JournalError>),
@@ -52,21 +52,21 @@ pub enum OfficeError {
     },
 }
 
-impl From<JournalError> for OfficeError {
-    fn from(why: JournalError) -> OfficeError {
-        OfficeError::Journal(Arc::new(why))
+impl From<JournalError> for EngineError {
+    fn from(why: JournalError) -> EngineError {
+        EngineError::Journal(Arc::new(why))
     }
 }
 
 /// Where an agent sits in this hall.
 #[derive(Clone)]
-pub struct Place {
+pub struct AgentEnv {
     /// Its instructions, model and tools.
-    pub seat: Arc<Seat>,
+    pub runtime: Arc<AgentRuntime>,
     /// How many calls to its provider may run at once.
-    pub lane: Arc<Lane>,
+    pub limiter: Arc<CallLimiter>,
     /// How many tool calls may run at once, of everybody in this hall. A call that waits for its turn has not been made.
-    pub tools: Arc<Lane>,
+    pub tools: Arc<CallLimiter>,
     /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
     pub replays: Replays,
     /// Is told what arrives of its replies before they are whole.
@@ -91,26 +91,26 @@ pub enum Replays {
 }
 
 /// Finds the place of a brief's agent. A brief that was stored may name somebody for whom there is none.
-pub type Places = Arc<dyn Fn(&Brief) -> Option<Place> + Send + Sync>;
+pub type FindEnv = Arc<dyn Fn(&Brief) -> Option<AgentEnv> + Send + Sync>;
 
 /// How many of a session's facts are read at once.
 const FACTS_AT_ONCE: u32 = 4096;
 
 /// A running session.
 #[derive(Clone)]
-pub struct Office {
+pub struct SessionEngine {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     journal: Journal,
     lease: Lease,
-    places: Places,
+    find_env: FindEnv,
     time: Arc<SessionTime>,
     /// Held from the moment at which a step's time is read until its facts have queued up, so that facts are stored in the
     /// order of their times. Nobody waits for the disk with it.
     step: Arc<tokio::sync::Mutex<()>>,
-    desks: Mutex<BTreeMap<Path, mpsc::UnboundedSender<Mail>>>,
+    drivers: Mutex<BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>>,
     /// What hires posted for each other.
     boards: Mutex<Boards>,
     /// Who is paid for models.
@@ -121,14 +121,14 @@ struct Inner {
     stopped: AtomicBool,
 }
 
-impl Office {
+impl SessionEngine {
     /// Opens the office of a session that this process holds the lease of, at the time at which it was left.
     pub async fn open(
         journal: Journal,
         lease: Lease,
-        places: Places,
+        find_env: FindEnv,
         overruns: Overruns,
-    ) -> Result<Office, OfficeError> {
+    ) -> Result<SessionEngine, EngineError> {
         let (mut left, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
         let mut from = 1;
         loop {
@@ -149,24 +149,24 @@ impl Office {
                 }
             }
         }
-        Ok(Office {
+        Ok(SessionEngine {
             inner: Arc::new(Inner {
                 time: Arc::new(SessionTime::from(left)),
                 providers: Providers::new(overruns, billed),
                 boards: Mutex::new(boards),
                 step: Arc::default(),
-                desks: Mutex::default(),
+                drivers: Mutex::default(),
                 concluding: tokio::sync::Mutex::default(),
                 stopped: AtomicBool::new(false),
                 journal,
                 lease,
-                places,
+                find_env,
             }),
         })
     }
 
     /// Records what happened to the session's account.
-    pub async fn account(&self, facts: Vec<SessionFact>, texts: Vec<Text>) -> Result<(), OfficeError> {
+    pub async fn account(&self, facts: Vec<SessionFact>, texts: Vec<Text>) -> Result<(), EngineError> {
         let texts = texts.into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
         let batch = SessionBatch { at: self.inner.time.now(), facts, texts, done: None };
         self.inner.journal.append_session(&self.inner.lease, batch).await?;
@@ -174,19 +174,23 @@ impl Office {
     }
 
     /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
-    pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<OfficeError>> {
-        let desk = self.desk(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
+    pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<EngineError>> {
+        let driver = self.driver(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
         self.obey_first().await.map_err(|why| RunError::Engine(why.into()))?;
-        self.work(desk, brief).await.map(|(report, _)| report)
+        self.work(driver, brief).await.map(|(report, _)| report)
     }
 
     /// Runs a contract at its desk and clears the desk. Returns the texts of the report with it.
-    async fn work(&self, mut desk: Desk, brief: Arc<Brief>) -> Result<(Report, Vec<Text>), RunError<OfficeError>> {
-        let report = run(&mut desk, brief).await;
-        self.desks().remove(desk.path());
+    async fn work(
+        &self,
+        mut driver: ContractDriver,
+        brief: Arc<Brief>,
+    ) -> Result<(Report, Vec<Text>), RunError<EngineError>> {
+        let report = run(&mut driver, brief).await;
+        self.drivers().remove(driver.path());
         let report = report?;
-        desk.turn_away().await.map_err(RunError::Engine)?;
-        let texts = desk.texts_of(std::iter::once(report.text.text()).chain(report.output));
+        driver.turn_away().await.map_err(RunError::Engine)?;
+        let texts = driver.texts_of(std::iter::once(report.text.text()).chain(report.output));
         Ok((report, texts))
     }
 
@@ -194,23 +198,23 @@ impl Office {
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Told { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
-        self.send(to, Letter { arrival, receipt: Receipt::Order(command) })
+        self.send(to, Delivery { arrival, receipt: Receipt::Order(command) })
     }
 
     /// Sets up the desk of a contract.
-    fn desk(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<Desk, OfficeError> {
-        let unknown = || OfficeError::Below {
+    fn driver(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<ContractDriver, EngineError> {
+        let unknown = || EngineError::Below {
             contract: brief.path.clone(),
             why: format!("the session was set up without the agent {} or its model", brief.agent),
         };
-        let place = (self.inner.places)(brief).ok_or_else(unknown)?;
+        let env = (self.inner.find_env)(brief).ok_or_else(unknown)?;
         let (post, mail) = mpsc::unbounded_channel();
-        self.desks().insert(brief.path.clone(), post.clone());
-        Ok(Desk::new(self.clone(), brief, earlier, place, (post, mail), texts))
+        self.drivers().insert(brief.path.clone(), post.clone());
+        Ok(ContractDriver::new(self.clone(), brief, earlier, env, (post, mail), texts))
     }
 
-    fn send(&self, to: &Path, letter: Letter) -> bool {
-        self.desks().get(to).is_some_and(|post| post.send(Mail::Letter(letter)).is_ok())
+    fn send(&self, to: &Path, letter: Delivery) -> bool {
+        self.drivers().get(to).is_some_and(|post| post.send(DriverMessage::Delivery(letter)).is_ok())
     }
 
     fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
@@ -218,8 +222,8 @@ impl Office {
         self.inner.boards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn desks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<Mail>>> {
+    fn drivers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>> {
         // A panic while the list was held left it whole: each change is one insert or remove.
-        self.inner.desks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

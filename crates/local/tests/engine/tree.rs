@@ -15,13 +15,13 @@ const TEAM: u64 = 11;
 /// A crew in which everybody above the lowest level is made to hire during its first call. The lowest use a tool first, and
 /// are sent money when they are about to report.
 #[derive(Default)]
-struct Crew {
-    office: OnceLock<Office>,
+struct AgentTable {
+    engine: OnceLock<SessionEngine>,
     gifts: AtomicU64,
     shown: Mutex<Vec<Prompt>>,
 }
 
-impl Model for Crew {
+impl Model for AgentTable {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.shown.lock().unwrap().push(prompt.clone());
         let path = &prompt.key.contract;
@@ -29,14 +29,14 @@ impl Model for Crew {
         if first && path.level() < 2 {
             for number in 1..=TEAM {
                 let (offer, task) = offer(path, number);
-                let told = self.office.get().unwrap().tell(path, number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                let told = self.engine.get().unwrap().tell(path, number, Stimulus::Hire(Box::new(offer)), vec![task]);
                 assert!(told, "{path} is at work");
             }
         }
         if !first && path.level() == 2 {
             let gift = TEAM + 1 + self.gifts.fetch_add(1, Ordering::Relaxed);
             let what = Stimulus::TopUp { to: path.clone(), money: sat(1) };
-            assert!(self.office.get().unwrap().tell(&Path::root(1), gift, what, vec![]), "the boss is at work");
+            assert!(self.engine.get().unwrap().tell(&Path::root(1), gift, what, vec![]), "the boss is at work");
         }
         let attempt = if first && path.level() == 2 { calls("count") } else { says(&format!("{path} is done")) };
         Box::pin(async move {
@@ -56,9 +56,9 @@ fn team(level: usize) -> Option<Hiring> {
 
 fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
     let level = hirer.level() + 1;
-    let task = scribe().text(TextKind::Task, &format!("Do part {number} of {hirer}."));
+    let task = redactor().text(TextKind::Task, &format!("Do part {number} of {hirer}."));
     let offer = Offer {
-        chair: 0,
+        model_slot: 0,
         share_max: None,
         agent: agent(level),
         standing: Standing::Listed,
@@ -93,11 +93,11 @@ fn boss() -> (Arc<Brief>, Vec<Text>) {
 }
 
 /// Lets the crew work; returns its hall and what the boss reported.
-async fn work(dir: &FilePath, crew: &Arc<Crew>) -> (Hall<Crew>, Report) {
+async fn work(dir: &FilePath, crew: &Arc<AgentTable>) -> (Hall<AgentTable>, Report) {
     let hall = open(dir, crew, counting(Effect::Pure).0, Replays::No).await;
-    crew.office.set(hall.office.clone()).ok().unwrap();
+    crew.engine.set(hall.engine.clone()).ok().unwrap();
     let (brief, texts) = boss();
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     (hall, report)
 }
 
@@ -132,7 +132,7 @@ const FEW: u64 = 4;
 /// A boss who hires a few, each of whom uses a tool and then thinks for ever.
 #[derive(Default)]
 struct Thinkers {
-    office: Mutex<Option<Office>>,
+    engine: Mutex<Option<SessionEngine>>,
     stuck: AtomicU64,
     asked: AtomicU64,
 }
@@ -144,9 +144,9 @@ impl Model for Thinkers {
         if first && path.level() == 0 {
             for number in 1..=FEW {
                 let (offer, task) = offer(path, number);
-                let office = self.office.lock().unwrap().clone().unwrap();
+                let engine = self.engine.lock().unwrap().clone().unwrap();
                 // The inbox counts its own orders from 1.
-                let told = office.tell(path, 1000 + number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                let told = engine.tell(path, 1000 + number, Stimulus::Hire(Box::new(offer)), vec![task]);
                 assert!(told, "{path} is at work");
             }
         }
@@ -169,14 +169,14 @@ async fn a_tree_is_cancelled_without_the_texts_of_its_hires_that_are_gone() {
     for replays in [Replays::Yes, Replays::No].repeat(5) {
         let (dir, thinkers) = (tempfile::tempdir().unwrap(), Arc::new(Thinkers::default()));
         let hall = open(dir.path(), &thinkers, counting(Effect::Pure).0, replays).await;
-        *thinkers.office.lock().unwrap() = Some(hall.office.clone());
+        *thinkers.engine.lock().unwrap() = Some(hall.engine.clone());
         let (brief, texts) = boss();
         tokio::select! {
-            _ = hall.office.run(brief, texts) => panic!("they think for ever"),
+            _ = hall.engine.run(brief, texts) => panic!("they think for ever"),
             () = until(async || thinkers.stuck.load(Ordering::SeqCst) == FEW) => {}
         }
-        let Hall { office, journal, .. } = hall;
-        drop((office, thinkers.office.lock().unwrap().take()));
+        let Hall { engine, journal, .. } = hall;
+        drop((engine, thinkers.engine.lock().unwrap().take()));
         until(async || journal.running(&"session".parse().unwrap()).await.unwrap().is_none()).await;
         journal.close().await;
         let db = Connection::open(dir.path().join("journal.db")).unwrap();
@@ -187,7 +187,7 @@ async fn a_tree_is_cancelled_without_the_texts_of_its_hires_that_are_gone() {
         let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
         hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
         let (brief, texts) = boss();
-        let report = hall.office.run(brief, texts).await.unwrap();
+        let report = hall.engine.run(brief, texts).await.unwrap();
         assert_eq!((report.outcome, again.asked.load(Ordering::SeqCst)), (Outcome::Cancelled, 0), "{replays:?}");
         assert_lawful(&hall.facts().await);
     }

@@ -5,7 +5,7 @@ use crate::roster::Dialect;
 
 /// What a tool of hiring is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trade {
+pub(crate) enum DelegationTool {
     /// To hire, in the words of the dialect.
     Hire,
     /// To see one's hires.
@@ -23,17 +23,18 @@ pub(crate) enum Trade {
 }
 
 /// What one has who may hire.
-const OF_HIRERS: [Trade; 5] = [Trade::Hire, Trade::List, Trade::Stop, Trade::Message, Trade::Wait];
+const OF_HIRERS: [DelegationTool; 5] =
+    [DelegationTool::Hire, DelegationTool::List, DelegationTool::Stop, DelegationTool::Message, DelegationTool::Wait];
 
 /// What one has whom an agent hired.
-const OF_HIRES: [Trade; 2] = [Trade::AskHirer, Trade::Board];
+const OF_HIRES: [DelegationTool; 2] = [DelegationTool::AskHirer, DelegationTool::Board];
 
 /// Another name by which models know the tool `Agent`.
 const ALIAS_OF_AGENT: &str = "Task";
 
-impl Trade {
+impl DelegationTool {
     /// Goes through the tools of an agent, in an order that does not change.
-    pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = Trade> {
+    pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
         let down = team.is_some().then_some(OF_HIRERS);
         let up = match hired {
             Hired::ByOwner => None,
@@ -43,26 +44,27 @@ impl Trade {
     }
 
     /// Finds the tool of an agent that a call names.
-    pub(crate) fn named(name: &str, team: Option<&Team>, hired: Hired) -> Option<Trade> {
+    pub(crate) fn named(name: &str, team: Option<&Team>, hired: Hired) -> Option<DelegationTool> {
         let dialect = team.map(|team| team.dialect).unwrap_or_default();
         let is_alias = name == ALIAS_OF_AGENT && dialect == Dialect::Agent;
-        Trade::all(team, hired).find(|trade| trade.name(dialect) == name || *trade == Trade::Hire && is_alias)
+        DelegationTool::all(team, hired)
+            .find(|trade| trade.name(dialect) == name || *trade == DelegationTool::Hire && is_alias)
     }
 
     /// Returns its name.
     pub(super) fn name(self, dialect: Dialect) -> &'static str {
         match self {
-            Trade::Hire => match dialect {
+            DelegationTool::Hire => match dialect {
                 Dialect::DelegateTask => "delegate_task",
                 Dialect::DelegateToAgent => "delegate_to_agent",
                 Dialect::Agent => "Agent",
             },
-            Trade::List => "list_agents",
-            Trade::Stop => "stop_agent",
-            Trade::Message => "message_agent",
-            Trade::Wait => "wait_for_agents",
-            Trade::AskHirer => "ask_hirer",
-            Trade::Board => BOARD,
+            DelegationTool::List => "list_agents",
+            DelegationTool::Stop => "stop_agent",
+            DelegationTool::Message => "message_agent",
+            DelegationTool::Wait => "wait_for_agents",
+            DelegationTool::AskHirer => "ask_hirer",
+            DelegationTool::Board => BOARD,
         }
     }
 }

@@ -12,7 +12,7 @@ use guildhall_kernel::{
 use serde_json::Value;
 
 use crate::checks::{self, Check};
-use crate::hiring::{self, Hired, Post, Reader, Spoken, Team, Trade};
+use crate::hiring::{self, DelegationTool, FinalText, Hired, Post, Reader, Team};
 use crate::history::History;
 use crate::meter::{Meter, estimate};
 use crate::model::{
@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
-use crate::text::{Scribe, Text};
+use crate::text::{Redactor, Text};
 use crate::texts::{TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::size;
@@ -37,7 +37,7 @@ const LOSSES_MAX: usize = 3;
 
 /// What an agent works with.
 #[derive(Clone)]
-pub struct Seat {
+pub struct AgentRuntime {
     /// Who it is and by which rules it works. It does not change during a contract.
     pub system: String,
     /// Its model.
@@ -53,7 +53,7 @@ pub struct Seat {
     /// Who hired it.
     pub hired: Hired,
     /// Makes texts of what is said.
-    pub scribe: Scribe,
+    pub redactor: Redactor,
 }
 
 /// Tells what usage costs.
@@ -64,7 +64,7 @@ pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
 
 /// What a tool may look at besides its arguments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'a> {
+pub struct ToolContext<'a> {
     /// The facts of the contract that calls it.
     pub facts: &'a [Fact],
     /// What was posted by those whom its hirer has hired, in order, the call's own post included.
@@ -80,7 +80,7 @@ pub struct Arrival {
     pub texts: Vec<Text>,
 }
 
-impl Seat {
+impl AgentRuntime {
     /// Returns the tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let hiring = hiring::specs(self.team.as_deref(), self.hired);
@@ -148,7 +148,7 @@ impl Seat {
         match outcome {
             Ok(reply) => {
                 // From here on, nothing of what the model said has a secret in it.
-                let reply = self.scribe.clean_reply(&key, &reply);
+                let reply = self.redactor.clean_reply(&key, &reply);
                 let mut texts = Vec::new();
                 let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
                 if reply.calls.is_empty() && request.turn == Turn::Next {
@@ -213,7 +213,7 @@ impl Seat {
     }
 
     fn fail(&self, key: &AskKey, why: &str, cost: Cost) -> Arrival {
-        let text = self.scribe.text(TextKind::Error, why);
+        let text = self.redactor.text(TextKind::Error, why);
         Arrival { input: Input::Answer { id: key.ask, answer: Answer::Failed(text.of), cost }, texts: vec![text] }
     }
 
@@ -228,11 +228,11 @@ impl Seat {
     ) -> guildhall_kernel::Reply {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = keep(texts, Text::of_clean(TextKind::Reply, stored));
-        let words = said(reply).map(|words| keep(texts, self.scribe.text(TextKind::Words, &words)));
+        let words = said(reply).map(|words| keep(texts, self.redactor.text(TextKind::Words, &words)));
         // Whoever is held to checks may have something for programs to read.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
         let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
-        let output = output.map(|output| keep(texts, self.scribe.text(TextKind::Output, &output.to_string())));
+        let output = output.map(|output| keep(texts, self.redactor.text(TextKind::Output, &output.to_string())));
         let mut ids = BTreeSet::new();
         let calls = reply.calls.iter().map(|call| {
             if ids.insert(&call.id) {
@@ -255,20 +255,20 @@ impl Seat {
 
     fn read_call(&self, call: &RawCall, brief: Option<&Brief>, now: Millis, texts: &mut Vec<Text>) -> Call {
         let RawCall { name, arguments, .. } = call;
-        let trade = Trade::named(name, self.team.as_deref(), self.hired);
+        let trade = DelegationTool::named(name, self.team.as_deref(), self.hired);
         let tool = self.tools.get(name).zip(ToolName::parse(name).ok());
         if trade.is_none() && tool.is_none() {
             return Call::Invalid(Unreadable::UnknownTool);
         }
         let Ok(Value::Object(fields)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
         if let Some((trade, brief)) = trade.zip(brief) {
-            let (team, scribe) = (self.team.as_deref(), &self.scribe);
-            return Reader { team, brief, scribe, now, texts }.read(trade, name, fields);
+            let (team, redactor) = (self.team.as_deref(), &self.redactor);
+            return Reader { team, brief, redactor, now, texts }.read(trade, name, fields);
         }
         let Some((tool, tool_name)) = tool else { return Call::Invalid(Unreadable::UnknownTool) };
         let terms = tool.terms();
         let arguments = Value::Object(fields.clone()).to_string();
-        let arguments = keep(texts, self.scribe.text(TextKind::Arguments, &arguments));
+        let arguments = keep(texts, self.redactor.text(TextKind::Arguments, &arguments));
         let call =
             ToolCall { tool: tool_name, arguments, price: terms.price, effect: terms.effect, needs: terms.needs };
         Call::Tool { call, approval: None }
@@ -286,7 +286,7 @@ impl Seat {
             return Ok(Verdict::default());
         };
         let task = history.texts.text(&brief.task)?;
-        Ok(hiring::verdict(team, &Spoken { words, brief, task: &task, facts }, &self.scribe, texts))
+        Ok(hiring::verdict(team, &FinalText { words, brief, task: &task, facts }, &self.redactor, texts))
     }
 
     /// Performs a check on a contract's final words.
@@ -308,7 +308,7 @@ impl Seat {
         let (answer, texts) = match found {
             Ok(()) => (Answer::Passed, Vec::new()),
             Err(why) => {
-                let text = self.scribe.text(TextKind::Finding, &why);
+                let text = self.redactor.text(TextKind::Finding, &why);
                 (Answer::FailedCheck(text.of), vec![text])
             }
         };
@@ -316,15 +316,15 @@ impl Seat {
     }
 
     /// Calls a tool.
-    pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str, around: Surroundings<'_>) -> Arrival {
+    pub async fn call(&self, key: &AskKey, call: &ToolCall, arguments: &str, around: ToolContext<'_>) -> Arrival {
         let arguments: Value = match serde_json::from_str(arguments) {
             Ok(arguments) => arguments,
             Err(why) => return self.not_called(key, &why),
         };
         let name = call.tool.as_str();
-        let result = match (Trade::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
-            (Some(Trade::List), _) => ToolResult::done(hiring::list(around.facts, key.ask)),
-            (Some(Trade::Board), _) => hiring::board(&arguments, around.board),
+        let result = match (DelegationTool::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
+            (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(around.facts, key.ask)),
+            (Some(DelegationTool::Board), _) => hiring::board(&arguments, around.board),
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
         };
@@ -343,7 +343,7 @@ impl Seat {
     /// Makes the answer to a call of its result.
     pub fn answer(&self, key: &AskKey, result: &ToolResult) -> Arrival {
         // A secret that is cut in half is no longer known as one.
-        let mut says = self.scribe.clean(&result.text).into_owned();
+        let mut says = self.redactor.clean(&result.text).into_owned();
         if says.len() > RESULT_BYTES_MAX {
             let end = says.floor_char_boundary(RESULT_BYTES_MAX);
             says = format!("{}\n[{} bytes more: ask for less at a time]", &says[..end], says.len() - end);
@@ -352,14 +352,14 @@ impl Seat {
             ToolOutcome::Done => TextKind::Result,
             ToolOutcome::Failed => TextKind::Error,
         };
-        let text = self.scribe.text(kind, &says);
+        let text = self.redactor.text(kind, &says);
         let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
         Arrival { input, texts: vec![text] }
     }
 
     /// Answers a call that can't be made, because its arguments can't be read back from where they were stored.
     pub fn not_called(&self, key: &AskKey, why: &dyn fmt::Display) -> Arrival {
-        let text = self.scribe.text(TextKind::Error, &wording::not_called(why));
+        let text = self.redactor.text(TextKind::Error, &wording::not_called(why));
         let cost = Cost::Known(Msat::ZERO);
         Arrival { input: Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost }, texts: vec![text] }
     }

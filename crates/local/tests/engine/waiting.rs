@@ -21,7 +21,7 @@ async fn replied(hall: &Hall<Scripted>, count: usize) {
     loop {
         let facts = hall.facts().await;
         // Once this is stored, the agent has been told of what was stored before.
-        hall.office.account(Vec::new(), Vec::new()).await.unwrap();
+        hall.engine.account(Vec::new(), Vec::new()).await.unwrap();
         if facts.iter().filter(|stored| stored.fact.kind() == "answered").count() == count {
             return;
         }
@@ -29,7 +29,7 @@ async fn replied(hall: &Hall<Scripted>, count: usize) {
 }
 
 fn message(says: &str) -> (Stimulus, Vec<Text>) {
-    let text = scribe().text(TextKind::Message, says);
+    let text = redactor().text(TextKind::Message, says);
     (Stimulus::Message(text.of), vec![text])
 }
 
@@ -42,12 +42,12 @@ async fn a_conversation_that_waits_for_words_overnight_expires_nothing() {
         replied(&hall, 1).await;
         tokio::time::sleep(NIGHT).await;
         let (what, texts) = message("good morning");
-        assert!(hall.office.tell(&Path::root(1), 1, what, texts));
+        assert!(hall.engine.tell(&Path::root(1), 1, what, texts));
         replied(&hall, 2).await;
-        assert!(hall.office.tell(&Path::root(1), 2, Stimulus::WrapUp, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 2, Stimulus::WrapUp, Vec::new()));
     };
     let (brief, texts) = open_root(Millis(120_000));
-    let (report, ()) = tokio::join!(hall.office.run(brief, texts), owner);
+    let (report, ()) = tokio::join!(hall.engine.run(brief, texts), owner);
     let report = report.unwrap();
     assert_eq!((report.outcome, hall.text(&report).await.as_str()), (Outcome::Done, "good morning"));
     let facts = hall.facts().await;
@@ -58,10 +58,10 @@ async fn a_conversation_that_waits_for_words_overnight_expires_nothing() {
 /// What a contract has stored that asked its owner something, and waits for an answer until a moment.
 fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<Text>) {
     let (mut contract, opened) = Contract::open(Arc::clone(brief), Millis(0)).unwrap();
-    let question = scribe().text(TextKind::Message, "Which of the two?");
+    let question = redactor().text(TextKind::Message, "Which of the two?");
     let raw = RawCall { id: "ask".into(), name: "ask_hirer".into(), arguments: Ok(json!({})) };
     let stored = serde_json::to_string(&replies(None, vec![raw]).outcome.unwrap()).unwrap();
-    let said = scribe().text(TextKind::Reply, &stored);
+    let said = redactor().text(TextKind::Reply, &stored);
     let calls = vec![Call::AskHirer { question: question.of, until }];
     let verdict = Verdict::default();
     let reply = Reply { reply: said.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
@@ -105,7 +105,7 @@ async fn a_question_waits_for_its_owner_as_long_as_nothing_else_is_under_way() {
     let owner = async {
         tokio::time::sleep(NIGHT).await;
         let (what, texts) = message("The first.");
-        assert!(hall.office.tell(&Path::root(1), 1, what, texts));
+        assert!(hall.engine.tell(&Path::root(1), 1, what, texts));
     };
     let (report, ()) = tokio::join!(hall.run(), owner);
     assert_eq!(report.outcome, Outcome::Done);
@@ -122,7 +122,7 @@ async fn a_question_goes_unanswered_in_time_while_somebody_else_is_at_work() {
     let other = Brief { path: Path::root(2), ..Brief::clone(&other) };
     tokio::select! {
         _ = hall.run() => panic!("the model is stuck"),
-        _ = hall.office.run(Arc::new(other), texts) => panic!("the model is stuck"),
+        _ = hall.engine.run(Arc::new(other), texts) => panic!("the model is stuck"),
         () = async { hall.model.stuck.notified().await; hall.model.stuck.notified().await } => {}
     }
     assert_eq!(outcome(&hall).await, Answer::NoReply);

@@ -13,28 +13,28 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
 use super::board::call_to_board;
+use super::delivery::{Delivery, DriverMessage, Receipt, fail, send, send_answer};
 use super::leaf::Leaf;
-use super::mail::{Letter, Mail, Receipt, fail, send, send_answer};
 use super::time::{SessionTime, Why};
-use super::{Office, OfficeError, Place, Replays};
+use super::{AgentEnv, EngineError, Replays, SessionEngine};
 use crate::journal::{Appended, Batch, JournalError, Queued, texts_named};
 
 /// The engine, as one contract sees it.
-pub(super) struct Desk {
-    pub(super) office: Office,
+pub(super) struct ContractDriver {
+    pub(super) engine: SessionEngine,
     path: Path,
-    pub(super) place: Place,
+    pub(super) env: AgentEnv,
     /// Who is paid for its model.
     pub(super) provider: Option<Arc<str>>,
-    pub(super) post: mpsc::UnboundedSender<Mail>,
-    mail: mpsc::UnboundedReceiver<Mail>,
+    pub(super) post: mpsc::UnboundedSender<DriverMessage>,
+    mail: mpsc::UnboundedReceiver<DriverMessage>,
     context: Context,
     past: Past,
     /// What was said before the contract's brief, or why that can't be told. Only a request to the model needs it.
-    pub(super) before: Result<Arc<[Message]>, OfficeError>,
+    pub(super) before: Result<Arc<[Message]>, EngineError>,
     /// Shared with the calls under way, which see them as they were: a fact that comes meanwhile copies them, once.
     pub(super) facts: Arc<Vec<Fact>>,
-    pub(super) texts: Shelf,
+    pub(super) texts: TextCache,
     /// How many of the facts have all their texts on the shelf.
     shelved: usize,
     /// Texts that no stored fact names yet.
@@ -113,20 +113,20 @@ impl Owed {
 /// Texts at hand: all that a contract's facts name. Clones share them. One that can't be read is an error for whoever needs it,
 /// and for nobody else: a contract can be ended without it.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<BTreeMap<Hash, Result<Arc<str>, TextError>>>);
+pub(super) struct TextCache(Arc<BTreeMap<Hash, Result<Arc<str>, TextError>>>);
 
-impl Shelf {
+impl TextCache {
     fn insert(&mut self, hash: Hash, text: Result<Arc<str>, TextError>) {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
     /// Takes down what these facts name and is not at hand.
-    async fn take_down(&mut self, office: &Office, facts: &[Fact]) -> Result<(), OfficeError> {
+    async fn load(&mut self, engine: &SessionEngine, facts: &[Fact]) -> Result<(), EngineError> {
         for of in facts.iter().flat_map(texts_named) {
             if self.0.contains_key(&of.hash) {
                 continue;
             }
-            let text = match office.inner.journal.text(of.hash).await {
+            let text = match engine.inner.journal.text(of.hash).await {
                 Ok(Some(says)) => Ok(String::from_utf8_lossy(&says).into()),
                 Ok(None) => Err(TextError::Missing(of)),
                 Err(why @ JournalError::TextDamaged { .. }) => Err(TextError::Damaged { of, why: why.to_string() }),
@@ -140,26 +140,26 @@ impl Shelf {
 }
 
 /// What was said before a contract's brief: a fork goes on from its hirer's request, a later root from an earlier one's end.
-async fn before(office: &Office, path: &Path, context: &Context) -> Result<Vec<Message>, OfficeError> {
+async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Result<Vec<Message>, EngineError> {
     let (whose, upto) = match (context, path.hirer()) {
         (Context::Fresh, _) | (Context::Fork { .. }, None) => return Ok(Vec::new()),
         (Context::Fork { upto, .. }, Some(hirer)) => (hirer, *upto as usize),
         (Context::After { root, .. }, _) => (root.clone(), usize::MAX),
     };
-    let inner = &office.inner;
+    let inner = &engine.inner;
     let stored = inner.journal.contract_facts(inner.lease.session(), &whose).await?;
     let facts: Vec<Fact> = stored.into_iter().take(upto).map(|stored| stored.fact).collect();
-    let mut texts = Shelf::default();
-    texts.take_down(office, &facts).await?;
+    let mut texts = TextCache::default();
+    texts.load(engine, &facts).await?;
     let above = match facts.first() {
-        Some(Fact::Opened(brief)) => Box::pin(before(office, &whose, &brief.context)).await?,
+        Some(Fact::Opened(brief)) => Box::pin(before(engine, &whose, &brief.context)).await?,
         _ => Vec::new(),
     };
     let messages = History { before: &above, facts: &facts, texts: &texts }.messages();
-    messages.map_err(|why| OfficeError::Text { contract: whose, why })
+    messages.map_err(|why| EngineError::Text { contract: whose, why })
 }
 
-impl Texts for Shelf {
+impl Texts for TextCache {
     fn text(&self, of: &TextRef) -> Result<String, TextError> {
         match self.0.get(&of.hash) {
             Some(Ok(says)) => Ok(says.as_ref().to_owned()),
@@ -169,27 +169,27 @@ impl Texts for Shelf {
     }
 }
 
-impl Desk {
+impl ContractDriver {
     pub(super) fn new(
-        office: Office,
+        engine: SessionEngine,
         brief: &Brief,
         earlier: Past,
-        place: Place,
-        (post, mail): (mpsc::UnboundedSender<Mail>, mpsc::UnboundedReceiver<Mail>),
+        env: AgentEnv,
+        (post, mail): (mpsc::UnboundedSender<DriverMessage>, mpsc::UnboundedReceiver<DriverMessage>),
         texts: Vec<Text>,
-    ) -> Desk {
-        let mut desk = Desk {
-            provider: office.inner.providers.of(brief).map(Arc::from),
-            office,
+    ) -> ContractDriver {
+        let mut driver = ContractDriver {
+            provider: engine.inner.providers.of(brief).map(Arc::from),
+            engine,
             path: brief.path.clone(),
-            place,
+            env,
             post,
             mail,
             context: brief.context.clone(),
             past: earlier,
             before: Ok(Arc::from([])),
             facts: Arc::default(),
-            texts: Shelf::default(),
+            texts: TextCache::default(),
             shelved: 0,
             fresh: Vec::new(),
             receipt: Receipt::Nobody,
@@ -205,8 +205,8 @@ impl Desk {
             barred: Arc::default(),
             tasks: JoinSet::new(),
         };
-        desk.keep(texts);
-        desk
+        driver.keep(texts);
+        driver
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -224,7 +224,7 @@ impl Desk {
     /// last fact of its step, so that the contract is restored as it was then only once, after a crash.
     pub(super) fn status(&self, contract: &Contract, id: AskId) -> Status {
         let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
-        let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |place| place + 1);
+        let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |env| env + 1);
         if upto == self.facts.len() {
             return Status::of(contract, at);
         }
@@ -237,7 +237,7 @@ impl Desk {
 
     /// Notes what is posted by facts that have their place, as long as this desk has the turn: in the order of the journal.
     fn note_posts(&self, facts: &[Fact]) {
-        let mut boards = self.office.boards();
+        let mut boards = self.engine.boards();
         for fact in facts {
             boards.note(&self.path, fact);
             if let Some((id, arguments)) = call_to_board(fact) {
@@ -259,10 +259,10 @@ impl Desk {
         let words = self.facts.iter().rev().find_map(said).map(|words| self.texts.text(&words)).transpose();
         match words.and_then(|words| Ok((words.unwrap_or_default(), self.texts.text(&check.what)?))) {
             Ok((words, what)) => {
-                let (key, seat) = (self.key(id), &self.place.seat);
-                send(&self.post, seat.check(&key, &what, &words, &self.facts, &*self.place.exists));
+                let (key, runtime) = (self.key(id), &self.env.runtime);
+                send(&self.post, runtime.check(&key, &what, &words, &self.facts, &*self.env.exists));
             }
-            Err(why) => fail(&self.post, OfficeError::Text { contract: self.path.clone(), why }),
+            Err(why) => fail(&self.post, EngineError::Text { contract: self.path.clone(), why }),
         }
     }
 
@@ -271,8 +271,8 @@ impl Desk {
         let words = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter()).copied();
         let named = words.chain(brief.checks.iter().map(|check| check.what));
         let earlier = if self.may_have_left(id) { Past::MayBeStored } else { Past::None };
-        let desk = match self.office.desk(brief, self.texts_of(named), earlier) {
-            Ok(desk) => desk,
+        let driver = match self.engine.driver(brief, self.texts_of(named), earlier) {
+            Ok(driver) => driver,
             Err(why) => return fail(&self.post, why),
         };
         if let Past::MayBeStored = earlier {
@@ -285,9 +285,9 @@ impl Desk {
                 }
             }
         }
-        let (office, brief, post) = (self.office.clone(), Arc::clone(brief), self.post.clone());
+        let (engine, brief, post) = (self.engine.clone(), Arc::clone(brief), self.post.clone());
         self.tasks.spawn(async move {
-            match Box::pin(office.work(desk, Arc::clone(&brief))).await {
+            match Box::pin(engine.work(driver, Arc::clone(&brief))).await {
                 Ok((report, texts)) => {
                     let cost = Cost::Known(report.spent);
                     let input = Input::Answer { id, answer: Answer::Report(Box::new(report)), cost };
@@ -312,7 +312,7 @@ impl Desk {
             Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => Vec::new(),
         };
         let input = Input::Told { from: Sender::Contract(self.key(id)), what: what.clone() };
-        self.office.send(to, Letter { arrival: Arrival { input, texts }, receipt })
+        self.engine.send(to, Delivery { arrival: Arrival { input, texts }, receipt })
     }
 
     /// Whether this is told again, after a crash that lost the receipt.
@@ -322,11 +322,11 @@ impl Desk {
     }
 
     pub(super) fn time(&self) -> Arc<SessionTime> {
-        Arc::clone(&self.office.inner.time)
+        Arc::clone(&self.engine.inner.time)
     }
 
     /// Waits for mail until a moment.
-    async fn mail_before(&mut self, moment: Option<Millis>) -> Option<Mail> {
+    async fn mail_before(&mut self, moment: Option<Millis>) -> Option<DriverMessage> {
         let time = self.time();
         loop {
             tokio::select! {
@@ -340,7 +340,7 @@ impl Desk {
 
     /// Waits until no other desk is in the middle of a step.
     async fn turn(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.office.inner.step).lock_owned().await
+        Arc::clone(&self.engine.inner.step).lock_owned().await
     }
 
     /// Returns those of these texts that can be read. Whoever needs another finds out that it can't.
@@ -358,12 +358,12 @@ impl Desk {
     }
 
     /// Tells somebody that the step it waited for has been taken.
-    async fn tell_receipt(&self, receipt: Receipt) -> Result<(), OfficeError> {
+    async fn tell_receipt(&self, receipt: Receipt) -> Result<(), EngineError> {
         match receipt {
             Receipt::Nobody => {}
             // It changed nothing, so no fact carried it out: it is done all the same.
             Receipt::Order(order) => {
-                let inner = &self.office.inner;
+                let inner = &self.engine.inner;
                 inner.journal.mark_done(&inner.lease, order).await?;
             }
             Receipt::Teller { post, ask } => send_answer(&post, ask, Answer::Delivered),
@@ -372,10 +372,10 @@ impl Desk {
     }
 
     /// Opens a letter and takes the turn for its step.
-    async fn open(&mut self, mail: Mail) -> Result<Input, OfficeError> {
-        let Letter { arrival, receipt } = match mail {
-            Mail::Letter(letter) => letter,
-            Mail::Failed(why) => return Err(why),
+    async fn open(&mut self, mail: DriverMessage) -> Result<Input, EngineError> {
+        let Delivery { arrival, receipt } = match mail {
+            DriverMessage::Delivery(letter) => letter,
+            DriverMessage::Failed(why) => return Err(why),
         };
         self.keep(arrival.texts);
         self.receipt = receipt;
@@ -387,18 +387,18 @@ impl Desk {
     }
 
     /// Deals with the letters that came after the contract had closed. No more can come.
-    pub(super) async fn turn_away(&mut self) -> Result<(), OfficeError> {
+    pub(super) async fn turn_away(&mut self) -> Result<(), EngineError> {
         while let Ok(mail) = self.mail.try_recv() {
             match mail {
-                Mail::Letter(Letter { receipt: Receipt::Teller { post, ask }, arrival }) => {
+                DriverMessage::Delivery(Delivery { receipt: Receipt::Teller { post, ask }, arrival }) => {
                     let answer = if self.has_heard(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&post, ask, answer);
                 }
-                Mail::Letter(Letter { receipt: Receipt::Order(order), arrival }) => {
-                    self.office.turn_away(order, &arrival.input).await?;
+                DriverMessage::Delivery(Delivery { receipt: Receipt::Order(order), arrival }) => {
+                    self.engine.turn_away(order, &arrival.input).await?;
                 }
-                Mail::Letter(Letter { receipt: Receipt::Nobody, .. }) => {}
-                Mail::Failed(why) => return Err(why),
+                DriverMessage::Delivery(Delivery { receipt: Receipt::Nobody, .. }) => {}
+                DriverMessage::Failed(why) => return Err(why),
             }
         }
         Ok(())
@@ -408,7 +408,7 @@ impl Desk {
     fn is_lost(&self, id: AskId, ask: &Ask) -> bool {
         self.may_have_left(id)
             && match ask {
-                Ask::Model(_) => self.place.replays == Replays::No,
+                Ask::Model(_) => self.env.replays == Replays::No,
                 Ask::Tool(call) => call.effect == Effect::Once,
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => false,
             }
@@ -421,12 +421,12 @@ impl Desk {
 }
 
 /// What a hirer is told of a hire that could not be run: an error of the engine as it is, anything else with whose it was.
-fn failure(contract: &Path, why: RunError<OfficeError>) -> OfficeError {
+fn failure(contract: &Path, why: RunError<EngineError>) -> EngineError {
     let (contract, said) = (contract.clone(), why.to_string());
     match why {
         RunError::Engine(why) => why,
-        RunError::Corrupt { source, .. } => OfficeError::Below { contract, why: format!("{said}: {source}") },
-        RunError::Refused(_) => OfficeError::Below { contract, why: said },
+        RunError::Corrupt { source, .. } => EngineError::Below { contract, why: format!("{said}: {source}") },
+        RunError::Refused(_) => EngineError::Below { contract, why: said },
     }
 }
 
@@ -437,25 +437,25 @@ fn notice(ended: Result<(), JoinError>) {
     }
 }
 
-impl Drop for Desk {
+impl Drop for ContractDriver {
     /// A desk that goes before its contract has closed goes with its session: the calls that are stopped by it return their
     /// permits, and none that waits for one may leave instead.
     fn drop(&mut self) {
         if !matches!(self.facts.last(), Some(Fact::Closed(_))) {
-            self.office.inner.stopped.store(true, Ordering::Release);
+            self.engine.inner.stopped.store(true, Ordering::Release);
         }
     }
 }
 
-impl Engine for Desk {
-    type Error = OfficeError;
+impl Engine for ContractDriver {
+    type Error = EngineError;
 
     fn now(&self) -> Millis {
-        self.office.inner.time.now()
+        self.engine.inner.time.now()
     }
 
-    async fn stored(&mut self) -> Result<Vec<Fact>, OfficeError> {
-        let inner = &self.office.inner;
+    async fn stored(&mut self) -> Result<Vec<Fact>, EngineError> {
+        let inner = &self.engine.inner;
         let (session, mut stored) = (inner.lease.session(), Vec::new());
         if let Past::MayBeStored = self.past {
             stored = inner.journal.contract_facts(session, &self.path).await?;
@@ -467,20 +467,20 @@ impl Engine for Desk {
             facts.push(fact);
         }
         self.left = self.asked_at.keys().max().copied();
-        self.texts.take_down(&self.office, &facts).await?;
+        self.texts.load(&self.engine, &facts).await?;
         for fact in &facts {
             self.owed.note(fact);
         }
         self.facts = Arc::new(facts.clone());
-        self.before = before(&self.office, &self.path, &self.context).await.map(Arc::from);
+        self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
         if facts.is_empty() {
             self.step = Some(self.turn().await);
         }
         Ok(facts)
     }
 
-    async fn record(&mut self, cause: Cause, at: Millis, facts: Vec<Fact>) -> Result<(), OfficeError> {
-        let inner = &self.office.inner;
+    async fn record(&mut self, cause: Cause, at: Millis, facts: Vec<Fact>) -> Result<(), EngineError> {
+        let inner = &self.engine.inner;
         let texts = std::mem::take(&mut self.fresh).into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
         let done = match self.receipt {
             Receipt::Order(order) => {
@@ -503,12 +503,12 @@ impl Engine for Desk {
         Ok(())
     }
 
-    async fn durable(&mut self) -> Result<(), OfficeError> {
+    async fn durable(&mut self) -> Result<(), EngineError> {
         self.end_step();
         for queued in std::mem::take(&mut self.queued) {
             queued.durable().await?;
         }
-        self.texts.take_down(&self.office, &self.facts[self.shelved..]).await?;
+        self.texts.load(&self.engine, &self.facts[self.shelved..]).await?;
         self.shelved = self.facts.len();
         for receipt in std::mem::take(&mut self.receipts) {
             self.tell_receipt(receipt).await?;
@@ -528,7 +528,7 @@ impl Engine for Desk {
         }
     }
 
-    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, OfficeError> {
+    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, EngineError> {
         let awaiting = self.owed.awaits_person().then(|| self.time().count(Why::PersonAwaited));
         let mail = self.mail_before(wake).await;
         drop(awaiting);
@@ -539,7 +539,7 @@ impl Engine for Desk {
         self.open(mail).await
     }
 
-    async fn ready(&mut self) -> Result<Option<Input>, OfficeError> {
+    async fn ready(&mut self) -> Result<Option<Input>, EngineError> {
         self.end_step();
         match self.mail.try_recv() {
             Ok(mail) => self.open(mail).await.map(Some),
@@ -548,7 +548,7 @@ impl Engine for Desk {
     }
 }
 
-impl Desk {
+impl ContractDriver {
     /// Begins to perform an ask.
     fn begin(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
         if self.is_lost(id, ask) {

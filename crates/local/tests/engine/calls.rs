@@ -93,7 +93,7 @@ async fn a_tool_call_that_waits_for_its_permit_holds_none_of_the_models() {
     let hall = Hall::open(dir.path(), vec![calls_times("wait", MANY)], tool.clone(), Replays::No).await;
     let look = async {
         tool.until_made(TOOLS).await;
-        let permits: Vec<_> = std::iter::from_fn(|| hall.lane.try_enter()).collect();
+        let permits: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
         permits.len()
     };
     let free = tokio::select! {
@@ -110,7 +110,7 @@ async fn a_tool_call_that_is_cancelled_before_its_turn_costs_nothing() {
     let hall = Hall::open(dir.path(), vec![calls_times("wait", CROWD)], tool.clone(), Replays::No).await;
     let cancel = async {
         tool.until_made(TOOLS).await;
-        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
     };
     let (report, ()) = tokio::join!(hall.run(), cancel);
     assert_eq!((report.outcome, tool.made.load(Ordering::Relaxed)), (Outcome::Cancelled, TOOLS));
@@ -195,14 +195,14 @@ struct After {
 
 /// What happens before the call is looked up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum HiringSoFar {
     Nothing,
     /// Another process waits for a permit to look it up, and crashes, too.
     AnotherCrash,
 }
 
 /// Crashes in a call of a reconcilable tool, and goes on.
-async fn crash_in_a_call(found: LookUp, before: Before) -> After {
+async fn crash_in_a_call(found: LookUp, before: HiringSoFar) -> After {
     let dir = tempfile::tempdir().unwrap();
     let (made, looked_up) = (Arc::new(AtomicUsize::new(0)), Arc::<Mutex<Vec<String>>>::default());
     let tool = || Reconcilable { calls: Arc::clone(&made), looked_up: Arc::clone(&looked_up), found: found.clone() };
@@ -213,13 +213,13 @@ async fn crash_in_a_call(found: LookUp, before: Before) -> After {
         () = died => {}
     }
     first.close().await;
-    if before == Before::AnotherCrash {
+    if before == HiringSoFar::AnotherCrash {
         let second = Hall::open(dir.path(), vec![], tool(), Replays::No).await;
         let _all: Vec<_> = std::iter::from_fn(|| second.tools.try_enter()).collect();
         let many_writes = async {
             // What the call might note of itself meanwhile is stored by then: all is stored in the order in which it came.
             for _ in 0..50 {
-                second.office.account(Vec::new(), Vec::new()).await.unwrap();
+                second.engine.account(Vec::new(), Vec::new()).await.unwrap();
             }
         };
         tokio::select! {
@@ -244,28 +244,28 @@ async fn crash_in_a_call(found: LookUp, before: Before) -> After {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_found_to_have_happened_is_answered_by_what_was_found_and_not_made_again() {
     let found = ToolResult { cost: sat(3), ..ToolResult::done("paid, receipt 7") };
-    let after = crash_in_a_call(LookUp::Happened(found), Before::Nothing).await;
+    let after = crash_in_a_call(LookUp::Happened(found), HiringSoFar::Nothing).await;
     assert_eq!((after.text.as_deref(), after.cost), (Some("paid, receipt 7"), Cost::Known(sat(3))));
     assert_eq!((after.calls, after.looked_up.as_slice()), (1, &["1#2 {}".to_owned()][..]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_known_not_to_have_happened_is_made() {
-    let after = crash_in_a_call(LookUp::DidNotHappen, Before::Nothing).await;
+    let after = crash_in_a_call(LookUp::DidNotHappen, HiringSoFar::Nothing).await;
     assert_eq!((after.text.as_deref(), after.cost), (Some("paid"), Cost::Known(sat(2))));
     assert_eq!((after.calls, after.looked_up.len()), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_of_which_nobody_knows_is_lost_at_its_hold_and_not_made_again() {
-    let after = crash_in_a_call(LookUp::Unknown, Before::Nothing).await;
+    let after = crash_in_a_call(LookUp::Unknown, HiringSoFar::Nothing).await;
     assert_eq!((after.answer, after.cost), (Answer::Lost, Cost::Unknown));
     assert_eq!((after.calls, after.looked_up.len()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_to_be_looked_up_counts_as_made_after_another_crash() {
-    let after = crash_in_a_call(LookUp::Unknown, Before::AnotherCrash).await;
+    let after = crash_in_a_call(LookUp::Unknown, HiringSoFar::AnotherCrash).await;
     assert_eq!((after.answer, after.calls, after.looked_up.len()), (Answer::Lost, 1, 1));
 }
 

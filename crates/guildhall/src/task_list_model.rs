@@ -24,9 +24,9 @@ const NOBODY_KNOWS: &str = "You work off a list of tasks, and nobody is here who
 
 /// A program that works off a list of tasks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Clerk;
+pub(crate) struct TaskListModel;
 
-impl Model for Clerk {
+impl Model for TaskListModel {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             let reply = reply(prompt);
@@ -37,11 +37,11 @@ impl Model for Clerk {
 }
 
 fn reply(prompt: &Prompt) -> Reply {
-    let Some(desk) = Desk::read(prompt) else {
+    let Some(state) = ListState::read(prompt) else {
         return Reply::words("This agent works off lists of tasks, and there is none to read.");
     };
-    let calls = if prompt.tools.is_empty() { Vec::new() } else { desk.calls(prompt.messages.len()) };
-    if calls.is_empty() { Reply::words(desk.report()) } else { calling(calls) }
+    let calls = if prompt.tools.is_empty() { Vec::new() } else { state.calls(prompt.messages.len()) };
+    if calls.is_empty() { Reply::words(state.report()) } else { calling(calls) }
 }
 
 fn calling(calls: Vec<RawCall>) -> Reply {
@@ -63,7 +63,7 @@ enum State {
 }
 
 /// All that a prompt says: the list, how each task stands, and who else was heard.
-struct Desk {
+struct ListState {
     tasks: Tasks,
     /// Where each has those that come before it.
     before: Vec<Vec<usize>>,
@@ -82,26 +82,26 @@ struct Desk {
     root: Path,
 }
 
-impl Desk {
+impl ListState {
     /// Reads a prompt from its newest list on.
-    fn read(prompt: &Prompt) -> Option<Desk> {
-        let mut desk: Option<Desk> = None;
+    fn read(prompt: &Prompt) -> Option<ListState> {
+        let mut state: Option<ListState> = None;
         for message in &prompt.messages {
-            match (message, &mut desk) {
-                (Message::Assistant(reply), Some(desk)) => desk.replied(reply),
+            match (message, &mut state) {
+                (Message::Assistant(reply), Some(state)) => state.replied(reply),
                 (Message::Assistant(_), None) => {}
-                (Message::User(parts), desk) => parts.iter().for_each(|part| tell(desk, part, &prompt.key.contract)),
+                (Message::User(parts), state) => parts.iter().for_each(|part| tell(state, part, &prompt.key.contract)),
             }
         }
         let free = prompt.status.as_deref().and_then(money_free).unwrap_or(Msat::ZERO);
-        desk.map(|desk| Desk { free, ..desk })
+        state.map(|state| ListState { free, ..state })
     }
 
-    fn new(tasks: Tasks, root: &Path) -> Desk {
+    fn new(tasks: Tasks, root: &Path) -> ListState {
         let states = vec![State::Open; tasks.specs().len()];
         let (before, others, asking) = (tasks.predecessors(), Vec::new(), Vec::new());
         let (handed, free, least) = (BTreeMap::new(), Msat::ZERO, Msat::ZERO);
-        Desk { tasks, before, states, handed, others, asking, free, least, root: root.clone() }
+        ListState { tasks, before, states, handed, others, asking, free, least, root: root.clone() }
     }
 
     /// Takes note of what it has called itself.
@@ -308,16 +308,16 @@ impl Desk {
 }
 
 /// Takes note of a part of what it is told.
-fn tell(desk: &mut Option<Desk>, part: &Part, root: &Path) {
-    match (part, desk) {
-        (Part::Words(words), desk) if Tasks::read(words).is_some() => {
-            *desk = Tasks::read(words).map(|tasks| Desk::new(tasks, root));
+fn tell(state: &mut Option<ListState>, part: &Part, root: &Path) {
+    match (part, state) {
+        (Part::Words(words), state) if Tasks::read(words).is_some() => {
+            *state = Tasks::read(words).map(|tasks| ListState::new(tasks, root));
         }
-        (Part::Words(words), Some(desk)) => match asked_by(words) {
-            Some(asking) => desk.asking.push(asking),
-            None => heard_reports(words).into_iter().for_each(|report| desk.heard(report)),
+        (Part::Words(words), Some(state)) => match asked_by(words) {
+            Some(asking) => state.asking.push(asking),
+            None => heard_reports(words).into_iter().for_each(|report| state.heard(report)),
         },
-        (Part::Result { call, text, .. }, Some(desk)) => desk.result(call, text),
+        (Part::Result { call, text, .. }, Some(state)) => state.result(call, text),
         (Part::Words(_) | Part::Result { .. }, None) => {}
     }
 }

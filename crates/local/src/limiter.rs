@@ -11,16 +11,16 @@ const SUCCESSES_PER_STEP: u32 = 8;
 
 /// The calls of one kind that may run at once: those to one provider, or those of tools.
 #[derive(Debug)]
-pub struct Lane {
+pub struct CallLimiter {
     permits: Arc<Semaphore>,
     pace: Mutex<Pace>,
 }
 
-impl Lane {
+impl CallLimiter {
     /// Makes a lane for at most so many calls at once, and at least one.
-    pub fn new(limit: usize) -> Lane {
+    pub fn new(limit: usize) -> CallLimiter {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
-        Lane { permits: Arc::new(Semaphore::new(limit)), pace: Mutex::new(Pace::new(limit)) }
+        CallLimiter { permits: Arc::new(Semaphore::new(limit)), pace: Mutex::new(Pace::new(limit)) }
     }
 
     /// Returns how many calls may run at once now.
@@ -29,7 +29,7 @@ impl Lane {
     }
 
     /// Returns a permit if one is free.
-    pub fn try_enter(self: &Arc<Lane>) -> Option<Permit> {
+    pub fn try_enter(self: &Arc<CallLimiter>) -> Option<Permit> {
         match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Some(self.permit(permit)),
             Err(TryAcquireError::NoPermits) => None,
@@ -38,14 +38,14 @@ impl Lane {
     }
 
     /// Waits for a permit. Who waits longest gets the next one.
-    pub async fn enter(self: &Arc<Lane>) -> Permit {
+    pub async fn enter(self: &Arc<CallLimiter>) -> Permit {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("a lane is never closed");
         self.permit(permit)
     }
 
-    fn permit(self: &Arc<Lane>, permit: OwnedSemaphorePermit) -> Permit {
+    fn permit(self: &Arc<CallLimiter>, permit: OwnedSemaphorePermit) -> Permit {
         let round = AtomicU64::new(self.pace().round);
-        Permit { lane: Arc::clone(self), taken: Some(permit), round }
+        Permit { limiter: Arc::clone(self), taken: Some(permit), round }
     }
 
     fn succeeded(&self) {
@@ -81,7 +81,7 @@ impl Lane {
 /// got the permit meanwhile would ask the same provider in its place, at the rate that was too much for it.
 #[derive(Debug)]
 pub struct Permit {
-    lane: Arc<Lane>,
+    limiter: Arc<CallLimiter>,
     /// Gone once it was returned.
     taken: Option<OwnedSemaphorePermit>,
     /// The round in which the newest request of this call left.
@@ -91,24 +91,24 @@ pub struct Permit {
 impl Permit {
     /// Notes that a request leaves now.
     pub fn asking(&self) {
-        self.round.store(self.lane.pace().round, Ordering::Relaxed);
+        self.round.store(self.limiter.pace().round, Ordering::Relaxed);
     }
 
     /// Notes that the provider takes no more requests for now.
     pub fn rate_limited(&self) {
-        self.lane.rate_limited(self.round.load(Ordering::Relaxed));
+        self.limiter.rate_limited(self.round.load(Ordering::Relaxed));
     }
 
     /// Notes that the provider has replied.
     pub fn succeeded(&self) {
-        self.lane.succeeded();
+        self.limiter.succeeded();
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(permit) = self.taken.take() {
-            self.lane.leave(permit);
+            self.limiter.leave(permit);
         }
     }
 }
@@ -194,10 +194,10 @@ impl Pace {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Lane, Pace, Permit, SUCCESSES_PER_STEP, Step};
+    use super::{CallLimiter, Pace, Permit, SUCCESSES_PER_STEP, Step};
 
-    fn all(lane: &Arc<Lane>) -> Vec<Permit> {
-        std::iter::from_fn(|| lane.try_enter()).collect()
+    fn all(limiter: &Arc<CallLimiter>) -> Vec<Permit> {
+        std::iter::from_fn(|| limiter.try_enter()).collect()
     }
 
     #[test]
@@ -246,69 +246,69 @@ mod tests {
 
     #[test]
     fn permits_in_use_beyond_the_width_are_withdrawn_as_they_come_back() {
-        let lane = Arc::new(Lane::new(4));
-        let mut permits = all(&lane);
+        let limiter = Arc::new(CallLimiter::new(4));
+        let mut permits = all(&limiter);
         permits[0].rate_limited();
-        assert_eq!((permits.len(), lane.width()), (4, 2));
+        assert_eq!((permits.len(), limiter.width()), (4, 2));
         for left in [3, 2] {
             drop(permits.pop());
-            assert!(lane.try_enter().is_none(), "{left} calls still run in a lane for 2");
+            assert!(limiter.try_enter().is_none(), "{left} calls still run in a lane for 2");
         }
         drop(permits.pop());
-        let one = lane.try_enter().expect("one call runs in a lane for 2");
-        assert!(lane.try_enter().is_none());
+        let one = limiter.try_enter().expect("one call runs in a lane for 2");
+        assert!(limiter.try_enter().is_none());
         drop((one, permits));
-        assert_eq!(all(&lane).len(), 2);
+        assert_eq!(all(&limiter).len(), 2);
     }
 
     #[test]
     fn free_permits_are_withdrawn_at_once_and_come_back_with_successes() {
-        let lane = Arc::new(Lane::new(4));
-        let one = lane.try_enter().expect("it is empty");
+        let limiter = Arc::new(CallLimiter::new(4));
+        let one = limiter.try_enter().expect("it is empty");
         one.rate_limited();
-        assert_eq!(all(&lane).len(), 1);
+        assert_eq!(all(&limiter).len(), 1);
         for _ in 0..2 * SUCCESSES_PER_STEP {
             one.succeeded();
         }
-        assert_eq!((lane.width(), all(&lane).len()), (4, 3));
+        assert_eq!((limiter.width(), all(&limiter).len()), (4, 3));
     }
 
     #[test]
     fn a_lane_that_grows_while_permits_are_owed_withdraws_fewer() {
-        let lane = Arc::new(Lane::new(4));
-        let mut permits = all(&lane);
+        let limiter = Arc::new(CallLimiter::new(4));
+        let mut permits = all(&limiter);
         permits[0].rate_limited();
         for _ in 0..SUCCESSES_PER_STEP {
             permits[0].succeeded();
         }
-        assert_eq!(lane.width(), 3);
+        assert_eq!(limiter.width(), 3);
         drop(permits.pop());
-        assert!(lane.try_enter().is_none());
+        assert!(limiter.try_enter().is_none());
         drop(permits.pop());
-        assert!(lane.try_enter().is_some());
+        assert!(limiter.try_enter().is_some());
         drop(permits);
-        assert_eq!(all(&lane).len(), 3);
+        assert_eq!(all(&limiter).len(), 3);
     }
 
     #[test]
     fn a_request_that_leaves_after_a_halving_can_halve_again() {
-        let lane = Arc::new(Lane::new(8));
-        let one = lane.try_enter().expect("it is empty");
+        let limiter = Arc::new(CallLimiter::new(8));
+        let one = limiter.try_enter().expect("it is empty");
         one.rate_limited();
         one.rate_limited();
-        assert_eq!(lane.width(), 4);
+        assert_eq!(limiter.width(), 4);
         one.asking();
         one.rate_limited();
-        assert_eq!(lane.width(), 2);
+        assert_eq!(limiter.width(), 2);
     }
 
     #[tokio::test]
     async fn who_waits_gets_the_permit_that_comes_back() {
-        let lane = Arc::new(Lane::new(0));
-        let one = lane.try_enter().expect("a lane has room for one call at least");
+        let limiter = Arc::new(CallLimiter::new(0));
+        let one = limiter.try_enter().expect("a lane has room for one call at least");
         let waiting = tokio::spawn({
-            let lane = Arc::clone(&lane);
-            async move { drop(lane.enter().await) }
+            let limiter = Arc::clone(&limiter);
+            async move { drop(limiter.enter().await) }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

@@ -15,15 +15,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guildhall_agent::{
-    Attempt, Hired, Model, Prompt, RawCall, Reply, Reported, Scribe, Seat, Stop, Task, Text, Tool, ToolResult,
-    ToolSpec, ToolTerms, Usage, Watch, Wire, task_key,
+    AgentRuntime, Attempt, Hired, Model, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Text, Tool,
+    ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
     AgentName, Answer, AskKey, Brief, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path, Powers,
     Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
 };
 use guildhall_laws::Checker;
-use guildhall_local::{Journal, Lane, NewSession, Office, Order, Overruns, Place, Places, Replays, UnixMs};
+use guildhall_local::{
+    AgentEnv, CallLimiter, FindEnv, Journal, NewSession, Order, Overruns, Replays, SessionEngine, UnixMs,
+};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -127,14 +129,14 @@ fn sat(sat: u64) -> Msat {
     Msat::from_sat(sat).unwrap()
 }
 
-fn scribe() -> Scribe {
-    Scribe::new(Arc::new(|text: &str| text.into()))
+fn redactor() -> Redactor {
+    Redactor::new(Arc::new(|text: &str| text.into()))
 }
 
 fn brief() -> (Arc<Brief>, Vec<Text>) {
-    let task = scribe().text(TextKind::Task, "Count to three.");
+    let task = redactor().text(TextKind::Task, "Count to three.");
     let brief = Brief {
-        chair: 0,
+        model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("counter").unwrap(),
         standing: Standing::Listed,
@@ -163,10 +165,10 @@ fn brief() -> (Arc<Brief>, Vec<Text>) {
 /// One process's view of a hall on disk.
 struct Hall<M> {
     model: Arc<M>,
-    office: Office,
+    engine: SessionEngine,
     journal: Journal,
-    lane: Arc<Lane>,
-    tools: Arc<Lane>,
+    limiter: Arc<CallLimiter>,
+    tools: Arc<CallLimiter>,
 }
 
 /// Opens the session in this directory, new or as it was left.
@@ -204,7 +206,7 @@ async fn open_with<M: Model + 'static>(
         journal.create(new).await.unwrap();
     }
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
-    let seat = Arc::new(Seat {
+    let runtime = Arc::new(AgentRuntime {
         team: None,
         hired: Hired::ByOwner,
         system: "You count.".to_owned(),
@@ -212,20 +214,20 @@ async fn open_with<M: Model + 'static>(
         window: 100_000,
         price: Arc::new(|usage| sat(usage.output)),
         tools: BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]),
-        scribe: scribe(),
+        redactor: redactor(),
     });
-    let (lane, tools) = (Arc::new(Lane::new(LANE)), Arc::new(Lane::new(TOOLS)));
-    let place = Place {
-        seat,
-        lane: Arc::clone(&lane),
+    let (limiter, tools) = (Arc::new(CallLimiter::new(LANE)), Arc::new(CallLimiter::new(TOOLS)));
+    let env = AgentEnv {
+        runtime,
+        limiter: Arc::clone(&limiter),
         tools: Arc::clone(&tools),
         replays,
         watch: Arc::new(|_, _| {}),
         exists: Arc::new(|_| false),
     };
-    let places: Places = Arc::new(move |_| Some(place.clone()));
-    let office = Office::open(journal.clone(), lease, places, overruns).await.unwrap();
-    Hall { model: Arc::clone(model), office, journal, lane, tools }
+    let find_env: FindEnv = Arc::new(move |_| Some(env.clone()));
+    let engine = SessionEngine::open(journal.clone(), lease, find_env, overruns).await.unwrap();
+    Hall { model: Arc::clone(model), engine, journal, limiter, tools }
 }
 
 impl<M> Hall<M> {
@@ -235,7 +237,7 @@ impl<M> Hall<M> {
 
     /// Ends the process: what is under way is gone, what is stored stays.
     async fn close(self) {
-        drop(self.office);
+        drop(self.engine);
         self.journal.close().await;
     }
 
@@ -253,7 +255,7 @@ impl Hall<Scripted> {
 
     async fn run(&self) -> Report {
         let (brief, texts) = brief();
-        self.office.run(brief, texts).await.unwrap()
+        self.engine.run(brief, texts).await.unwrap()
     }
 
     /// Runs until the model is stuck, then dies: what is under way is gone, what is stored stays.
@@ -347,7 +349,7 @@ async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.office.obey(&|why| panic!("{why}")) => panic!("{why}"),
+        why = hall.engine.obey(&|why| panic!("{why}")) => panic!("{why}"),
         () = cancel => unreachable!("it never ends"),
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");
@@ -362,8 +364,8 @@ async fn a_cancel_cuts_a_wrap_up_short() {
     let hall = Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::No).await;
     let wrap_up = async {
         hall.model.stuck.notified().await;
-        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
-        assert!(hall.office.tell(&Path::root(1), 2, Stimulus::Cancel, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 2, Stimulus::Cancel, Vec::new()));
         std::future::pending::<()>().await;
     };
     let report = tokio::select! {

@@ -4,17 +4,17 @@ use guildhall_agent::Arrival;
 use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
 use tokio::sync::mpsc;
 
-use super::OfficeError;
+use super::EngineError;
 
 /// What a desk is sent.
-pub(super) enum Mail {
-    Letter(Letter),
+pub(super) enum DriverMessage {
+    Delivery(Delivery),
     /// A contract below could not be run.
-    Failed(OfficeError),
+    Failed(EngineError),
 }
 
 /// Something that happened to a contract.
-pub(super) struct Letter {
+pub(super) struct Delivery {
     pub(super) arrival: Arrival,
     pub(super) receipt: Receipt,
 }
@@ -27,25 +27,25 @@ pub(super) enum Receipt {
     Order(u64),
     /// The contract whose ask this letter is.
     Teller {
-        post: mpsc::UnboundedSender<Mail>,
+        post: mpsc::UnboundedSender<DriverMessage>,
         ask: AskId,
     },
 }
 
 /// Sends what is of no further interest to whoever sends it.
-pub(super) fn send(post: &mpsc::UnboundedSender<Mail>, arrival: Arrival) {
+pub(super) fn send(post: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
     // A desk that is gone has closed, and what comes late changes nothing.
-    post.send(Mail::Letter(Letter { arrival, receipt: Receipt::Nobody })).ok();
+    post.send(DriverMessage::Delivery(Delivery { arrival, receipt: Receipt::Nobody })).ok();
 }
 
 /// Says that what was asked can't be performed.
-pub(super) fn fail(post: &mpsc::UnboundedSender<Mail>, why: OfficeError) {
+pub(super) fn fail(post: &mpsc::UnboundedSender<DriverMessage>, why: EngineError) {
     // A desk that is gone has failed itself, and says so.
-    post.send(Mail::Failed(why)).ok();
+    post.send(DriverMessage::Failed(why)).ok();
 }
 
 /// Sends an answer that cost nothing and has no text.
-pub(super) fn send_answer(post: &mpsc::UnboundedSender<Mail>, id: AskId, answer: Answer) {
+pub(super) fn send_answer(post: &mpsc::UnboundedSender<DriverMessage>, id: AskId, answer: Answer) {
     let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };
     send(post, Arrival { input, texts: Vec::new() });
 }

@@ -41,8 +41,8 @@ async fn a_rate_limit_halves_the_lane_and_an_outage_does_not() {
         let dir = tempfile::tempdir().unwrap();
         let hall = open(dir.path(), &Arc::new(TurnedAway(why)), counting(Effect::Pure).0, Replays::No).await;
         let (brief, texts) = brief();
-        assert_eq!(hall.office.run(brief, texts).await.unwrap().outcome, Outcome::Done);
-        assert_eq!(hall.lane.width(), width, "{why:?}");
+        assert_eq!(hall.engine.run(brief, texts).await.unwrap().outcome, Outcome::Done);
+        assert_eq!(hall.limiter.width(), width, "{why:?}");
     }
 }
 
@@ -51,9 +51,9 @@ async fn replies_widen_the_lane_again() {
     let dir = tempfile::tempdir().unwrap();
     let script = std::iter::repeat_with(|| calls("count")).take(8).chain([says("done")]).collect();
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
-    hall.lane.try_enter().unwrap().rate_limited();
+    hall.limiter.try_enter().unwrap().rate_limited();
     assert_eq!(hall.run().await.outcome, Outcome::Done);
-    assert_eq!(hall.lane.width(), LANE / 2 + 1);
+    assert_eq!(hall.limiter.width(), LANE / 2 + 1);
 }
 
 /// The text of the answer that refused a call, with what it cost.
@@ -146,11 +146,11 @@ async fn a_call_that_was_under_way_when_its_provider_overran_is_let_finish() {
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
     let first = async {
-        let report = hall.office.run(one, texts.clone()).await.unwrap();
+        let report = hall.engine.run(one, texts.clone()).await.unwrap();
         model.overrun_is_stored.notify_one();
         report
     };
-    let (first, second) = tokio::join!(first, hall.office.run(other, texts.clone()));
+    let (first, second) = tokio::join!(first, hall.engine.run(other, texts.clone()));
     assert_eq!((first.outcome, second.unwrap().outcome), (Outcome::Done, Outcome::Done));
     assert_eq!(model.asked.load(Ordering::Relaxed), 2);
 }
@@ -162,7 +162,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     let (go, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
     let model = Arc::new(Gate { go: Arc::clone(&go), asked: Arc::clone(&asked) });
     let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
-    let mut rest: Vec<_> = std::iter::from_fn(|| hall.lane.try_enter()).collect();
+    let mut rest: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
     drop(rest.pop());
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
@@ -171,7 +171,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
         go.notify_one();
     };
     let (first, second, ()) =
-        tokio::join!(hall.office.run(one, texts.clone()), hall.office.run(other, texts.clone()), let_go);
+        tokio::join!(hall.engine.run(one, texts.clone()), hall.engine.run(other, texts.clone()), let_go);
     let outcomes = [first.unwrap(), second.unwrap()].map(|report| (report.outcome, report.spent));
     assert!(
         outcomes.contains(&(Outcome::Done, sat(10))) && outcomes.contains(&(Outcome::Failed, Msat::ZERO)),

@@ -13,8 +13,8 @@ fn due(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
 }
 
 /// Takes every permit, so that no call gets one.
-fn all_permits(lane: &Arc<Lane>) -> Vec<Permit> {
-    std::iter::from_fn(|| lane.try_enter()).collect()
+fn all_permits(limiter: &Arc<CallLimiter>) -> Vec<Permit> {
+    std::iter::from_fn(|| limiter.try_enter()).collect()
 }
 
 /// The answers of a contract's asks that brought nothing, with what was charged for each.
@@ -37,7 +37,7 @@ async fn a_call_that_still_runs_at_the_deadline_is_cut_off_at_its_hold_and_the_c
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (brief, texts) = due(Millis(150_000));
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!(report.outcome, Outcome::Exhausted(Limit::Deadline));
     assert!(matches!(report.text, Wording::Assembled(_)), "the model said nothing");
     let facts = hall.facts().await;
@@ -58,7 +58,7 @@ async fn a_tool_that_still_runs_at_the_deadline_is_cut_off() {
     let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
     let hall = Hall::open(dir.path(), vec![calls("count")], stuck, Replays::No).await;
     let (brief, texts) = due(Millis(150_000));
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), sat(20)));
     assert_eq!(stopped(&hall.facts().await), [(Answer::Lost, Msat::ZERO), (Answer::Lost, sat(10))]);
     assert_lawful(&hall.facts().await);
@@ -70,7 +70,7 @@ async fn a_short_time_leaves_most_of_it_to_work_in() {
     let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
     let hall = Hall::open(dir.path(), vec![says("this far")], stuck, Replays::No).await;
     let (brief, texts) = due(Millis(20_000));
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(10)));
     assert_eq!(hall.text(&report).await, "this far");
 }
@@ -79,9 +79,9 @@ async fn a_short_time_leaves_most_of_it_to_work_in() {
 async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
-    let _all = all_permits(&hall.lane);
+    let _all = all_permits(&hall.limiter);
     let (brief, texts) = due(Millis(150_000));
-    let report = hall.office.run(brief, texts).await.unwrap();
+    let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!((report.outcome, report.spent), (Outcome::Exhausted(Limit::Deadline), Msat::ZERO));
     assert_lawful(&hall.facts().await);
 }
@@ -90,10 +90,10 @@ async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
 async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
-    let _all = all_permits(&hall.lane);
+    let _all = all_permits(&hall.limiter);
     let cancel = async {
         hall.journal.subscribe(&"session".parse().unwrap(), 2).next().await.unwrap();
-        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
     };
     let (report, ()) = tokio::join!(hall.run(), cancel);
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, Msat::ZERO));
@@ -115,7 +115,7 @@ async fn nobody_waits_for_a_call_that_panicked() {
     let dir = tempfile::tempdir().unwrap();
     let hall = open(dir.path(), &Arc::new(Buggy), counting(Effect::Pure).0, Replays::No).await;
     let (brief, texts) = brief();
-    let _report = hall.office.run(brief, texts).await;
+    let _report = hall.engine.run(brief, texts).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,11 +125,11 @@ async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
     let (brief, texts) = brief();
     let last_request_is_made = async {
         hall.model.stuck.notified().await;
-        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
         hall.model.stuck.notified().await;
     };
     tokio::select! {
-        _ = hall.office.run(brief, texts) => panic!("the model never speaks"),
+        _ = hall.engine.run(brief, texts) => panic!("the model never speaks"),
         () = last_request_is_made => {}
     }
     let facts = hall.facts().await;
@@ -144,7 +144,7 @@ async fn a_silent_last_report_keeps_nobody_longer_than_two_minutes() {
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let wrap_up = async {
         hall.model.stuck.notified().await;
-        assert!(hall.office.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
+        assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::WrapUp, Vec::new()));
     };
     let (report, ()) = tokio::join!(hall.run(), wrap_up);
     assert_eq!(report.outcome, Outcome::Exhausted(Limit::Asked));

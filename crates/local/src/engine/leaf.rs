@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Meter, Surroundings, Texts, WaitReason, due};
+use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Meter, Texts, ToolContext, WaitReason, due};
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Request, TextKind, ToolCall, Turn,
 };
 use tokio::task::AbortHandle;
 
-use super::desk::Desk;
-use super::mail::{fail, send};
+use super::delivery::{fail, send};
+use super::driver::ContractDriver;
 use super::time::Why;
-use super::{Inner, Office, OfficeError, Place, Replays};
-use crate::lane::{Lane, Permit};
+use super::{AgentEnv, EngineError, Inner, Replays, SessionEngine};
+use crate::limiter::{CallLimiter, Permit};
 
 /// How long a call may take that was under way when its contract was asked to report.
 const PATIENCE: Millis = Millis(10_000);
@@ -48,19 +48,19 @@ enum InLine {
     NotNoted,
 }
 
-impl Desk {
+impl ContractDriver {
     /// Asks the model, on a permit that is held no longer than the call.
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
-        let (key, request, place) = (self.key(id), request.clone(), self.place.clone());
+        let (key, request, env) = (self.key(id), request.clone(), self.env.clone());
         let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (self.before.clone(), Arc::clone(&self.facts), self.texts.clone());
-        let office = self.office.clone();
-        let again = match place.replays {
+        let engine = self.engine.clone();
+        let again = match env.replays {
             Replays::Yes => Again::Allowed,
             Replays::No => Again::Never,
         };
         let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
-        let meter = self.meter(id, place.seat.meter(&request));
+        let meter = self.meter(id, env.runtime.meter(&request));
         let leaving = Arc::clone(&meter);
         let patience = self.time().now().after(LAST_REPORT);
         let due = match request.turn {
@@ -71,16 +71,16 @@ impl Desk {
         self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
-                Err(why) => return Err(not_left(&office, &place, &key, why).await),
+                Err(why) => return Err(not_left(&engine, &env, &key, why).await),
             };
             let refusal = || {
-                let why = office.inner.providers.refusal(provider.as_deref()?)?;
-                Some(refused(&place, id, &why, &leaving))
+                let why = engine.inner.providers.refusal(provider.as_deref()?)?;
+                Some(refused(&env, id, &why, &leaving))
             };
             if let Some(refused) = refusal() {
                 return Ok(refused);
             }
-            let permit = permit(&office, &key, in_line, &place.lane, &barred).await?;
+            let permit = permit(&engine, &key, in_line, &env.limiter, &barred).await?;
             let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
             // The provider may have overrun while this call waited.
             if let Some(refused) = refusal() {
@@ -91,15 +91,15 @@ impl Desk {
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
                 pace(&permit, delta);
-                (place.watch)(&key, delta);
+                (env.watch)(&key, delta);
             };
             let clock = || time.now();
-            let arrival = place.seat.ask(key.clone(), &request, history, &status, &watch, &clock).await;
+            let arrival = env.runtime.ask(key.clone(), &request, history, &status, &watch, &clock).await;
             let arrival = match arrival {
                 Ok(arrival) => arrival,
                 Err(why) => {
-                    let why = OfficeError::Text { contract: key.contract.clone(), why };
-                    return Err(not_left(&office, &place, &key, why).await);
+                    let why = EngineError::Text { contract: key.contract.clone(), why };
+                    return Err(not_left(&engine, &env, &key, why).await);
                 }
             };
             if matches!(arrival.input, Input::Reply { .. }) {
@@ -109,7 +109,7 @@ impl Desk {
             if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
                 (&provider, &arrival.input)
             {
-                office.inner.providers.billed(provider, held, *cost);
+                engine.inner.providers.billed(provider, held, *cost);
             }
             Ok(arrival)
         });
@@ -118,15 +118,15 @@ impl Desk {
     /// Calls a tool, on a permit of the tools' own. A call that an earlier process may have made is made only if it is one
     /// that may be made again, or if its tool knows that it did not happen.
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
-        let (key, call, place) = (self.key(id), call.clone(), self.place.clone());
+        let (key, call, env) = (self.key(id), call.clone(), self.env.clone());
         let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
         let meter = self.meter(id, Meter::default());
         let arguments = match self.texts.text(&call.arguments) {
             Ok(arguments) => arguments,
             Err(_) if is_looked_up => return send(&self.post, stopped(id, Answer::Lost, &meter)),
-            Err(why) => return send(&self.post, place.seat.not_called(&key, &why)),
+            Err(why) => return send(&self.post, env.runtime.not_called(&key, &why)),
         };
-        let (facts, office) = (Arc::clone(&self.facts), self.office.clone());
+        let (facts, engine) = (Arc::clone(&self.facts), self.engine.clone());
         let again = match call.effect {
             Effect::Pure | Effect::Idempotent => Again::Allowed,
             Effect::Reconcilable | Effect::Once => Again::Never,
@@ -134,19 +134,19 @@ impl Desk {
         let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
         let leaving = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
-            let permit = permit(&office, &key, in_line, &place.tools, &barred).await?;
+            let permit = permit(&engine, &key, in_line, &env.tools, &barred).await?;
             let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
             leaving.leave();
             if is_looked_up {
-                match place.seat.look_up(&key, &call, &arguments).await {
-                    LookUp::Happened(result) => return Ok(place.seat.answer(&key, &result)),
+                match env.runtime.look_up(&key, &call, &arguments).await {
+                    LookUp::Happened(result) => return Ok(env.runtime.answer(&key, &result)),
                     LookUp::DidNotHappen => {}
                     LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
                 }
             }
-            let board = if call.tool.as_str() == BOARD { office.boards().posts(&key) } else { Vec::new() };
-            let around = Surroundings { facts: &facts, board: &board };
-            Ok(place.seat.call(&key, &call, &arguments, around).await)
+            let board = if call.tool.as_str() == BOARD { engine.boards().posts(&key) } else { Vec::new() };
+            let around = ToolContext { facts: &facts, board: &board };
+            Ok(env.runtime.call(&key, &call, &arguments, around).await)
         });
     }
 
@@ -175,7 +175,7 @@ impl Desk {
     /// A meter for a call of which nothing but its ask is known.
     fn meter_of(&self, id: AskId, ask: &Ask) -> Arc<Meter> {
         let meter = match ask {
-            Ask::Model(request) => self.place.seat.meter(request),
+            Ask::Model(request) => self.env.runtime.meter(request),
             Ask::Tool(_) | Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => {
                 Meter::default()
             }
@@ -189,7 +189,7 @@ impl Desk {
         due: Option<Millis>,
         id: AskId,
         meter: Arc<Meter>,
-        work: impl Future<Output = Result<Arrival, OfficeError>> + Send + 'static,
+        work: impl Future<Output = Result<Arrival, EngineError>> + Send + 'static,
     ) {
         let (post, time) = (self.post.clone(), self.time());
         if due.is_some_and(|due| due <= time.now()) {
@@ -264,23 +264,23 @@ fn pace(permit: &Permit, delta: Delta<'_>) {
 /// Waits for a permit with which the call may leave. Meanwhile it is noted that the call has not left, if that is to be known after
 /// a crash. A call that may not leave any more gets none.
 async fn permit(
-    office: &Office,
+    engine: &SessionEngine,
     call: &AskKey,
     mut in_line: InLine,
-    lane: &Arc<Lane>,
+    limiter: &Arc<CallLimiter>,
     barred: &AtomicBool,
-) -> Result<Option<Permit>, OfficeError> {
-    let Inner { journal, lease, .. } = &*office.inner;
-    let permit = if let Some(permit) = lane.try_enter() {
+) -> Result<Option<Permit>, EngineError> {
+    let Inner { journal, lease, .. } = &*engine.inner;
+    let permit = if let Some(permit) = limiter.try_enter() {
         permit
     } else {
         if in_line == InLine::ToBeNoted {
             journal.note_in_line(lease, call).await;
             in_line = InLine::Noted;
         }
-        lane.enter().await
+        limiter.enter().await
     };
-    if barred.load(Ordering::Acquire) || office.inner.stopped.load(Ordering::Acquire) {
+    if barred.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
         return Ok(None);
     }
     if in_line == InLine::Noted {
@@ -290,15 +290,15 @@ async fn permit(
 }
 
 /// A call that is not made. It costs nothing, unless an earlier process may have made it.
-fn refused(place: &Place, id: AskId, why: &str, meter: &Meter) -> Arrival {
-    let text = place.seat.scribe.text(TextKind::Error, why);
+fn refused(env: &AgentEnv, id: AskId, why: &str, meter: &Meter) -> Arrival {
+    let text = env.runtime.redactor.text(TextKind::Error, why);
     Arrival { texts: vec![text.clone()], ..stopped(id, Answer::Failed(text.of), meter) }
 }
 
 /// Notes that a request never left, because it could not be written: whoever takes the session up is not charged for it.
-async fn not_left(office: &Office, place: &Place, call: &AskKey, why: OfficeError) -> OfficeError {
-    if place.replays == Replays::No {
-        office.inner.journal.note_in_line(&office.inner.lease, call).await;
+async fn not_left(engine: &SessionEngine, env: &AgentEnv, call: &AskKey, why: EngineError) -> EngineError {
+    if env.replays == Replays::No {
+        engine.inner.journal.note_in_line(&engine.inner.lease, call).await;
     }
     why
 }
