@@ -98,16 +98,16 @@ fn who_is_asked_for_is_found_by_name_then_by_specialty() {
 
 #[test]
 fn a_specialist_is_made_up_only_where_that_is_allowed() {
-    let ad_hoc = |specialty: &str| {
+    let hired = |specialty: &str| {
         let offer = delegate(with_ad_hoc(offered()), json!({"specialty": specialty, "task": "Go."}));
         (offer.agent.to_string(), offer.standing, offer.turns_max)
     };
     let ad_hoc = |name: &str| (name.to_owned(), Standing::AdHoc, 3);
-    assert_eq!(ad_hoc("Postgres expert"), ad_hoc("Postgres expert"));
-    assert_eq!(ad_hoc("SQL / Postgres (v16)"), ad_hoc("SQL-Postgres-v16"));
-    assert_eq!(ad_hoc(&"very ".repeat(40)), ad_hoc(&["very"; 13].join("-")), "it is cut to the length of a name");
-    assert_eq!(ad_hoc("air travel"), ("Flight Agent".to_owned(), Standing::Listed, 7));
-    assert_eq!(ad_hoc("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no namesake of its own");
+    assert_eq!(hired("Postgres expert"), ad_hoc("Postgres expert"));
+    assert_eq!(hired("SQL / Postgres (v16)"), ad_hoc("SQL-Postgres-v16"));
+    assert_eq!(hired(&"very ".repeat(40)), ad_hoc(&["very"; 13].join("-")), "it is cut to the length of a name");
+    assert_eq!(hired("air travel"), ("Flight Agent".to_owned(), Standing::Listed, 7));
+    assert_eq!(hired("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no namesake of its own");
     for nameless in ["", "///"] {
         let why = refusal(with_ad_hoc(offered()), json!({"specialty": nameless, "task": "Go."}));
         assert!(matches!(why, Unreadable::BadName(_)), "{why:?}");
