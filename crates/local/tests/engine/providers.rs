@@ -99,7 +99,7 @@ async fn a_provider_that_overran_stays_stopped_after_a_crash() {
     let hall = Hall::open(dir.path(), vec![says("never asked for")], counting(Effect::Pure).0, Replays::No).await;
     assert_eq!(hall.run().await.outcome, Outcome::Failed);
     assert_eq!(*hall.model.asked.lock().unwrap(), []);
-    assert!(refusal(&hall).await.0.contains("5000sat against 10sat"));
+    assert!(refusal(&hall).await.0.contains("4990sat more than the 10sat held"));
     assert_lawful(&hall.facts().await);
 }
 
