@@ -67,7 +67,7 @@ pub fn asked_by(text: &str) -> Option<Path> {
 
 /// Reads how much money is free, in whole sats.
 pub fn money_free(status: &str) -> Option<Msat> {
-    let (free, _) = status.strip_prefix("[status: ")?.split_once(" sat free")?;
+    let (free, _) = status.strip_prefix("[status: you have ")?.split_once(" sat")?;
     Msat::from_sat(free.parse().ok()?).ok()
 }
 
@@ -116,14 +116,14 @@ mod tests {
         let amount = |msat| Msat::new(msat).unwrap();
         for minimum in [1, 1_000, 15_095, 21_050, 3_000_000] {
             let why = Refusal::Money { asked: amount(7), free: amount(9), minimum: amount(minimum) };
-            assert_eq!(least_needed(&wording::refusal(&why)), Some(amount(minimum)));
+            assert_eq!(least_needed(&wording::refusal(&why, None)), Some(amount(minimum)));
         }
-        assert_eq!(least_needed(&wording::refusal(&Refusal::SelfHire)), None);
+        assert_eq!(least_needed(&wording::refusal(&Refusal::SelfHire, None)), None);
         let path: Path = "1.2.3".parse().unwrap();
         assert_eq!(asked_by(&wording::question(&path, "Which?")), Some(path));
         assert_eq!(asked_by("Which?"), None);
-        let status = Status { free: Msat::from_sat(1234).unwrap(), turns: 7, hiring: None, time: None };
-        assert_eq!(money_free(&wording::status(&status)), Some(status.free));
+        let status = Status { money: Msat::from_sat(1234).unwrap(), turns: 7, hiring: None, time: None };
+        assert_eq!(money_free(&wording::status(&status)), Some(status.money));
         assert_eq!(money_free("[status: none]"), None);
     }
 }

@@ -22,9 +22,9 @@ pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
 pub(crate) use delegation_tool::DelegationTool;
 pub(crate) use list::list;
-pub use prompt::{hired_prompt, team_prompt};
+pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
-pub(crate) use specs::specs;
+pub(crate) use specs::{example, specs};
 pub(crate) use verdict::{FinalText, verdict};
 
 /// Somebody who can be hired: everything of an offer that does not depend on the call.

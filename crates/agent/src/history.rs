@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::{Answer, Fact};
+use guildhall_kernel::{Answer, AskId, Context, Fact};
 
 use crate::model::{Message, Part};
 use crate::texts::{TextError, Texts};
@@ -29,10 +29,38 @@ impl<T> Clone for History<'_, T> {
 
 impl<T> Copy for History<'_, T> {}
 
+/// Returns the facts of a hirer that its fork goes on from: those that the request showed, and the reply that made the fork.
+pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
+    let (shown, later) = facts.split_at((upto as usize).min(facts.len()));
+    let is_of_request = |fact: &&Fact| match fact {
+        Fact::Asked { id, .. } | Fact::Answered { id, answer: Answer::Said(_), .. } => *id == request,
+        Fact::Opened(_)
+        | Fact::Answered { .. }
+        | Fact::Refused { .. }
+        | Fact::Raised { .. }
+        | Fact::Heard { .. }
+        | Fact::Waiting { .. }
+        | Fact::Woke { .. }
+        | Fact::Nudged(_)
+        | Fact::Compacted { .. }
+        | Fact::Closing(_)
+        | Fact::Closed(_) => false,
+    };
+    shown.iter().chain(later.iter().filter(is_of_request)).cloned().collect()
+}
+
 impl<T: Texts> History<'_, T> {
     /// Returns all of it as a conversation.
     pub fn messages(&self) -> Result<Vec<Message>, TextError> {
-        Ok(join(self.before, transcript(self.facts, self.texts)?))
+        Ok(join(self.before, transcript(self.facts, self.texts)?, self.stub()))
+    }
+
+    /// What stands for the results of calls that were not answered before the brief.
+    fn stub(&self) -> &'static str {
+        match self.facts.first() {
+            Some(Fact::Opened(brief)) if matches!(brief.context, Context::Fork { .. }) => wording::OPEN_CALL,
+            Some(_) | None => wording::UNANSWERED,
+        }
     }
 
     /// Leaves out what came after this many facts.
@@ -45,7 +73,7 @@ impl<T: Texts> History<'_, T> {
     pub(crate) fn compacted(&self, upto: u32) -> Result<Vec<Message>, TextError> {
         let mut facts = self.facts.to_vec();
         facts.push(Fact::Compacted { upto, bytes: 0 });
-        Ok(join(self.before, transcript(&facts, self.texts)?))
+        Ok(join(self.before, transcript(&facts, self.texts)?, self.stub()))
     }
 
     /// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
@@ -71,14 +99,14 @@ impl<T: Texts> History<'_, T> {
     }
 }
 
-/// Lets a conversation follow another. Calls that were never answered are, and one side never speaks twice in a row.
-fn join(before: &[Message], own: Vec<Message>) -> Vec<Message> {
+/// Lets a conversation follow another. Calls without a result get a stub, and one side never speaks twice in a row.
+fn join(before: &[Message], own: Vec<Message>, stub: &str) -> Vec<Message> {
     let mut all = before.to_vec();
     let unanswered: Vec<Part> = match all.last() {
         Some(Message::Assistant(reply)) => {
             let mut seen = BTreeSet::new();
             let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
-            ids.map(|call| Part::Result { call, text: wording::UNANSWERED.to_owned(), failed: true }).collect()
+            ids.map(|call| Part::Result { call, text: stub.to_owned(), failed: true }).collect()
         }
         Some(Message::User(_)) | None => Vec::new(),
     };
@@ -115,15 +143,15 @@ mod tests {
 
     #[test]
     fn a_conversation_follows_another_without_one_side_speaking_twice() {
-        assert_eq!(join(&[user("a"), reply(&[])], vec![user("b")]), [user("a"), reply(&[]), user("b")]);
+        assert_eq!(join(&[user("a"), reply(&[])], vec![user("b")], "?"), [user("a"), reply(&[]), user("b")]);
         let both = Message::User(vec![Part::Words("a".to_owned()), Part::Words("b".to_owned())]);
-        assert_eq!(join(&[user("a")], vec![user("b"), reply(&[])]), [both, reply(&[])]);
-        assert_eq!(join(&[], vec![user("b")]), [user("b")]);
+        assert_eq!(join(&[user("a")], vec![user("b"), reply(&[])], "?"), [both, reply(&[])]);
+        assert_eq!(join(&[], vec![user("b")], "?"), [user("b")]);
     }
 
     #[test]
     fn a_call_that_was_cut_off_is_answered_before_anything_else_is_said() {
-        let joined = join(&[user("a"), reply(&["x", "y", "x"])], vec![user("b")]);
+        let joined = join(&[user("a"), reply(&["x", "y", "x"])], vec![user("b")], "?");
         let Some(Message::User(parts)) = joined.last() else { panic!("{joined:?}") };
         let ids: Vec<_> = parts
             .iter()

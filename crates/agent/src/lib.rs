@@ -9,7 +9,6 @@ mod hiring;
 mod history;
 mod meter;
 mod model;
-pub mod promise;
 mod redact;
 pub mod roster;
 mod run;
@@ -26,8 +25,8 @@ mod wording;
 pub use engine::{Engine, due};
 pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
 pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, money_free};
-pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, hired_prompt, team_prompt};
-pub use history::History;
+pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt};
+pub use history::{History, fork_prefix};
 pub use meter::Meter;
 pub use model::{
     Attempt, Billing, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop, Task, ToolSpec,
@@ -36,7 +35,7 @@ pub use model::{
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
-pub use text::{Redact, Redactor, SECRET_BYTES_MIN, Text, hash, is_unseen, task_key};
+pub use text::{LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, hash, is_unseen, task_key};
 pub use texts::{TextError, Texts, stored_reply};
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;

@@ -113,6 +113,8 @@ pub struct Prompt {
     pub status: Option<String>,
     /// The most tokens that may come back.
     pub max_tokens: u32,
+    /// The tool that the reply must call, if it must call one. Not every provider can be held to it.
+    pub must_call: Option<String>,
 }
 
 impl Prompt {

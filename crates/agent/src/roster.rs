@@ -48,6 +48,7 @@ const BUILT_IN_DIR: &str = "built-in";
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("general-contractor.md", include_str!("../roster/general-contractor.md")),
     ("investigator.md", include_str!("../roster/investigator.md")),
+    ("researcher.md", include_str!("../roster/researcher.md")),
     ("coder.md", include_str!("../roster/coder.md")),
     ("tester.md", include_str!("../roster/tester.md")),
     ("reviewer.md", include_str!("../roster/reviewer.md")),

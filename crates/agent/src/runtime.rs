@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Request, TextKind, Tokens,
-    ToolCall, ToolName, Turn, Unreadable, Verdict,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Request, TextKind,
+    Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
 
@@ -63,12 +63,14 @@ pub type Price = Arc<dyn Fn(&Usage) -> Msat + Send + Sync>;
 pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
 
 /// What a tool may look at besides its arguments.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
     /// The facts of the contract that calls it.
     pub facts: &'a [Fact],
     /// What was posted by those whom its hirer has hired, in order, the call's own post included.
     pub board: &'a [Post],
+    /// Where texts are found.
+    pub texts: &'a (dyn Texts + Sync),
 }
 
 /// Something that happened, with the texts that its facts will name.
@@ -181,15 +183,24 @@ impl AgentRuntime {
         Ok(match request.turn {
             Turn::Next => {
                 let (messages, status) = (history.messages()?, Some(wording::status(status)));
-                Prompt { key, system, tools: self.specs(), messages, status, max_tokens }
+                let must_call = self.must_call(history.facts);
+                Prompt { key, system, tools: self.specs(), messages, status, max_tokens, must_call }
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
                 let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
-                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens }
+                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens, must_call: None }
             }
         })
+    }
+
+    /// The tool that must be called in this turn: the hiring tool, once an agent that must hire was told so.
+    fn must_call(&self, facts: &[Fact]) -> Option<String> {
+        let is_reply = |fact: &&Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
+        let since_reply = facts.iter().rev().take_while(|fact| !is_reply(fact));
+        let told = since_reply.into_iter().any(|fact| *fact == Fact::Nudged(Nudge::Required));
+        self.team.as_ref().filter(|_| told).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
     /// Whether older results are to be left out of the next requests, before the window is full.
@@ -255,15 +266,15 @@ impl AgentRuntime {
 
     fn read_call(&self, call: &RawCall, brief: Option<&Brief>, now: Millis, texts: &mut Vec<Text>) -> Call {
         let RawCall { name, arguments, .. } = call;
-        let trade = DelegationTool::named(name, self.team.as_deref(), self.hired);
+        let hiring = DelegationTool::named(name, self.team.as_deref(), self.hired);
         let tool = self.tools.get(name).zip(ToolName::parse(name).ok());
-        if trade.is_none() && tool.is_none() {
+        if hiring.is_none() && tool.is_none() {
             return Call::Invalid(Unreadable::UnknownTool);
         }
         let Ok(Value::Object(fields)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
-        if let Some((trade, brief)) = trade.zip(brief) {
+        if let Some((tool, brief)) = hiring.zip(brief) {
             let (team, redactor) = (self.team.as_deref(), &self.redactor);
-            return Reader { team, brief, redactor, now, texts }.read(trade, name, fields);
+            return Reader { team, brief, redactor, now, texts }.read(tool, name, fields);
         }
         let Some((tool, tool_name)) = tool else { return Call::Invalid(Unreadable::UnknownTool) };
         let terms = tool.terms();
@@ -274,7 +285,7 @@ impl AgentRuntime {
         Call::Tool { call, approval: None }
     }
 
-    /// What a reply without a call leaves undone, if its agent has a team.
+    /// What a reply without a call leaves undone.
     fn judge<T: Texts>(
         &self,
         reply: &Reply,
@@ -282,11 +293,11 @@ impl AgentRuntime {
         texts: &mut Vec<Text>,
     ) -> Result<Verdict, TextError> {
         let facts = history.facts;
-        let (Some(team), Some(words), Some(brief)) = (&self.team, spoken(reply), brief_of(facts)) else {
-            return Ok(Verdict::default());
-        };
+        let (Some(words), Some(brief)) = (spoken(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
-        Ok(hiring::verdict(team, &FinalText { words, brief, task: &task, facts }, &self.redactor, texts))
+        let tools: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
+        let spoken = FinalText { words, brief, task: &task, facts, tools: &tools };
+        Ok(hiring::verdict(self.team.as_deref(), &spoken, &self.redactor, texts))
     }
 
     /// Performs a check on a contract's final words.
@@ -323,7 +334,7 @@ impl AgentRuntime {
         };
         let name = call.tool.as_str();
         let result = match (DelegationTool::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
-            (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(around.facts, key.ask)),
+            (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(around.facts, key.ask, around.texts)),
             (Some(DelegationTool::Board), _) => hiring::board(&arguments, around.board),
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),

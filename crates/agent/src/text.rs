@@ -62,7 +62,21 @@ pub struct Redactor {
     redact: Redact,
 }
 
+/// The longest label of a contract, in bytes.
+pub const LABEL_BYTES_MAX: usize = 80;
+
 impl Redactor {
+    /// Makes a label of what a model calls a piece of work: one line without unseen characters, cut to
+    /// [`LABEL_BYTES_MAX`]. `None` if nothing is left.
+    pub fn label(&self, name: &str) -> Option<Text> {
+        // A secret that is cut in half is no longer known as one, so the cut comes last.
+        let clean = self.clean(name);
+        let seen: String = clean.chars().map(|letter| if is_unseen(letter) { ' ' } else { letter }).collect();
+        let line = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+        let label = line[..line.floor_char_boundary(LABEL_BYTES_MAX)].trim_end();
+        (!label.is_empty()).then(|| Text::of_clean(TextKind::Label, label.to_owned()))
+    }
+
     /// Makes a scribe that takes out what `redact` finds.
     pub fn new(redact: Redact) -> Redactor {
         Redactor { redact }

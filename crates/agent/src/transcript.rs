@@ -11,6 +11,7 @@ use guildhall_kernel::{
 use serde_json::{Value, json};
 
 use crate::checks::{Demands, demands};
+use crate::hiring::example;
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::texts::{TextError, Texts};
 use crate::wording::{self, Reported};
@@ -31,20 +32,21 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, Te
         | Fact::Closing(_)
         | Fact::Closed(_) => None,
     });
-    let mut redactor = TranscriptBuilder {
+    let mut builder = TranscriptBuilder {
         texts,
         messages: Vec::new(),
         told: Told::default(),
         asks: BTreeMap::new(),
         calls: BTreeMap::new(),
+        brief: None,
         cites_as: None,
     };
     for (at, fact) in facts.iter().enumerate() {
         let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
-        redactor.write(fact, view)?;
+        builder.write(fact, view)?;
     }
-    redactor.turn();
-    Ok(redactor.messages)
+    builder.turn();
+    Ok(builder.messages)
 }
 
 /// The size of a conversation in bytes: no text has more tokens.
@@ -124,8 +126,10 @@ struct TranscriptBuilder<'a, T> {
     told: Told,
     /// What was asked and is answered by a later fact.
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
-    /// The calls of the newest reply, by their place: the model's own id for each.
-    calls: BTreeMap<CallRef, String>,
+    /// The calls of the newest reply, by their place: the model's own id for each, and the tool.
+    calls: BTreeMap<CallRef, (String, String)>,
+    /// What the agent was hired for.
+    brief: Option<&'a Brief>,
     /// As whose calls results are to be cited, if they must be.
     cites_as: Option<&'a Path>,
 }
@@ -141,13 +145,16 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
     fn write(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
+                self.brief = Some(brief);
                 self.cites_as = demands_of(brief, self.texts)?.receipts.then_some(&brief.path);
                 self.say(opening(brief, self.texts)?);
             }
-            Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin),
+            Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin)?,
             Fact::Answered { id, answer, .. } => self.answered(*id, answer, view)?,
             Fact::Refused { why, origin: Origin::Call(call), .. } => {
-                self.result(*call, wording::refusal(why), Outcome::Failed);
+                let tool = self.calls.get(call).map(|(_, tool)| tool.as_str());
+                let example = tool.zip(self.brief).and_then(|(tool, brief)| example(tool, brief));
+                self.result(*call, wording::refusal(why, example), Outcome::Failed);
             }
             Fact::Refused { why, origin: Origin::Cascade, .. } => self.say(wording::not_handed_on(why)),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
@@ -156,7 +163,8 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
             }
             Fact::Woke { pause: Pause::Hire(id), .. } => {
                 if let Some((Ask::Hire { brief, .. }, Origin::Call(call))) = self.asks.get(id).copied() {
-                    self.result(call, wording::goes_on(brief), Outcome::Done);
+                    let text = wording::goes_on(brief, self.label(brief)?.as_deref());
+                    self.result(call, text, Outcome::Done);
                 }
             }
             Fact::Nudged(nudge) => self.say(wording::nudge(*nudge).to_owned()),
@@ -170,16 +178,23 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
         Ok(())
     }
 
-    fn asked(&mut self, id: AskId, ask: &'a Ask, origin: Origin) {
+    fn asked(&mut self, id: AskId, ask: &'a Ask, origin: Origin) -> Result<(), TextError> {
         self.asks.insert(id, (ask, origin));
         match (ask, origin) {
             // What comes while the model is at work is for its next turn.
             (Ask::Model(_), _) => self.turn(),
             (Ask::Hire { brief, mode: Mode::Background }, Origin::Call(call)) => {
-                self.result(call, wording::begins(brief), Outcome::Done);
+                let text = wording::begins(brief, self.label(brief)?.as_deref());
+                self.result(call, text, Outcome::Done);
             }
             (Ask::Hire { .. } | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
         }
+        Ok(())
+    }
+
+    /// What a hirer calls the work of a hire.
+    fn label(&self, brief: &Brief) -> Result<Option<String>, TextError> {
+        brief.label.as_ref().map(|label| self.texts.text(label)).transpose()
     }
 
     fn answered(&mut self, id: AskId, answer: &Answer, view: View) -> Result<(), TextError> {
@@ -197,6 +212,9 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
                 format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
             }
             (_, Some(text)) => self.texts.text(&text)?,
+            (Answer::Delivered, None) if matches!(ask, Ask::Tell { what: Stimulus::Cancel, .. }) => {
+                wording::STOPPED.to_owned()
+            }
             (_, None) => wording::bare(answer).to_owned(),
         };
         let text = match self.cites_as {
@@ -229,7 +247,8 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
             reply => reply?,
         };
         let place = |index| CallRef { reply: id, index };
-        self.calls = (0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())).collect();
+        self.calls =
+            (0..).zip(&reply.calls).map(|(index, call)| (place(index), (call.id.clone(), call.name.clone()))).collect();
         self.messages.push(Message::Assistant(reply));
         Ok(())
     }
@@ -260,8 +279,9 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
         let task = later.then(|| self.texts.text(&brief.task)).transpose()?;
         // Of one who came to nothing, the text is the task: there is no other.
         let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text)? };
-        let agent = brief.agent.as_str();
-        Ok(wording::report(&Reported { hire: &brief.path, agent, report, text: &text, task: task.as_deref() }))
+        let (agent, label) = (brief.agent.as_str(), self.label(brief)?);
+        let (label, task) = (label.as_deref(), task.as_deref());
+        Ok(wording::report(&Reported { hire: &brief.path, agent, label, report, text: &text, task }))
     }
 
     fn heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {
@@ -285,7 +305,7 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
     }
 
     fn result(&mut self, call: CallRef, text: String, outcome: Outcome) {
-        if let Some(id) = self.calls.remove(&call) {
+        if let Some((id, _)) = self.calls.remove(&call) {
             self.told.results.insert(call, Part::Result { call: id, text, failed: outcome == Outcome::Failed });
         }
     }
@@ -320,7 +340,9 @@ enum Outcome {
 fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
-        Context::Fresh | Context::After { .. } => String::new(),
+        Context::Fresh | Context::After { .. } => {
+            brief.lineage.upward().next().map(|hirer| wording::needs(hirer.agent.as_str())).unwrap_or_default()
+        }
     };
     words.push_str(&texts.text(&brief.task)?);
     if !brief.terms.is_empty() {

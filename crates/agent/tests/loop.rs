@@ -122,7 +122,7 @@ impl Engine for Memory {
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
         assert_eq!(self.durable, self.facts.len(), "nothing leaves before its fact is durable");
         if !self.begun.contains(&id) {
-            self.to_do.push_back((id, ask.clone(), Status::of(contract, self.now())));
+            self.to_do.push_back((id, ask.clone(), Status::of(contract, id, self.now())));
         }
         self.begun.push(id);
     }
@@ -140,7 +140,7 @@ impl Engine for Memory {
                 self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
-                let around = ToolContext { facts: &self.facts, board: &[] };
+                let around = ToolContext { facts: &self.facts, board: &[], texts: &self.texts };
                 self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
@@ -296,9 +296,9 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
     assert_snapshot!(drawn(&shown[1]), @"
     user: Say hello.
     agent:  [a echo] [b rm] [b echo]
-    failure of a: refused: the call does not match the tool's schema: correct the arguments and call again
-    failure of b: refused: there is no tool with that name: use one of your tools
-    failure of b: refused: another call in this reply has the same id: give each call its own id
+    failure of a: refused: the arguments are not a JSON object: correct them and call again.
+    failure of b: refused: there is no tool with that name: use one of your tools.
+    failure of b: refused: another call in this reply has the same id: give each call its own id.
     ");
 }
 
@@ -429,9 +429,9 @@ fn each_request_says_what_is_left_and_the_last_one_does_not() {
     assert_eq!(
         said,
         [
-            "[status: 30 sat free; 10 turns left, this one included]",
-            "[status: 20 sat free; 9 turns left, this one included]",
-            "[status: 10 sat free; 8 turns left, this one included]",
+            "[status: you have 40 sat; 10 turns left, this one included]",
+            "[status: you have 30 sat; 9 turns left, this one included]",
+            "[status: you have 20 sat; 8 turns left, this one included]",
         ]
     );
     let (_, shown, _) = work(45, vec![echoes(1, 1), echoes(2, 1), says("this far")]);

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use guildhall_agent::checks::{Check, Report, perform};
-use guildhall_agent::promise::{Promise, promised};
 
 const ROUNDS: usize = 20_000;
 
@@ -37,7 +36,6 @@ impl Chance {
 #[test]
 fn no_words_make_the_readers_panic_and_all_outcomes_are_reached() {
     let mut chance = Chance(7);
-    let team = ["flight-agent", "tester", "", "agent", "é-漢"];
     let checks = [
         r#"{"schema":{"type":["object","array"],"items":{"type":"number","minimum":0},"properties":{"a":{"const":1}}}}"#,
         r#"{"sum":{"of":"a","max":"1"}}"#,
@@ -45,22 +43,13 @@ fn no_words_make_the_readers_panic_and_all_outcomes_are_reached() {
     ];
     let checks = checks.map(|text| text.parse::<Check>().unwrap());
     let receipts = BTreeSet::from(["1.2#7".to_owned()]);
-    let (mut promises, mut passed) = ([0; 3], [0; 3]);
+    let mut passed = [0; 3];
     for _ in 0..ROUNDS {
         let words = chance.words();
-        let kind = match promised(&words, &team) {
-            Promise::None => 0,
-            Promise::Someone => 1,
-            Promise::Named(of) => {
-                assert!(!of.is_empty() && of.is_sorted() && of.iter().all(|place| *place < team.len()), "{words:?}");
-                2
-            }
-        };
-        promises[kind] += 1;
         let report = Report { words: &words, receipts: &receipts, exists: &|_| true };
         for (check, passed) in checks.iter().zip(&mut passed) {
             *passed += usize::from(perform(check, &report).is_ok());
         }
     }
-    assert!(promises.iter().chain(&passed).all(|count| *count > 20 && *count < ROUNDS), "{promises:?} {passed:?}");
+    assert!(passed.iter().all(|count| *count > 20 && *count < ROUNDS), "{passed:?}");
 }

@@ -125,6 +125,7 @@ mod tests {
             messages: Vec::new(),
             status: None,
             max_tokens: 1,
+            must_call: None,
         };
         let cut_off = model.ask(&prompt, &|_| {});
         drop(cut_off);

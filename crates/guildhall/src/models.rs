@@ -152,7 +152,7 @@ pub(crate) struct ModelSlot {
 
 impl ModelSlot {
     /// The chair of the clerk, who needs no model, waits for nobody's and costs nothing.
-    pub(crate) fn of_clerk() -> ModelSlot {
+    pub(crate) fn of_task_list() -> ModelSlot {
         ModelSlot {
             model: Arc::new(TaskListModel),
             price: Arc::new(|_| Msat::ZERO),

@@ -4,9 +4,9 @@ use crate::ask::{Answer, Cost, Said, Sender, Stimulus, Tokens, ToolCall};
 use crate::brief::Offer;
 use crate::fact::Cause;
 use crate::money::AmountError;
-use crate::name::NameError;
+use crate::name::{FieldName, NameError};
 use crate::path::{AskId, Path};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, WrongField};
 use crate::report::Nudge;
 use crate::text::TextRef;
 use crate::time::Millis;
@@ -138,8 +138,10 @@ pub enum Call {
 /// Why the agent layer could not read a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It does not follow its tool's schema.
+    /// Its arguments are no JSON object.
     Malformed,
+    /// One of its fields is missing or wrong.
+    Field(FieldName, WrongField),
     /// Its task, message or question has no word in it.
     NothingSaid,
     /// There is no such tool.
@@ -156,6 +158,7 @@ impl From<Unreadable> for Refusal {
     fn from(why: Unreadable) -> Refusal {
         match why {
             Unreadable::Malformed => Refusal::Malformed,
+            Unreadable::Field(field, wrong) => Refusal::Field { field, wrong },
             Unreadable::NothingSaid => Refusal::NothingSaid,
             Unreadable::UnknownTool => Refusal::UnknownTool,
             Unreadable::DoubledCall => Refusal::DoubledCall,

@@ -34,9 +34,9 @@ pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker}
 pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, HireReason, Input, Need, Reply, ThenHire, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
-pub use name::{AgentName, NAME_BYTES_MAX, NameError, Power, ToolName};
+pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, Power, ToolName};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
-pub use refusal::{MESSAGE_BYTES_MAX, Refusal};
+pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 pub use session::{Session, SessionCorrupt, SessionError, SessionFact};
 pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};

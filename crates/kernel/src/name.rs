@@ -110,6 +110,10 @@ name! {
     ToolName
 }
 name! {
+    /// The name of a field of a call's arguments.
+    FieldName
+}
+name! {
     /// The opaque name of something a contract may do: the kernel compares powers, it does not read them.
     Power
 }

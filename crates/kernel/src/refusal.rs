@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::brief::BRIEF_BYTES_MAX;
 use crate::input::CALLS_MAX;
 use crate::money::{AmountError, Heads, Msat};
-use crate::name::{AgentName, NameError, Power, ToolName};
+use crate::name::{AgentName, FieldName, NameError, Power, ToolName};
 use crate::path::Path;
 use crate::time::Millis;
 
@@ -158,8 +158,16 @@ pub enum Refusal {
     #[error("{0}")]
     BadName(NameError),
     /// A call that can't be read.
-    #[error("the call does not match the tool's schema: correct the arguments and call again")]
+    #[error("the arguments are not a JSON object: correct them and call again")]
     Malformed,
+    /// A field of a call that is missing or wrong.
+    #[error("`{field}` {wrong}: correct it and call again")]
+    Field {
+        /// Which field.
+        field: FieldName,
+        /// What is wrong with it.
+        wrong: WrongField,
+    },
     /// A task, a message or a question without a word in it.
     #[error("the task, message or question is empty: write what to do, tell or ask")]
     NothingSaid,
@@ -171,10 +179,43 @@ pub enum Refusal {
     DoubledCall,
 }
 
+/// What is wrong with a field of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WrongField {
+    /// It is not there.
+    #[error("is missing")]
+    Missing,
+    /// Not a text.
+    #[error("is not a text")]
+    NotText,
+    /// Neither true nor false.
+    #[error("is neither true nor false")]
+    NotFlag,
+    /// Not a number of seconds.
+    #[error("is not a number of seconds")]
+    NotSeconds,
+    /// Not the id of a hire.
+    #[error("is not the id of a hire, such as \"1.2\"")]
+    NotId,
+    /// None of the values that it can have.
+    #[error("is none of the values that the tool knows")]
+    NotKnown,
+}
+
+/// The room for a right call that the agent layer shows with a refusal, in bytes.
+pub const EXAMPLE_BYTES_MAX: usize = 256;
+
 impl Refusal {
+    /// Whether the agent is shown a right call with it.
+    pub fn has_example(&self) -> bool {
+        matches!(self, Refusal::Field { .. } | Refusal::Malformed | Refusal::BadAmount(_) | Refusal::NothingSaid)
+    }
+
     /// Returns the size of the reason as an agent is shown it today. It is stored with the fact.
     pub(crate) fn bytes(&self) -> u32 {
-        u32::try_from(self.to_string().len()).unwrap_or(u32::MAX)
+        let example = if self.has_example() { EXAMPLE_BYTES_MAX } else { 0 };
+        u32::try_from(self.to_string().len() + example).unwrap_or(u32::MAX)
     }
 
     /// Returns the size that the reason had in form 1, whose facts do not say it; `None` for one that form 1 did not have.

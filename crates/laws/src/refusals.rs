@@ -87,6 +87,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
         | Refusal::BadAmount(_)
         | Refusal::BadName(_)
         | Refusal::Malformed
+        | Refusal::Field { .. }
         | Refusal::NothingSaid
         | Refusal::UnknownTool
         | Refusal::DoubledCall => true,

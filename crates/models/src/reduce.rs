@@ -184,12 +184,12 @@ impl Reducer {
 
 /// Keeps a running total within [`REPLY_BYTES_MAX`], and counts what of it the model wrote.
 #[derive(Clone, Copy, Debug, Default)]
-struct Severity {
+struct Weight {
     total: usize,
     written: usize,
 }
 
-impl Severity {
+impl Weight {
     fn add(&mut self, value: &Value) -> Result<(), Fault> {
         self.written = self.written.saturating_add(written(value));
         self.add_bytes(weight(value))

@@ -353,6 +353,7 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::BadAmount(_) => "refused bad amount",
         Refusal::BadName(_) => "refused bad name",
         Refusal::Malformed => "refused malformed",
+        Refusal::Field { .. } => "refused field",
         Refusal::NothingSaid => "refused nothing said",
         Refusal::UnknownTool => "refused unknown tool",
         Refusal::DoubledCall => "refused doubled call",

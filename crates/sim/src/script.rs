@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, Heads,
-    HireReason, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers,
-    Reply, Request, Standing, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict,
-    WRAP_UP_MARGIN_MAX,
+    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, FieldName,
+    Heads, HireReason, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path,
+    Powers, Reply, Request, Standing, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    WRAP_UP_MARGIN_MAX, WrongField,
 };
 
 use crate::chance::Chance;
@@ -249,8 +249,9 @@ fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {
 }
 
 fn junk(chance: &mut Chance) -> Unreadable {
-    match chance.below(6) {
+    match chance.below(7) {
         0 => Unreadable::Malformed,
+        6 => Unreadable::Field(FieldName::parse("task").expect("a name"), WrongField::Missing),
         1 => Unreadable::UnknownTool,
         2 => Unreadable::DoubledCall,
         3 => Unreadable::BadAmount(

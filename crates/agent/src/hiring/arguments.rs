@@ -1,6 +1,7 @@
-//! The arguments of a call, as a model wrote them. What is not asked for is ignored; what is of the wrong kind is refused.
+//! The arguments of a call, as a model wrote them. A field that no tool has is ignored; a field of the wrong kind is refused by
+//! its name.
 
-use guildhall_kernel::{Millis, Msat, Path, Unreadable};
+use guildhall_kernel::{FieldName, Millis, Msat, Path, Unreadable, WrongField};
 use serde_json::{Map, Value};
 
 use crate::text::is_unseen;
@@ -22,13 +23,18 @@ impl<'a> Arguments<'a> {
     pub(super) fn text(self, key: &str) -> Result<Option<&'a str>, Unreadable> {
         match self.get(key) {
             None => Ok(None),
-            Some(value) => value.as_str().map(Some).ok_or(Unreadable::Malformed),
+            Some(value) => value.as_str().map(Some).ok_or_else(|| wrong(key, WrongField::NotText)),
         }
+    }
+
+    /// A text that must be there.
+    pub(super) fn needed(self, key: &str) -> Result<&'a str, Unreadable> {
+        self.text(key)?.ok_or_else(|| wrong(key, WrongField::Missing))
     }
 
     /// A text that must be there, with a word in it.
     pub(super) fn words(self, key: &str) -> Result<&'a str, Unreadable> {
-        let text = self.text(key)?.ok_or(Unreadable::Malformed)?;
+        let text = self.needed(key)?;
         if text.chars().all(|letter| letter.is_whitespace() || is_unseen(letter)) {
             Err(Unreadable::NothingSaid)
         } else {
@@ -41,8 +47,10 @@ impl<'a> Arguments<'a> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| Unreadable::Malformed),
-            Some(Value::Number(_) | Value::Array(_) | Value::Object(_) | Value::Null) => Err(Unreadable::Malformed),
+            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| wrong(key, WrongField::NotFlag)),
+            Some(Value::Number(_) | Value::Array(_) | Value::Object(_) | Value::Null) => {
+                Err(wrong(key, WrongField::NotFlag))
+            }
         }
     }
 
@@ -55,28 +63,36 @@ impl<'a> Arguments<'a> {
     pub(super) fn seconds(self, key: &str) -> Result<Option<Millis>, Unreadable> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let seconds = value.as_f64().filter(|seconds| (0.0..=WAIT_S_MAX).contains(seconds));
-        let text = format!("{:.0}", seconds.ok_or(Unreadable::Malformed)? * 1000.0);
-        text.parse().map(|ms| Some(Millis(ms))).map_err(|_| Unreadable::Malformed)
+        let none = || wrong(key, WrongField::NotSeconds);
+        let text = format!("{:.0}", seconds.ok_or_else(none)? * 1000.0);
+        text.parse().map(|ms| Some(Millis(ms))).map_err(|_| none())
     }
 
     /// A contract.
     pub(super) fn path(self, key: &str) -> Result<Path, Unreadable> {
-        read_path(self.text(key)?.ok_or(Unreadable::Malformed)?)
+        read_path(key, self.needed(key)?)
     }
 
     /// Contracts: several, one, or none.
     pub(super) fn paths(self, key: &str) -> Result<Vec<Path>, Unreadable> {
         match self.get(key) {
             None => Ok(Vec::new()),
-            Some(Value::String(one)) => Ok(vec![read_path(one)?]),
+            Some(Value::String(one)) => Ok(vec![read_path(key, one)?]),
             Some(Value::Array(many)) => {
-                many.iter().map(|one| read_path(one.as_str().ok_or(Unreadable::Malformed)?)).collect()
+                many.iter().map(|one| read_path(key, one.as_str().unwrap_or_default())).collect()
             }
-            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Null) => Err(Unreadable::Malformed),
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Null) => {
+                Err(wrong(key, WrongField::NotId))
+            }
         }
     }
 }
 
-fn read_path(text: &str) -> Result<Path, Unreadable> {
-    text.trim().parse().map_err(|_| Unreadable::Malformed)
+fn read_path(key: &str, text: &str) -> Result<Path, Unreadable> {
+    text.trim().parse().map_err(|_| wrong(key, WrongField::NotId))
+}
+
+/// Says which field of a call is wrong.
+pub(super) fn wrong(key: &str, wrong: WrongField) -> Unreadable {
+    Unreadable::Field(FieldName::parse(key).expect("the fields of our tools are names"), wrong)
 }

@@ -60,7 +60,18 @@ impl Team {
         self.workers.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
     }
 
-    /// Those who can be hired in the agent's stead: everybody but itself.
+    /// Whether a text names somebody of the team, as whole words and by the whole name. A name of one word may be an ordinary
+    /// word: it does not count if the task has it, too.
+    pub(super) fn is_named_in(&self, text: &str, task: &str) -> bool {
+        let (text, task) = (words_of(text), words_of(task));
+        self.others().any(|worker| {
+            let name = words_of(worker.name.as_str());
+            let is_in = |words: &[String]| !name.is_empty() && words.windows(name.len()).any(|words| words == name);
+            is_in(&text) && (name.len() > 1 || !is_in(&task))
+        })
+    }
+
+    /// Those who can be hired on the agent's behalf: everybody but itself.
     pub(super) fn others(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
     }
@@ -92,16 +103,26 @@ fn ad_hoc(specialty: &str) -> Result<AgentName, NameError> {
     })
 }
 
-/// The words of a text, in lower case.
-pub(crate) fn words_of(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+/// The words of a text, in lower case. Scripts that put no blanks between words are apart from those that do.
+pub(super) fn words_of(text: &str) -> Vec<String> {
+    let runs = text.split(|c: char| !c.is_alphanumeric());
+    let words = runs.flat_map(|run| {
+        let chars: Vec<char> = run.chars().collect();
+        chars.chunk_by(|one, next| is_unspaced(*one) == is_unspaced(*next)).map(String::from_iter).collect::<Vec<_>>()
+    });
+    words.filter(|word| !word.is_empty()).map(|word| word.to_lowercase()).collect()
 }
 
-/// Whether a text names somebody: "my scheduling team" names a Scheduling Agent.
-pub(crate) fn is_named(name: &str, text: &[String]) -> bool {
+/// Whether a letter belongs to a script without blanks between words, such as Chinese, Japanese or Thai.
+fn is_unspaced(letter: char) -> bool {
+    matches!(letter, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..)
+}
+
+/// Whether a text speaks of somebody: "my scheduling team" speaks of a Scheduling Agent.
+pub(super) fn is_about_name(name: &str, text: &[String]) -> bool {
     let whole = words_of(name);
-    let instruction: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
-    let sought = if instruction.is_empty() { whole } else { instruction };
+    let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
+    let sought = if telling.is_empty() { whole } else { telling };
     !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
 }
 

@@ -48,11 +48,11 @@ impl DelegationTool {
         let dialect = team.map(|team| team.dialect).unwrap_or_default();
         let is_alias = name == ALIAS_OF_AGENT && dialect == Dialect::Agent;
         DelegationTool::all(team, hired)
-            .find(|trade| trade.name(dialect) == name || *trade == DelegationTool::Hire && is_alias)
+            .find(|tool| tool.name(dialect) == name || *tool == DelegationTool::Hire && is_alias)
     }
 
     /// Returns its name.
-    pub(super) fn name(self, dialect: Dialect) -> &'static str {
+    pub(crate) fn name(self, dialect: Dialect) -> &'static str {
         match self {
             DelegationTool::Hire => match dialect {
                 Dialect::DelegateTask => "delegate_task",

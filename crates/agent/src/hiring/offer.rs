@@ -1,4 +1,4 @@
-//! Offers: what a hire is proposed with. A hand brings the conditions, the call brings the task.
+//! Offers: what a hire is proposed with. The worker brings the conditions, the call brings the task.
 
 use guildhall_kernel::{
     AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, Tariff, TextKind, TextRef,
@@ -18,11 +18,13 @@ pub(super) struct Order<'a> {
     pub(super) inherit: Inherit,
     pub(super) mode: Mode,
     pub(super) budget: Option<Msat>,
-    /// The chair that was asked for, if it is not the agent's own.
+    /// The model that was asked for, if it is not the agent's own.
     pub(super) model_slot: Option<ModelSlot>,
+    /// What the hirer calls the work.
+    pub(super) label: Option<&'a str>,
 }
 
-/// A chair, by its number in the team's list, counted from 1, and what its model calls cost.
+/// A model, by its number in the team's list, counted from 1, and what its calls cost.
 #[derive(Clone, Copy)]
 pub(super) struct ModelSlot {
     pub(super) number: u16,
@@ -32,16 +34,18 @@ pub(super) struct ModelSlot {
 impl Order<'_> {
     /// Makes an offer of it. The texts that it names are added to `texts`.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
-        let Order { worker, name, standing, task, inherit, mode, budget, model_slot } = self;
+        let Order { worker, name, standing, task, inherit, mode, budget, model_slot, label } = self;
+        let label = label.and_then(|label| redactor.label(label));
         let task = redactor.text(TextKind::Task, task);
         let (of, key) = (task.of, task_key(&task.says));
         texts.push(task);
+        texts.extend(label.clone());
         texts.extend(worker.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
         let budget = budget.or(worker.budget_default);
         Offer {
             agent: name,
             standing,
-            label: None,
+            label: label.map(|label| Box::new(label.of)),
             task: of,
             task_key: key,
             inherit,
@@ -81,7 +85,8 @@ impl Team {
         let worker = self.workers.iter().find(|worker| worker.name == *name)?;
         let (standing, inherit, mode) = (Standing::Listed, Inherit::Fresh, Mode::Background);
         let mut texts = Vec::new();
-        let order = Order { worker, name: name.clone(), standing, task, inherit, mode, budget, model_slot: None };
+        let order =
+            Order { worker, name: name.clone(), standing, task, inherit, mode, budget, model_slot: None, label: None };
         Some((order.offer(self, hirer, redactor, &mut texts), texts))
     }
 }
@@ -90,7 +95,7 @@ impl Team {
 /// hirer's request, which the kernel counts.
 fn opening_bytes(worker: &Worker, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
     let before = match inherit {
-        Inherit::Fresh => worker.opening_bytes,
+        Inherit::Fresh => worker.opening_bytes + wording::needs(hirer.agent.as_str()).len() as u64,
         Inherit::Fork => wording::FORK.len() as u64,
     };
     let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();

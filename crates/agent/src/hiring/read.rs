@@ -2,11 +2,11 @@
 
 use guildhall_kernel::{
     Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, Standing, TextKind, TextRef, ToolCall, ToolName,
-    Unreadable,
+    Unreadable, WrongField,
 };
 use serde_json::{Map, Value};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, wrong};
 use super::choose::{By, Choice};
 use super::offer::{ModelSlot, Order};
 use super::{DelegationTool, KnownModel, Team};
@@ -32,12 +32,12 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads one call.
-    pub(crate) fn read(&mut self, trade: DelegationTool, name: &str, arguments: &Map<String, Value>) -> Call {
-        self.call(trade, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
+    pub(crate) fn read(&mut self, tool: DelegationTool, name: &str, arguments: &Map<String, Value>) -> Call {
+        self.call(tool, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
     }
 
-    fn call(&mut self, trade: DelegationTool, name: &str, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
-        match trade {
+    fn call(&mut self, tool: DelegationTool, name: &str, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
+        match tool {
             DelegationTool::Hire => self.hire(arguments),
             DelegationTool::Stop => Ok(Call::Stop(arguments.path("id")?)),
             DelegationTool::Message => {
@@ -63,7 +63,7 @@ impl Reader<'_> {
         Ok(Call::Wait { on: arguments.paths("ids")?, need, until })
     }
 
-    /// A tool that the seat serves itself, from facts.
+    /// A tool that the runtime serves itself, from facts.
     fn tool(&mut self, name: &str, effect: Effect, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
         let tool = ToolName::parse(name).map_err(Unreadable::BadName)?;
         let arguments = self.keep(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
@@ -93,20 +93,20 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
     let task = arguments.words("task")?;
     let (inherit, choice) = match arguments.text("context")? {
         None | Some("fresh") => {
-            let specialty = arguments.text("specialty")?.ok_or(Unreadable::Malformed)?;
+            let specialty = arguments.needed("specialty")?;
             (Inherit::Fresh, team.choose(specialty, By::Specialty).map_err(Unreadable::BadName)?)
         }
         Some("fork") => (Inherit::Fork, own(team)),
-        Some(_) => return Err(Unreadable::Malformed),
+        Some(_) => return Err(wrong("context", WrongField::NotKnown)),
     };
     let mode = mode(arguments.flag("background")?, inherit, &choice);
     let budget = arguments.money("budget")?;
-    Ok(order(choice, task, inherit, mode, budget))
+    Ok(Order { label: label(arguments), ..order(choice, task, inherit, mode, budget) })
 }
 
 fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
     let task = arguments.words("prompt")?;
-    let target = arguments.text("target_agent")?.ok_or(Unreadable::Malformed)?;
+    let target = arguments.needed("target_agent")?;
     let choice = team.choose(target, By::Name).map_err(Unreadable::BadName)?;
     // It waits and returns the final output: that is what the tool promises.
     Ok(order(choice, task, Inherit::Fresh, Mode::Blocking, None))
@@ -120,16 +120,21 @@ fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unre
     };
     let mode = mode(arguments.flag("run_in_background")?, inherit, &choice);
     let model_slot = arguments.text("model")?.and_then(|model| team.model_slot(model));
-    Ok(Order { model_slot, ..order(choice, task, inherit, mode, None) })
+    Ok(Order { model_slot, label: label(arguments), ..order(choice, task, inherit, mode, None) })
 }
 
 impl Team {
-    /// The chair of a model, by any of its names.
+    /// The slot of a model, by any of its names.
     fn model_slot(&self, model: &str) -> Option<ModelSlot> {
         let is_meant = |known: &KnownModel| known.names.iter().any(|name| name.eq_ignore_ascii_case(model.trim()));
         let at = self.models.iter().position(is_meant)?;
         Some(ModelSlot { number: u16::try_from(at + 1).ok()?, tariff: self.models[at].tariff })
     }
+}
+
+/// What the hirer calls the work. A name that is no text says nothing, and is no reason to refuse the work.
+fn label(arguments: Arguments<'_>) -> Option<&str> {
+    arguments.text("name").ok().flatten()
 }
 
 /// The agent itself, for a fork.
@@ -138,7 +143,7 @@ fn own(team: &Team) -> Choice<'_> {
     Choice { worker: &team.own, name: team.own.name.clone(), standing: Standing::Listed }
 }
 
-/// What a hand says of itself holds where it is hired as such, not where its agent goes on elsewhere.
+/// What an agent file says about background work holds for its agent when hired, and not for a fork.
 fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode {
     let usual = inherit == Inherit::Fresh && choice.worker.background;
     if background.unwrap_or(usual) { Mode::Background } else { Mode::Blocking }
@@ -146,5 +151,5 @@ fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode
 
 fn order<'a>(choice: Choice<'a>, task: &'a str, inherit: Inherit, mode: Mode, budget: Option<Msat>) -> Order<'a> {
     let Choice { worker, name, standing } = choice;
-    Order { worker, name, standing, task, inherit, mode, budget, model_slot: None }
+    Order { worker, name, standing, task, inherit, mode, budget, model_slot: None, label: None }
 }

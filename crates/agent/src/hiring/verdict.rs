@@ -1,15 +1,15 @@
-//! What the agent layer makes of a reply without a call, if its agent has a team: whether a hire is missing, and who is hired
-//! in its stead. The kernel tells the agent once before it acts on this.
+//! What the agent layer makes of a reply without a call: whether a hire is missing, and who is hired on the agent's behalf. The
+//! kernel tells the agent once before it acts on a verdict. Nobody is hired because of a guess about prose: only the modes
+//! `required` and `cascade` hire on an agent's behalf.
 
 use guildhall_kernel::{
     Ask, Brief, Fact, HireReason, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stimulus,
 };
 use guildhall_kernel::{ThenHire, Verdict};
 
-use super::choose::{is_named, words_of};
+use super::choose::{is_about_name, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
-use crate::promise::{Promise, promised};
 use crate::roster::DelegationMode;
 use crate::runtime::asked;
 use crate::text::{Redactor, Text};
@@ -25,57 +25,89 @@ pub(crate) struct FinalText<'a> {
     pub(crate) task: &'a str,
     /// Its facts.
     pub(crate) facts: &'a [Fact],
+    /// The names of its tools.
+    pub(crate) tools: &'a [String],
 }
 
 /// Judges a reply. The texts that the offers name are added to `texts`.
-pub(crate) fn verdict(team: &Team, spoken: &FinalText<'_>, redactor: &Redactor, texts: &mut Vec<Text>) -> Verdict {
+pub(crate) fn verdict(
+    team: Option<&Team>,
+    spoken: &FinalText<'_>,
+    redactor: &Redactor,
+    texts: &mut Vec<Text>,
+) -> Verdict {
     let before = HiringSoFar::of(spoken);
-    let mut hire = |why, workers: Vec<&Worker>| {
-        let offers: Vec<Offer> =
-            workers.iter().map(|worker| handed_on(worker, team, spoken, redactor, texts)).collect();
-        (!offers.is_empty()).then_some(ThenHire { why, offers })
-    };
-    match team.mode {
-        DelegationMode::Required if before.hired.is_empty() => {
-            return Verdict { nudge: Some(Nudge::Required), ..Verdict::default() };
+    if let Some(team) = team
+        && before.hired == 0
+    {
+        let mut cascade = || {
+            let audience = audience(team, spoken);
+            let offers = audience.into_iter().map(|worker| handed_on(worker, team, spoken, redactor, texts));
+            let offers: Vec<Offer> = offers.collect();
+            (!offers.is_empty()).then_some(ThenHire { why: HireReason::Cascade, offers })
+        };
+        match team.mode {
+            DelegationMode::Required => {
+                let then_hire = if before.cascaded { None } else { cascade() };
+                return Verdict { nudge: Some(Nudge::Required), then_hire, compact: None };
+            }
+            DelegationMode::Cascade if !before.cascaded => {
+                return Verdict { then_hire: cascade(), ..Verdict::default() };
+            }
+            DelegationMode::Offered | DelegationMode::Cascade => {}
         }
-        DelegationMode::Cascade if before.hired.is_empty() && !before.cascaded => {
-            return Verdict { then_hire: hire(HireReason::Cascade, audience(team, spoken)), ..Verdict::default() };
-        }
-        DelegationMode::Offered | DelegationMode::Required | DelegationMode::Cascade => {}
     }
-    let Some(promised) = unkept(team, spoken.words, &before) else { return Verdict::default() };
-    // What the runtime has once kept it does not keep again: the report says what is left undone.
-    let kept = if before.kept { None } else { hire(HireReason::Promise, promised) };
-    Verdict { nudge: Some(Nudge::Promise), then_hire: kept, compact: None }
+    let names_team = before.hired == 0 && team.is_some_and(|team| team.is_named_in(spoken.words, spoken.task));
+    // An agent is told once. After that, its text is its report, whatever the text says.
+    let nudge = (!before.nudged && (names_team || writes_a_call(spoken.words, spoken.tools))).then_some(Nudge::Promise);
+    Verdict { nudge, ..Verdict::default() }
+}
+
+/// Whether a text writes a call of a tool in place of making it: the tool's name as a whole word, with arguments behind it.
+fn writes_a_call(words: &str, tools: &[String]) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let calls = |tool: &String| {
+        words.match_indices(tool.as_str()).any(|(at, _)| {
+            let after = &words[at + tool.len()..];
+            !words[..at].ends_with(is_letter) && !after.starts_with(is_letter) && begins_with_arguments(after)
+        })
+    };
+    tools.iter().any(calls)
+}
+
+/// Whether what follows a tool's name reads as arguments: `{…}`, `(pattern="x")`, or the next field of a JSON object. A name
+/// with parentheses alone is how people write of functions.
+fn begins_with_arguments(after: &str) -> bool {
+    if let Some((inside, _)) = after.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        return inside.contains(['=', ':', '"', '{']);
+    }
+    let rest = after.trim_start_matches(|mark: char| mark.is_whitespace() || "\"`':,".contains(mark));
+    let is_field = ["arguments\"", "parameters\"", "input\""].iter().any(|field| rest.starts_with(field));
+    rest.starts_with('{') || is_field && after.starts_with('"')
 }
 
 /// What was done about hiring so far: since the owner last spoke, where that begins anew.
-struct HiringSoFar<'a> {
-    /// Who was hired.
-    hired: Vec<&'a str>,
-    /// Whether the first reply has been handed on.
+struct HiringSoFar {
+    /// How many were hired.
+    hired: usize,
+    /// Whether a reply has been handed on.
     cascaded: bool,
-    /// Whether the runtime has kept a promise.
-    kept: bool,
+    /// Whether the agent was told that a call is missing.
+    nudged: bool,
 }
 
-impl<'a> HiringSoFar<'a> {
-    fn of(spoken: &FinalText<'a>) -> HiringSoFar<'a> {
+impl HiringSoFar {
+    fn of(spoken: &FinalText<'_>) -> HiringSoFar {
         let facts = match spoken.brief.stay {
             Stay::Once => spoken.facts,
             Stay::Open => since_owner_spoke(spoken.facts),
         };
-        let instead = |wanted: Origin| {
-            facts.iter().any(
-                |fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == wanted),
-            )
-        };
-        let hire = |(_, ask): (_, &'a Ask)| {
-            if let Ask::Hire { brief, .. } = ask { Some(brief.agent.as_str()) } else { None }
-        };
-        let hired = facts.iter().filter_map(asked).filter_map(hire).collect();
-        HiringSoFar { hired, cascaded: instead(Origin::Cascade), kept: instead(Origin::Promise) }
+        let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
+        HiringSoFar {
+            hired: facts.iter().filter_map(asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
+            cascaded: facts.iter().any(is_cascade),
+            nudged: facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise))),
+        }
     }
 }
 
@@ -89,30 +121,13 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
 fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
     let words = words_of(spoken.words);
     let all: Vec<&Worker> = team.others().collect();
-    let named: Vec<&Worker> = all.iter().copied().filter(|worker| is_named(worker.name.as_str(), &words)).collect();
+    let named: Vec<&Worker> =
+        all.iter().copied().filter(|worker| is_about_name(worker.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }
     let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(spoken.task)).collect();
     if about.is_empty() { all } else { about }
-}
-
-/// Whom the agent promised to hire and did not; nobody in particular is an empty list.
-fn unkept<'a>(team: &'a Team, words: &str, before: &HiringSoFar<'_>) -> Option<Vec<&'a Worker>> {
-    let all: Vec<&Worker> = team.others().collect();
-    let names: Vec<&str> = all.iter().map(|worker| worker.name.as_str()).collect();
-    match promised(words, &names) {
-        Promise::None => None,
-        Promise::Someone if !before.hired.is_empty() => None,
-        // Of a team of one it is clear who is meant.
-        Promise::Someone => Some(if all.len() == 1 { all } else { Vec::new() }),
-        Promise::Named(who) => {
-            let workers = who.into_iter().filter_map(|at| all.get(at).copied());
-            let missing: Vec<&Worker> =
-                workers.filter(|worker| !before.hired.contains(&worker.name.as_str())).collect();
-            (!missing.is_empty()).then_some(missing)
-        }
-    }
 }
 
 /// Hands the agent's words on, with what it works on.
@@ -134,6 +149,7 @@ fn handed_on(
         mode: Mode::Blocking,
         budget: None,
         model_slot: None,
+        label: None,
     };
     order.offer(team, spoken.brief, redactor, texts)
 }

@@ -15,7 +15,7 @@ use guildhall_agent::{
     Text, TextError, Texts, Usage, Watch, Wire, Worker, task_key,
 };
 use guildhall_kernel::{
-    AgentName, AskId, AskKey, Brief, Context as HiringSoFar, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat,
+    AgentName, AskId, AskKey, Brief, Context as BriefContext, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat,
     Path, Powers, Request, Standing, Stay, Tariff, TextKind, TextRef, Turn,
 };
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn offered() -> Team {
     team(Dialect::DelegateTask, DelegationMode::Offered)
 }
 
-/// A team that may make somebody up.
+/// A team that allows ad-hoc specialists.
 fn with_ad_hoc(team: Team) -> Team {
     Team { ad_hoc: Some(Arc::new(Worker { turns_max: 3, ..worker("specialist", "", &[]) })), ..team }
 }
@@ -136,7 +136,7 @@ fn brief() -> Brief {
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 10,
-        context: HiringSoFar::Fresh,
+        context: BriefContext::Fresh,
         opening_bytes: 1000,
         opening: None,
         lineage: Lineage::default(),
@@ -157,7 +157,7 @@ fn said(words: Option<&str>, calls: &[(&str, Value)]) -> Reply {
     Reply { wire: Wire::Inside, raw: json!({}), words: words.map(str::to_owned), calls, stop: Stop::End }
 }
 
-/// What a seat makes of its model's reply, after these facts.
+/// What a runtime makes of its model's reply, after these facts.
 fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec<Text>) {
     let task = text(TextKind::Task, TASK);
     let texts = TextCache(BTreeMap::from([(task.of, task.says)]));
@@ -165,7 +165,7 @@ fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel:
     let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn };
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
     let history = History { before: &[], facts, texts: &texts };
-    let status = Status { free: sat(900), turns: 9, hiring: None, time: None };
+    let status = Status { money: sat(900), turns: 9, hiring: None, time: None };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &status, &|_| {}, &|| NOW));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies at once")

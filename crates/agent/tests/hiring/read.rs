@@ -1,8 +1,11 @@
 //! What calls mean.
 
 use guildhall_kernel::{
-    AmountError, Call, Check, Effect, FRAME_TOKENS, Inherit, Mode, NameError, Need, Offer, Unreadable,
+    AmountError, Call, Check, Effect, FRAME_TOKENS, FieldName, Inherit, Mode, NameError, Need, Offer, Unreadable,
+    WrongField,
 };
+
+use guildhall_agent::LABEL_BYTES_MAX;
 
 use super::*;
 
@@ -96,6 +99,27 @@ fn who_is_asked_for_is_found_by_name_then_by_specialty() {
     assert_eq!(other.agent, agent("air travel"), "the other dialects know names alone");
 }
 
+fn field(name: &str, wrong: WrongField) -> Unreadable {
+    Unreadable::Field(FieldName::parse(name).unwrap(), wrong)
+}
+
+#[test]
+fn a_name_is_the_contract_s_label_as_one_short_line() {
+    let label = |name: Value| {
+        let arguments = json!({"specialty": "food-agent", "task": "Go.", "name": name});
+        let (call, texts) = read_with_texts(offered(), brief(), "delegate_task", arguments);
+        let Call::Hire(offer) = call else { panic!("{call:?}") };
+        let of = offer.label.map(|label| *label);
+        of.map(|of| texts.into_iter().find(|text| text.of == of).unwrap().says)
+    };
+    assert_eq!(label(json!("dinner  in\nRome")), Some("dinner in Rome".to_owned()));
+    assert_eq!(label(json!("\u{1b}[31mred\u{202e}")), Some("[31mred".to_owned()));
+    assert_eq!(label(json!("é".repeat(5000))).unwrap().len(), LABEL_BYTES_MAX);
+    for none in [json!(""), json!(" \n"), json!("\u{200b}"), json!(5), json!(null)] {
+        assert_eq!(label(none.clone()), None, "{none}");
+    }
+}
+
 #[test]
 fn a_specialist_is_made_up_only_where_that_is_allowed() {
     let hired = |specialty: &str| {
@@ -118,15 +142,15 @@ fn a_specialist_is_made_up_only_where_that_is_allowed() {
 
 #[test]
 fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignored() {
-    for malformed in [
-        json!({"task": "Go."}),
-        json!({"specialty": "food-agent"}),
-        json!({"specialty": 5, "task": "Go."}),
-        json!({"specialty": "food-agent", "task": ["Go."]}),
-        json!({"specialty": "food-agent", "task": "Go.", "context": "shared"}),
-        json!({"specialty": "food-agent", "task": "Go.", "background": "perhaps"}),
+    for (malformed, name, wrong) in [
+        (json!({"task": "Go."}), "specialty", WrongField::Missing),
+        (json!({"specialty": "food-agent"}), "task", WrongField::Missing),
+        (json!({"specialty": 5, "task": "Go."}), "specialty", WrongField::NotText),
+        (json!({"specialty": "food-agent", "task": ["Go."]}), "task", WrongField::NotText),
+        (json!({"specialty": "food-agent", "task": "Go.", "context": "shared"}), "context", WrongField::NotKnown),
+        (json!({"specialty": "food-agent", "task": "Go.", "background": "perhaps"}), "background", WrongField::NotFlag),
     ] {
-        assert_eq!(refusal(offered(), malformed.clone()), Unreadable::Malformed, "{malformed}");
+        assert_eq!(refusal(offered(), malformed.clone()), field(name, wrong), "{malformed}");
     }
     for empty in ["", " \n"] {
         let why = refusal(offered(), json!({"specialty": "food-agent", "task": empty}));
@@ -138,7 +162,7 @@ fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignor
 }
 
 #[test]
-fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
+fn an_offer_brings_the_worker_s_conditions_and_the_hirer_s_checks() {
     let (adds, check) = (text(TextKind::Term, "Under 900 dollars."), text(TextKind::Term, "\"receipts\""));
     let mut team = offered();
     team.workers[1] = Arc::new(Worker { adds: vec![adds.clone()], background: true, ..worker("food-agent", "", &[]) });
@@ -150,7 +174,7 @@ fn an_offer_brings_the_hand_s_conditions_and_the_hirer_s_checks() {
     let Call::Hire(offer) = call else { panic!("{call:?}") };
     assert_eq!((offer.fee, offer.severance, offer.turns_max, offer.mode), (sat(1), sat(20), 7, Mode::Background));
     assert_eq!((&*offer.adds, &*offer.checks), (&[adds.of][..], &[Check { what: check.of, price: sat(2) }][..]));
-    let shown = "Eat.\n\nYou and everybody you hire must honour these terms:\n- In May.\n- By train.\
+    let shown = "boss needs:\n\nEat.\n\nThese terms hold for you and for everybody you hire:\n- In May.\n- By train.\
                  \n\nYour report counts only if it passes these checks:\n- Each claim is followed by the id of the call \
                  that shows it, in brackets, as the result of that call has it.";
     assert_eq!(offer.opening_bytes, 1000 + shown.len() as u64 + FRAME_TOKENS);
@@ -172,8 +196,13 @@ fn hires_are_awaited_stopped_and_told_by_their_ids() {
     let some = json!({"ids": ["1.2", "1.10"], "any": true, "timeout_s": 1.5});
     assert_eq!(wait(some), Call::Wait { on, need: Need::Any, until });
     assert_eq!(wait(json!({"ids": "1.2"})), Call::Wait { on: vec![path("1.2")], need: Need::All, until: None });
-    for malformed in [json!({"ids": [1.2]}), json!({"ids": ["cook"]}), json!({"timeout_s": -1}), json!({"any": 1})] {
-        assert_eq!(wait(malformed.clone()), Call::Invalid(Unreadable::Malformed), "{malformed}");
+    for (malformed, name, wrong) in [
+        (json!({"ids": [1.2]}), "ids", WrongField::NotId),
+        (json!({"ids": ["cook"]}), "ids", WrongField::NotId),
+        (json!({"timeout_s": -1}), "timeout_s", WrongField::NotSeconds),
+        (json!({"any": 1}), "any", WrongField::NotFlag),
+    ] {
+        assert_eq!(wait(malformed.clone()), Call::Invalid(field(name, wrong)), "{malformed}");
     }
     assert_eq!(read(offered(), "stop_agent", json!({"id": "1.2"})), Call::Stop(path("1.2")));
     let words = text(TextKind::Message, "Hurry.").of;
@@ -200,5 +229,5 @@ fn lists_and_boards_are_free_and_can_be_asked_for_again() {
         assert_eq!(call.arguments, text(TextKind::Arguments, &arguments.to_string()).of);
         assert_eq!(call.needs, guildhall_kernel::PowerSet::default());
     }
-    assert_eq!(read(offered(), "board", json!({"post": 5})), Call::Invalid(Unreadable::Malformed));
+    assert_eq!(read(offered(), "board", json!({"post": 5})), Call::Invalid(field("post", WrongField::NotText)));
 }

@@ -34,53 +34,98 @@ fn owner_speaks() -> Fact {
     Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: Stimulus::Message(text) }
 }
 
+fn told() -> Fact {
+    Fact::Nudged(Nudge::Promise)
+}
+
+/// Checks whether a final text is nudged, for a team with names as the travel document in the seeds has them.
+#[track_caller]
+fn check_nudged(words: &str, expect: bool) {
+    let mut travel = offered();
+    let names = ["Scheduling Agent", "Financial Agent", "Flight Agent", "Experiences Agent", "Food Agent", "editor"];
+    travel.workers = names.map(|name| Arc::new(worker(name, "", &[]))).into();
+    let nudge = expect.then_some(Nudge::Promise);
+    let (verdict, _) = verdict_after(travel, words, Stay::Once, vec![]);
+    assert_eq!(verdict, Verdict { nudge, ..Verdict::default() }, "{words}");
+}
+
 #[test]
-fn words_that_promise_nothing_are_left_alone() {
-    for words in ["Rome is nice.", "The Flight Agent found a flight for 85.", "I will write the plan."] {
-        assert_eq!(verdict(DelegationMode::Offered, words, vec![]), Verdict::default(), "{words}");
+fn a_final_text_that_names_somebody_of_the_team_is_nudged_and_nobody_is_hired() {
+    for words in [
+        "I'm delegating to Scheduling Agent...",
+        "Financial Agent needs: flights for Italy in March.",
+        "Financial Agent should know it has Flight/Experiences/Food agents under it",
+        "To stay within budget, Financial Agent invoking its 3 sub-agents...",
+        "Selected 2 agents: Scheduling Agent, Financial Agent",
+        "Starting Financial Agent...",
+        "I need help from the flight-agent.",
+        "Ich bitte den Flight Agent um Hilfe.",
+        "Le food agent s'en occupe.",
+        "我会让Flight Agent去查。",
+        "The editor will look over it.",
+    ] {
+        check_nudged(words, true);
     }
 }
 
 #[test]
-fn a_promise_is_told_first_and_kept_in_the_agent_s_stead_next() {
-    let words = "I'm delegating to Flight Agent...";
-    let (verdict, texts) = verdict_after(offered(), words, Stay::Once, vec![]);
-    assert_eq!(verdict.nudge, Some(Nudge::Promise));
-    assert_eq!(hires(&verdict), Some((HireReason::Promise, vec!["Flight Agent"])));
-    let task = verdict.then_hire.unwrap().offers[0].task;
-    let task = texts.iter().find(|text| text.of == task).unwrap();
-    assert!(task.says.contains(words) && task.says.contains(TASK), "{}", task.says);
+fn a_final_text_that_names_nobody_of_the_team_is_the_report() {
+    for words in [
+        "I'm delegating to my child agent...",
+        "I'll coordinate with my scheduling and financial teams...",
+        "For a 10-day trip in October, Rome is nice.",
+        "Found flights LAX-Rome-Venice $850 per person.",
+        "Budget-friendly trattorias: Trastevere 15-25 per meal.",
+        "Based on all team input, here's your complete Italy itinerary.",
+        "The user agent string is Mozilla.",
+        "Flights, agents and food.",
+        "An editorial was written.",
+        "The function search(x) calls delegate_task.",
+        "The search parameters are in the file.",
+    ] {
+        check_nudged(words, false);
+    }
 }
 
 #[test]
-fn a_promise_that_was_kept_is_none_and_one_kept_by_the_runtime_is_not_kept_twice() {
-    let words = "I will ask the Flight Agent and the food-agent.";
-    let facts = vec![hired("Flight Agent", Origin::Outside)];
-    let one = verdict(DelegationMode::Offered, words, facts.clone());
-    assert_eq!(hires(&one), Some((HireReason::Promise, vec!["food-agent"])));
-    let facts = vec![hired("Flight Agent", Origin::Outside), hired("food-agent", Origin::Outside)];
-    assert_eq!(verdict(DelegationMode::Offered, words, facts), Verdict::default());
-    let again = verdict(DelegationMode::Offered, words, vec![hired("food-agent", Origin::Promise)]);
-    assert_eq!((again.nudge, again.then_hire), (Some(Nudge::Promise), None), "the report will say so");
+fn a_call_that_is_written_as_text_is_nudged() {
+    for words in [
+        "delegate_task(specialty=\"Flight\", task=\"Find one.\")",
+        "```json\n{\"name\": \"delegate_task\", \"arguments\": {\"task\": \"Find one.\"}}\n```",
+        "I call delegate_task: {\"specialty\": \"x\"",
+        "message_agent {\"id\": \"1.1\"}",
+    ] {
+        check_nudged(words, true);
+    }
 }
 
 #[test]
-fn a_promise_to_nobody_in_particular_is_kept_only_where_it_is_clear_who_is_meant() {
-    let words = "I'm delegating to my child agent...";
-    let unclear = verdict(DelegationMode::Offered, words, vec![]);
-    assert_eq!((unclear.nudge, unclear.then_hire), (Some(Nudge::Promise), None));
-    let mut alone = offered();
-    alone.workers.truncate(1);
-    let clear = verdict_after(alone, words, Stay::Once, vec![]).0;
-    assert_eq!(hires(&clear), Some((HireReason::Promise, vec!["Flight Agent"])));
+fn a_name_of_one_word_that_the_task_has_is_a_word_like_any_other() {
+    let mut one = offered();
+    one.workers = vec![Arc::new(worker("Italy", "", &[]))];
+    let words = "Italy it is.";
+    assert!(TASK.contains("Italy"), "{TASK}");
+    assert_eq!(verdict_after(one, words, Stay::Once, vec![]).0, Verdict::default());
 }
 
 #[test]
-fn who_must_hire_is_told_until_somebody_was_hired() {
-    let none = verdict(DelegationMode::Required, "Rome is nice.", vec![]);
-    assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), None));
+fn who_was_told_or_has_hired_is_not_told_again() {
+    let words = "I will ask the Flight Agent.";
+    for fact in [told(), hired("food-agent", Origin::Outside)] {
+        assert_eq!(verdict(DelegationMode::Offered, words, vec![fact]), Verdict::default());
+    }
+}
+
+#[test]
+fn who_must_hire_is_told_and_then_hired_for() {
+    let none = verdict(DelegationMode::Required, "First the food.", vec![]);
+    assert_eq!(none.nudge, Some(Nudge::Required));
+    assert_eq!(hires(&none), Some((HireReason::Cascade, vec!["food-agent"])));
     let some = verdict(DelegationMode::Required, "Rome is nice.", vec![hired("food-agent", Origin::Outside)]);
     assert_eq!(some, Verdict::default());
+    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
+    let none = verdict(DelegationMode::Required, "Rome is nice.", vec![refused]);
+    assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), None), "the report says what is missing");
 }
 
 #[test]

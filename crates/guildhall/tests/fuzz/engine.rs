@@ -95,7 +95,7 @@ impl Engine for Memory {
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
-        self.to_do.push_back((id, ask.clone(), Status::of(contract, self.now())));
+        self.to_do.push_back((id, ask.clone(), Status::of(contract, id, self.now())));
     }
 
     async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
@@ -111,7 +111,9 @@ impl Engine for Memory {
             }
             Ask::Tool(call) => {
                 let arguments = self.texts.text(&call.arguments).unwrap();
-                self.runtime.call(&key, &call, &arguments, ToolContext::default()).await
+                self.runtime
+                    .call(&key, &call, &arguments, ToolContext { facts: &self.facts, board: &[], texts: &self.texts })
+                    .await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("nobody can be hired"),
         };

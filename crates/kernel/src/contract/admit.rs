@@ -324,7 +324,8 @@ impl Contract {
         let grant = Grant { money, heads, depth: self.depth_of(offer), deadline: None, margin: None };
         let Candidate { agent, standing, .. } = self.candidate(offer);
         let (context, model_slot, tariff) = match (offer.inherit, self.request) {
-            (Inherit::Fork, Some(Requested { id, upto, tokens, .. })) => {
+            (Inherit::Fork, Some(Requested { id, upto, tokens, reply, .. })) => {
+                let tokens = tokens.saturating_add(reply);
                 (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff)
             }
             (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff),

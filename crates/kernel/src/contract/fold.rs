@@ -263,7 +263,7 @@ impl Contract {
             }
         }
         self.view = View { tokens: *tokens, since: 0, ..self.view };
-        self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last });
+        self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last, reply: 0 });
         self.unread = false;
         self.spoken_to = false;
         self.finale = None;
@@ -293,8 +293,12 @@ impl Contract {
         let candidate = Candidate { agent: &brief.agent, standing: brief.standing, task_key: brief.task_key, fork };
         law(self.object_to(candidate).is_ok(), "only who is on the team and not in line already is hired")?;
         if let Context::Fork { request, upto, tokens } = brief.context {
-            let seen = self.request.map(|last| (last.id, last.upto, last.tokens));
-            law(seen == Some((request, upto, tokens)), "a fork sees its hirer's last request and nothing later")?;
+            // The first release left the reply out.
+            let sees = |last: &Requested| {
+                let known = [last.tokens, last.tokens.saturating_add(last.reply)];
+                (last.id, last.upto) == (request, upto) && known.contains(&tokens)
+            };
+            law(self.request.as_ref().is_some_and(sees), "a fork sees its hirer's last request and the reply to it")?;
         }
         let heads = brief.grant.heads.plus(Heads(1)).ok_or("heads can be counted")?;
         self.hires += 1;
@@ -391,6 +395,9 @@ impl Contract {
         if let (Some(tokens), Some(request)) = (said.input_tokens, &mut self.request) {
             self.view.tokens = tokens;
             request.tokens = tokens;
+        }
+        if let Some(request) = &mut self.request {
+            request.reply = u64::from(said.reply.bytes) + u64::from(said.calls) * NOTICE_BYTES_MAX;
         }
         self.view.add(u64::from(said.reply.bytes));
         self.turns += 1;

@@ -6,6 +6,7 @@ use crate::ask::ToolCall;
 use crate::brief::{Mode, Offer};
 use crate::input::Call;
 use crate::money::{Heads, Msat, Quantity};
+use crate::path::AskId;
 use crate::refusal::Refusal;
 use crate::tariff::TURN_TOKENS;
 use crate::time::Millis;
@@ -99,6 +100,18 @@ impl Claim<'_> {
 }
 
 impl Contract {
+    /// Returns the money that a contract has when the answer to an open ask costs nothing: what nothing holds, and the hold of
+    /// that ask.
+    pub fn money_with(&self, ask: AskId) -> Msat {
+        let hold = self.open.get(&ask).map_or(Msat::ZERO, |open| open.hold.money);
+        self.purse.available().plus(hold).unwrap_or(Msat::SUPPLY)
+    }
+
+    /// Returns how much of an amount one hire could be granted: the contract keeps the rest for its own next turns.
+    pub fn grantable(&self, money: Msat) -> Msat {
+        money.minus(self.kept(money, 1)).unwrap_or(Msat::ZERO)
+    }
+
     /// Returns what each hire among the wants is granted, or why it gets nothing, in their order.
     pub(super) fn shares(&self, wants: &[Want<'_>], now: Millis) -> Vec<Result<Share, Refusal>> {
         let mut free = self.purse.available();
@@ -149,7 +162,8 @@ impl Contract {
     /// Said budgets come first, each cut to what is left; then each other hire gets its minimum, and then all of those get
     /// equal parts of the rest, up to their maximum.
     fn share_money(&self, free: Msat, claims: &mut [Claim<'_>]) {
-        let mut pot = free.minus(self.kept(free, claims)).unwrap_or(Msat::ZERO);
+        let mut pot =
+            free.minus(self.kept(free, claims.iter().filter(|claim| claim.stands()).count())).unwrap_or(Msat::ZERO);
         for claim in claims.iter_mut().filter(|claim| claim.stands()) {
             if let Some(budget) = claim.offer.budget {
                 let granted = budget.min(pot);
@@ -165,8 +179,8 @@ impl Contract {
     }
 
     /// What the hirer keeps: two more turns, the second after a report of each hire, within a tenth and a half of it all.
-    fn kept(&self, free: Msat, claims: &[Claim<'_>]) -> Msat {
-        let reports = claims.iter().filter(|claim| claim.stands()).count() as u64 * REPORT_BYTES;
+    fn kept(&self, free: Msat, hires: usize) -> Msat {
+        let reports = hires as u64 * REPORT_BYTES;
         let (tariff, view) = (self.brief.tariff, self.view.total());
         let turn = |tokens: u64| u128::from(tariff.ceiling(tokens, tariff.max_tokens.min(TURN_TOKENS)).get());
         let turns = turn(view) + turn(view.saturating_add(reports));

@@ -62,7 +62,7 @@ pub(super) fn wording(why: &Refusal) -> Option<String> {
         }
         Refusal::UnknownHire { hire } => format!("{hire} is not one of your live hires: ask for the list"),
         Refusal::NothingToAwait => "none of your hires is at work: there is nothing to wait for".into(),
-        Refusal::AskedYou { .. } => return None,
+        Refusal::AskedYou { .. } | Refusal::Field { .. } => return None,
         Refusal::Closing => "it is time to report: no more calls".into(),
         Refusal::TopUpStays { to, with } => {
             format!("{to} takes no more money: it stays with {with}")

@@ -1,9 +1,9 @@
 //! One example for every refusal: the value, that the agent is told and goes on, and that nothing was spent on it.
 
 use guildhall_kernel::{
-    AmountError, Answer, AskId, Brief, CALLS_MAX, Call, Context, Contract, Fact, Grant, Heads, Hiring, Inherit, Link,
-    MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stay, Stimulus, Tariff, TextRef,
-    ToolName, Unreadable,
+    AmountError, Answer, AskId, Brief, CALLS_MAX, Call, Context, Contract, Fact, FieldName, Grant, Heads, Hiring,
+    Inherit, Link, MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stay, Stimulus,
+    Tariff, TextRef, ToolName, Unreadable, WrongField,
 };
 use insta::assert_snapshot;
 
@@ -328,6 +328,7 @@ fn what_the_agent_layer_cant_read_is_refused_with_its_reason() {
         Unreadable::BadAmount(AmountError::Negative),
         Unreadable::BadName(NameError::Odd { found: '/' }),
         Unreadable::Malformed,
+        Unreadable::Field(FieldName::parse("task").unwrap(), WrongField::NotText),
         Unreadable::NothingSaid,
         Unreadable::UnknownTool,
         Unreadable::DoubledCall,
@@ -363,6 +364,7 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::BadAmount(_)
     | Refusal::BadName(_)
     | Refusal::Malformed
+    | Refusal::Field { .. }
     | Refusal::NothingSaid
     | Refusal::UnknownTool
     | Refusal::DoubledCall => what_the_agent_layer_cant_read_is_refused_with_its_reason,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context,
-    Cost, Effect, Fact, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis, Mode, Msat,
-    NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report, Request,
-    Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall, ToolName,
-    Turn, Waking, Wording,
+    Cost, Effect, Fact, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis,
+    Mode, Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report,
+    Request, Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall,
+    ToolName, Turn, Waking, Wording, WrongField,
 };
 
 /// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must be
@@ -221,6 +221,10 @@ pub(super) fn facts() -> Samples<Fact> {
 }
 
 /// What form 2 added to facts that form 1 has, too.
+fn missing() -> Refusal {
+    Refusal::Field { field: FieldName::parse("task").expect("a name"), wrong: WrongField::Missing }
+}
+
 pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
     let brief = brief();
     let grant = Grant { margin: Some(Millis(30_000)), ..brief.grant };
@@ -235,6 +239,7 @@ pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
         ("answered", Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: estimated }),
         ("refused", refused(Refusal::SelfHire)),
         ("refused, asked you", refused(Refusal::AskedYou { hire: path("1.2.1") })),
+        ("refused, field", refused(missing())),
         ("heard", Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) }),
         ("closed", Fact::Closed(report)),
     ]
@@ -330,6 +335,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "bad amount": Refusal::BadAmount(_) => Refusal::BadAmount(AmountError::Zero),
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
+        "field": Refusal::Field { .. } => missing(),
         "nothing said": Refusal::NothingSaid => Refusal::NothingSaid,
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
         "doubled call": Refusal::DoubledCall => Refusal::DoubledCall,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, TextError, Texts};
+use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, TextError, Texts, fork_prefix};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Hash, Input,
     Matter, Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
@@ -141,14 +141,18 @@ impl TextCache {
 
 /// What was said before a contract's brief: a fork goes on from its hirer's request, a later root from an earlier one's end.
 async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Result<Vec<Message>, EngineError> {
-    let (whose, upto) = match (context, path.hirer()) {
+    let whose = match (context, path.hirer()) {
         (Context::Fresh, _) | (Context::Fork { .. }, None) => return Ok(Vec::new()),
-        (Context::Fork { upto, .. }, Some(hirer)) => (hirer, *upto as usize),
-        (Context::After { root, .. }, _) => (root.clone(), usize::MAX),
+        (Context::Fork { .. }, Some(hirer)) => hirer,
+        (Context::After { root, .. }, _) => root.clone(),
     };
     let inner = &engine.inner;
     let stored = inner.journal.contract_facts(inner.lease.session(), &whose).await?;
-    let facts: Vec<Fact> = stored.into_iter().take(upto).map(|stored| stored.fact).collect();
+    let facts: Vec<Fact> = stored.into_iter().map(|stored| stored.fact).collect();
+    let facts = match context {
+        Context::Fork { request, upto, .. } => fork_prefix(&facts, *request, *upto),
+        Context::Fresh | Context::After { .. } => facts,
+    };
     let mut texts = TextCache::default();
     texts.load(engine, &facts).await?;
     let above = match facts.first() {
@@ -226,12 +230,12 @@ impl ContractDriver {
         let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
         let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |env| env + 1);
         if upto == self.facts.len() {
-            return Status::of(contract, at);
+            return Status::of(contract, id, at);
         }
         match Contract::restore(self.facts[..upto].iter().cloned()) {
-            Ok(then) => Status::of(&then, at),
+            Ok(then) => Status::of(&then, id, at),
             // It was restored from more of the same facts, so it can be from fewer.
-            Err(_) => Status::of(contract, at),
+            Err(_) => Status::of(contract, id, at),
         }
     }
 

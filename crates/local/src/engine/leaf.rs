@@ -126,7 +126,7 @@ impl ContractDriver {
             Err(_) if is_looked_up => return send(&self.post, stopped(id, Answer::Lost, &meter)),
             Err(why) => return send(&self.post, env.runtime.not_called(&key, &why)),
         };
-        let (facts, engine) = (Arc::clone(&self.facts), self.engine.clone());
+        let (facts, texts, engine) = (Arc::clone(&self.facts), self.texts.clone(), self.engine.clone());
         let again = match call.effect {
             Effect::Pure | Effect::Idempotent => Again::Allowed,
             Effect::Reconcilable | Effect::Once => Again::Never,
@@ -145,7 +145,7 @@ impl ContractDriver {
                 }
             }
             let board = if call.tool.as_str() == BOARD { engine.boards().posts(&key) } else { Vec::new() };
-            let around = ToolContext { facts: &facts, board: &board };
+            let around = ToolContext { facts: &facts, board: &board, texts: &texts };
             Ok(env.runtime.call(&key, &call, &arguments, around).await)
         });
     }

@@ -7,14 +7,14 @@ use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
 use serde_json::{Map, Value, json};
 
 use super::counts::{Counts, tokens};
-use super::{CALLS_MAX, Fault, Piece, Severity, reply, some_words};
+use super::{CALLS_MAX, Fault, Piece, Weight, reply, some_words};
 use crate::ids::Ids;
 use crate::{arguments, written};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     blocks: BTreeMap<u64, Block>,
-    weight: Severity,
+    weight: Weight,
     counts: Counts,
     /// Whether output was counted when there was some: what is reported at the beginning says nothing of what came after it.
     has_output_count: bool,
@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    pub(super) fn weight(&self) -> Severity {
+    pub(super) fn weight(&self) -> Weight {
         self.weight
     }
 

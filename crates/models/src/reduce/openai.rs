@@ -5,7 +5,7 @@ use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
 use serde_json::{Map, Value, json};
 
 use super::counts::{Counts, tokens};
-use super::{CALLS_MAX, Fault, Piece, Severity, TOKENS_MAX, reply, some_words};
+use super::{CALLS_MAX, Fault, Piece, TOKENS_MAX, Weight, reply, some_words};
 use crate::ids::Ids;
 use crate::{arguments, written};
 
@@ -22,7 +22,7 @@ pub(super) struct State {
     calls: Vec<Call>,
     /// What else the message has, thinking for example, under its own names.
     rest: Map<String, Value>,
-    weight: Severity,
+    weight: Weight,
     counts: Counts,
     stop: Option<Stop>,
     phase: Phase,
@@ -61,7 +61,7 @@ impl State {
         self.counts.usage()
     }
 
-    pub(super) fn weight(&self) -> Severity {
+    pub(super) fn weight(&self) -> Weight {
         self.weight
     }
 

@@ -32,11 +32,11 @@ pub(super) const WORDS: &str = "Words to look for: ";
 pub(super) const DIRECTORY: &str = "Directory: ";
 
 /// Where the terms begin that follow a task.
-const TERMS: &str = "\n\nYou and everybody you hire must honour these terms:";
+const TERMS: &str = "\n\nThese terms hold for you and for everybody you hire:";
 /// How the runtime says that a reply is the last.
 const LAST: &str = "This is your last reply";
 /// How it says, beside what else is left, that no turn will follow.
-const ONE_TURN: &str = " 1 turns left";
+const ONE_TURN: &str = " 1 turn left";
 /// How it begins what it has cut out of earlier messages for that.
 const CUT: &str = "The newest of what was said and found so far";
 /// How it begins what it shows in place of a result that was left out.
@@ -44,10 +44,10 @@ const LEFT_OUT: char = '[';
 /// How the tools say that they show a part of a line.
 const CUT_LINES: [&str; 2] = [" [part of a line of ", " [line cut: "];
 /// How the runtime says that somebody must be hired.
-const REQUIRED: &str = "requires that you hire";
+const REQUIRED: &str = "must hire at least one";
 /// How the runtime begins what it says after a report that did not do.
 const NUDGES: [&str; 4] =
-    ["Your role requires", "You said that you would", "Your report did not", "Your reply was empty"];
+    ["You must hire at least", "Your reply names a member", "Your report did not", "Your reply was empty"];
 
 /// A line that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

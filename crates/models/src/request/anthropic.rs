@@ -37,6 +37,10 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
     if !tools.is_empty() {
         body.insert("tools".into(), Value::Array(tools));
     }
+    // A model that thinks can't be held to a tool.
+    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !endpoint.extra.contains_key("thinking")) {
+        body.insert("tool_choice".into(), json!({"type": "tool", "name": tool}));
+    }
     body.insert("messages".into(), Value::Array(messages));
     body
 }

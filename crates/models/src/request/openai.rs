@@ -37,6 +37,11 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
         });
         body.insert("tools".into(), tools.collect());
     }
+    // A model that thinks can't be held to a tool.
+    let thinks = ["thinking", "reasoning", "reasoning_effort"].iter().any(|field| endpoint.extra.contains_key(*field));
+    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !thinks) {
+        body.insert("tool_choice".into(), json!({"type": "function", "function": {"name": tool}}));
+    }
     body.insert("messages".into(), Value::Array(messages));
     body
 }

@@ -152,6 +152,7 @@ impl<'a> Desk<'a> {
             messages: self.messages.clone(),
             status: self.status(),
             max_tokens: max_tokens.unwrap(),
+            must_call: None,
         };
         let attempt = Rehearsal.ask(&prompt, &|_| {}).await;
         assert_eq!(attempt, Rehearsal.ask(&prompt, &|_| {}).await, "the same prompt had two replies");

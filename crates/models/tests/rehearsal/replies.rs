@@ -34,7 +34,7 @@ fn hirer() -> Vec<ToolSpec> {
 
 fn prompt(tools: Vec<ToolSpec>, messages: Vec<Message>) -> Prompt {
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
-    Prompt { key, system: "Be brief.".to_owned(), tools, messages, status: None, max_tokens: 8192 }
+    Prompt { key, system: "Be brief.".to_owned(), tools, messages, status: None, max_tokens: 8192, must_call: None }
 }
 
 fn asked(tools: Vec<ToolSpec>, question: &str) -> Prompt {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    AgentRuntime, Arrival, BOARD, Engine, History, Message, Post, Status, Text, TextError, Texts, ToolContext, due, run,
+    AgentRuntime, Arrival, BOARD, Engine, History, Message, Post, Status, Text, TextError, Texts, ToolContext, due,
+    fork_prefix, run,
 };
 use guildhall_kernel::{
     self as kernel, Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input,
@@ -151,10 +152,10 @@ impl Hall {
 
     /// What was said before a brief: a fork goes on from its hirer's request.
     fn before(&self, brief: &Brief) -> Vec<Message> {
-        let (kernel::Context::Fork { upto, .. }, Some(hirer)) = (&brief.context, brief.path.hirer()) else {
+        let (kernel::Context::Fork { request, upto, .. }, Some(hirer)) = (&brief.context, brief.path.hirer()) else {
             return Vec::new();
         };
-        let facts: Vec<Fact> = self.facts_of(&hirer).take(*upto as usize).collect();
+        let facts = fork_prefix(&self.facts_of(&hirer).collect::<Vec<_>>(), *request, *upto);
         let Some(Fact::Opened(above)) = facts.first() else { panic!("{hirer} has opened") };
         let (before, texts) = (self.before(above), self.state().texts.clone());
         History { before: &before, facts: &facts, texts: &texts }.messages().expect(KEPT)
@@ -248,7 +249,7 @@ impl ContractDriver {
         if deadline.is_some_and(|deadline| deadline <= state.now) {
             return state.answer(&key, Answer::Lost, Cost::Known(Msat::ZERO));
         }
-        let (asked, status) = (key.clone(), Status::of(contract, state.now));
+        let (asked, status) = (key.clone(), Status::of(contract, key.ask, state.now));
         let work = Box::pin(async move {
             match ask {
                 Ask::Model(request) => {
@@ -256,7 +257,7 @@ impl ContractDriver {
                     runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
                 }
                 Ask::Tool(call) => {
-                    let around = ToolContext { facts: &facts, board: &board };
+                    let around = ToolContext { facts: &facts, board: &board, texts: &texts };
                     runtime.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
                 }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
