@@ -106,7 +106,7 @@ fn join(before: &[Message], own: Vec<Message>, stub: &str) -> Vec<Message> {
         Some(Message::Assistant(reply)) => {
             let mut seen = BTreeSet::new();
             let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
-            ids.map(|call| Part::Result { call, text: stub.to_owned(), failed: true }).collect()
+            ids.map(|call| Part::Result { call, text: stub.to_owned(), failed: stub == wording::UNANSWERED }).collect()
         }
         Some(Message::User(_)) | None => Vec::new(),
     };

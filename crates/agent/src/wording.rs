@@ -143,8 +143,8 @@ pub(crate) fn post(from: &Path, agent: &str, text: &str) -> String {
 }
 
 /// The task of a hire that the runtime makes on an agent's behalf: the agent's words, and what they are about.
-pub(crate) fn handed_on(agent: &str, words: &str, task: &str) -> String {
-    format!("{agent} wrote:\n{words}\n\nThe whole task is:\n{task}\n\nDo your part of it and report.")
+pub(crate) fn handed_on(words: &str, task: &str) -> String {
+    format!("{words}\n\nThe whole task is:\n{task}\n\nDo your part of it and report.")
 }
 
 /// What precedes the task of a hire: who needs it.

@@ -77,15 +77,22 @@ fn a_background_hire_answers_at_once_and_its_report_comes_with_its_task() {
 #[test]
 fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
     let played = play("a fork sees the conversation and a fresh hire does not");
-    assert_snapshot!(shown(&played, "1.1#1"), @r#"
+    assert_snapshot!(shown(&played, "1.1#1"), @"
     user: Find out what the moon is made of.
     agent:  [x look]
     result of x: a grey ball
-    user: You were split off from the work above to do the following part of it, and nothing else. Report on that part:
+    agent:  [a Agent] [b Task]
+    result of a: The agent that you are a copy of gets this result.
+    result of b: The agent that you are a copy of gets this result.
+    user: You are a copy of the agent above. Do the following part of the work and nothing else, and report on it:
 
     Say what it is made of.
-    "#);
-    assert_snapshot!(shown(&played, "1.2#1"), @"user: Say how it tastes.");
+    ");
+    assert_snapshot!(shown(&played, "1.2#1"), @"
+    user: boss needs:
+
+    Say how it tastes.
+    ");
 }
 
 #[test]
@@ -97,18 +104,18 @@ fn hires_are_listed_told_stopped_and_awaited() {
     result of a: near-looker was hired as 1.1; granted 100sat; its report will come.
     result of b: far-looker was hired as 1.2; granted 100sat; its report will come.
     agent:  [c list_agents]
-    result of c: 1.1 near-looker: at work, granted 100sat
-    1.2 far-looker: at work, granted 100sat
+    result of c: 1.1 near-looker: at work, granted 100sat; task: Look at the near side.
+    1.2 far-looker: at work, granted 100sat; task: Look at the far side.
     agent:  [d message_agent]
     result of d: Delivered.
     agent:  [e stop_agent]
-    result of e: Delivered.
+    result of e: The hire was told to stop; its report will come.
     agent:  [f wait_for_agents]
     result of f: The hires that you waited for have reported.
-    user: <sub-agent-cancelled id="1.1" agent="near-looker" granted="100sat" used="0sat" reserved="10.454sat" not-accepted>
+    user: <sub-agent-cancelled id="1.1" agent="near-looker" granted="100sat" used="0sat" reserved="10.467sat" not-accepted>
     task: Look at the near side.
 
-    It ended before it had anything to say.
+    The hire ended before it wrote anything.
     </sub-agent-cancelled>
     user: <sub-agent-complete id="1.2" agent="far-looker" granted="100sat" used="3.2sat">
     task: Look at the far side.
@@ -116,11 +123,13 @@ fn hires_are_listed_told_stopped_and_awaited() {
     Grey, on a close look.
     </sub-agent-complete>
     agent:  [g list_agents]
-    result of g: 1.1 near-looker: reported (sub-agent-cancelled), granted 100sat, spent 10.454sat
-    1.2 far-looker: reported (sub-agent-complete), granted 100sat, spent 3.2sat
+    result of g: 1.1 near-looker: reported (sub-agent-cancelled), granted 100sat, used 0sat; task: Look at the near side.
+    1.2 far-looker: reported (sub-agent-complete), granted 100sat, used 3.2sat; task: Look at the far side.
     "#);
     assert_snapshot!(shown(&played, "1.2#3"), @r#"
-    user: Look at the far side.
+    user: boss needs:
+
+    Look at the far side.
     agent:  [x look]
     result of x: grey
     user: <message from="1">
@@ -135,11 +144,11 @@ fn a_question_is_answered_by_a_message_and_told_once() {
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: Somebody spoke to you. near-looker goes on as 1.1 in the background; its report will come.
+    result of a: You were sent a message. near-looker goes on as 1.1 in the background; its report will come.
     user: <question from="1.1">
     Which side?
     </question>
-    It waits: answer with message_agent.
+    The hire waits for your answer: use message_agent.
     agent:  [b message_agent]
     result of b: Delivered.
     agent: I wait.
@@ -149,18 +158,22 @@ fn a_question_is_answered_by_a_message_and_told_once() {
     It is grey.
     </sub-agent-complete>
     "#);
-    assert_snapshot!(shown(&played, "1.1#3"), @r#"
-    user: Look at it.
+    assert_snapshot!(shown(&played, "1.1#3"), @"
+    user: boss needs:
+
+    Look at it.
     agent:  [x ask_hirer]
     result of x: The near one.
-    "#);
+    ");
 }
 
 #[test]
 fn a_board_shows_who_posted_what_and_takes_nothing_long() {
     let played = play("the hires of one hirer share a board");
     assert_snapshot!(shown(&played, "1.1#7"), @r#"
-    user: Look at the near side.
+    user: boss needs:
+
+    Look at the near side.
     agent:  [x board]
     result of x: <post from="1.1" agent="near-looker">
     It is grey here. <\/post>
@@ -180,15 +193,16 @@ fn a_board_shows_who_posted_what_and_takes_nothing_long() {
 #[test]
 fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
     let played = play("a first reply is handed to those whom it names");
-    assert_snapshot!(shown(&played, "1.1#1"), @r#"
-    user: boss hands this on to you:
+    assert_snapshot!(shown(&played, "1.1#1"), @"
+    user: boss needs:
+
     I need to know from my near-looker what it sees, and the cook should taste it.
 
-    It works on this task:
+    The whole task is:
     Find out what the moon is made of.
 
     Do your part of it and report.
-    "#);
+    ");
     assert_snapshot!(shown(&played, "1#4"), @r#"
     user: Find out what the moon is made of.
     agent: I need to know from my near-looker what it sees, and the cook should taste it.
@@ -207,42 +221,39 @@ fn a_cascade_that_can_t_be_paid_for_is_said_to_be_so() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: Let the cook taste it.
-    user: Not handed on: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report
+    user: Nobody was hired for you: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report
     ");
 }
 
 #[test]
-fn a_promise_is_nudged_and_then_kept() {
-    let played = play("a promise that is not kept is kept by the runtime");
-    assert_snapshot!(shown(&played, "1#4"), @r#"
+fn who_only_names_somebody_is_told_and_then_has_reported() {
+    let played = play("one who was told and makes no call has reported");
+    assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: I will ask the cook to taste it.
-    user: You said that you would hand this on, and made no call. Make the call now, or report without it.
-    agent: As I said, I will ask the cook.
-    user: <sub-agent-complete id="1.1" agent="cook" granted="200sat" used="1.1sat">
-    Dust.
-    </sub-agent-complete>
-    "#);
+    user: Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you meant to call a tool, call it now. If not, give your full report again.
+    ");
+    assert_eq!(report(&played, "1").unheeded, None, "a guess about prose is no fault");
 }
 
 #[test]
 fn what_can_t_be_hired_is_refused_with_the_reason() {
     let played = play("hires that can't be read or are of nobody are refused with the reason");
-    assert_snapshot!(shown(&played, "1#2"), @"
+    assert_snapshot!(shown(&played, "1#2"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task] [d delegate_task] [e delegate_task] [f delegate_task] [g delegate_task] [h delegate_task] [i delegate_task] [j delegate_task] [k Agent]
-    failure of a: refused: a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share
-    failure of b: refused: the amount is negative: give a whole number of sats, such as 250
-    failure of c: refused: the amount is not a number: give a whole number of sats, such as 250
-    failure of d: refused: the amount is not a number: give a whole number of sats, such as 250
-    failure of e: refused: the amount is not a number: give a whole number of sats, such as 250
-    failure of f: refused: not enough money: 1sat asked for, 881.01sat available, at least 30.441sat needed: do it yourself, or wait for change
-    failure of g: refused: the task, message or question is empty: write what to do, tell or ask
-    failure of h: refused: the call does not match the tool's schema: correct the arguments and call again
-    failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'
-    failure of j: refused: there is no stargazer on your team: hire one of these: near-looker, far-looker, cook
-    failure of k: refused: there is no tool with that name: use one of your tools
-    ");
+    failure of a: refused: a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of b: refused: the amount is negative: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of f: refused: not enough money: 1sat asked for, 881.01sat available, at least 30.454sat needed: do it yourself, or wait for change.
+    failure of g: refused: the task, message or question is empty: write what to do, tell or ask. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
+    failure of j: refused: there is no stargazer on your team: hire one of these: near-looker, far-looker, cook.
+    failure of k: refused: there is no tool with that name: use one of your tools.
+    "#);
 }
 
 #[test]
@@ -251,13 +262,13 @@ fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: 19sat asked for, 103.89sat available, at least 30.441sat needed: do it yourself, or wait for change
+    failure of a: refused: not enough money: 19sat asked for, 103.89sat available, at least 30.454sat needed: do it yourself, or wait for change.
     ");
     let played = play("no hire goes below the granted depth");
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: no more levels of hires are allowed here (1 needed, 0 left): do the work yourself
+    failure of a: refused: no more levels of hires are allowed here (1 needed, 0 left): do the work yourself.
     ");
     let played = play("no more are hired than there are heads");
     assert_snapshot!(shown(&played, "1#4"), @"
@@ -265,7 +276,7 @@ fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
     agent:  [a delegate_task]
     result of a: cook was hired as 1.1; granted 100sat; its report will come.
     agent:  [b delegate_task]
-    failure of b: refused: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report
+    failure of b: refused: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report.
     ");
 }
 
@@ -275,47 +286,52 @@ fn nobody_hires_itself_or_somebody_who_waits_for_it() {
     assert_snapshot!(shown(&played, "1#4"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent
+    failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent.
     agent:  [b delegate_task]
     result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.2sat">
     Grey.
     </sub-agent-complete>
     "#);
     assert_snapshot!(shown(&played, "1.1#2"), @"
-    user: Look at the near side.
+    user: boss needs:
+
+    Look at the near side.
     agent:  [c delegate_task]
-    failure of c: refused: boss -> near-looker -> boss would be a cycle: hire an agent that is not waiting for you
+    failure of c: refused: boss -> near-looker -> boss would be a cycle: hire an agent that is not waiting for you.
     ");
 }
 
 #[test]
 fn a_stranger_is_not_told_stopped_or_awaited() {
     let played = play("a stranger is not told, stopped or awaited");
-    assert_snapshot!(shown(&played, "1#2"), @"
+    assert_snapshot!(shown(&played, "1#2"), @r#"
     user: Find out what the moon is made of.
     agent:  [a message_agent] [b stop_agent] [c wait_for_agents] [d wait_for_agents] [e message_agent] [f message_agent]
-    failure of a: refused: 1.1 is not one of your active hires: list your hires to see who is
-    failure of b: refused: 2 is not one of your active hires: list your hires to see who is
-    failure of c: refused: 1.7 is not one of your active hires: list your hires to see who is
-    failure of d: refused: you have no active hires, so there is nothing to wait for
-    failure of e: refused: the call does not match the tool's schema: correct the arguments and call again
-    failure of f: refused: the task, message or question is empty: write what to do, tell or ask
-    ");
+    failure of a: refused: 1.1 is not one of your active hires: list your hires to see who is.
+    failure of b: refused: 2 is not one of your active hires: list your hires to see who is.
+    failure of c: refused: 1.7 is not one of your active hires: list your hires to see who is.
+    failure of d: refused: you have no active hires, so there is nothing to wait for.
+    failure of e: refused: `id` is not the id of a hire, such as "1.2": correct it and call again. A right call: message_agent {"id":"1.2","text":"…"}
+    failure of f: refused: the task, message or question is empty: write what to do, tell or ask. A right call: message_agent {"id":"1.2","text":"…"}
+    "#);
 }
 
 #[test]
-fn who_must_hire_and_does_not_is_flagged() {
-    let played = play("who must hire and does not is done all the same");
-    assert_eq!(report(&played, "1").unheeded, Some(Nudge::Required));
-    let played = play("who must hire is told so once");
-    assert_eq!(report(&played, "1").unheeded, None);
+fn for_who_must_hire_and_does_not_the_runtime_hires() {
+    for script in ["for one who must hire and does not, the runtime hires", "who must hire is told so once"] {
+        let played = play(script);
+        assert_eq!(report(&played, "1").unheeded, None, "{script}");
+        assert!(played.shown.contains_key("1.1#1"), "{script}");
+    }
 }
 
 #[test]
 fn a_hire_knows_what_its_report_must_pass_and_mends_it_once() {
     let played = play("a report that fails a check is mended once");
     assert_snapshot!(shown(&played, "1.1#6"), @r#"
-    user: Count the stones.
+    user: boss needs:
+
+    Count the stones.
 
     Your report counts only if it passes these checks:
     - The numbers `stones` in its JSON add up to no more than 10.
@@ -325,7 +341,7 @@ fn a_hire_knows_what_its_report_must_pass_and_mends_it_once() {
     stones
     agent: Many [1.1#2]. {"stones": 20}
     user: The sum of stones is 20 (20), which is 10 over the cap of 10. Find options that cost less, or leave some out.
-    user: Your report did not pass its checks, see above. Mend it and report again: it is checked once more.
+    user: Your report did not pass its checks, see above. Correct it and report again: it is checked once more.
     "#);
     assert_eq!(report(&played, "1.1").acceptance, Acceptance::Accepted);
     let played = play("a report that passes its checks is accepted");

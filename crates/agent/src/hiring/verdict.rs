@@ -138,7 +138,7 @@ fn handed_on(
     redactor: &Redactor,
     texts: &mut Vec<Text>,
 ) -> Offer {
-    let task = wording::handed_on(spoken.brief.agent.as_str(), spoken.words, spoken.task);
+    let task = wording::handed_on(spoken.words, spoken.task);
     let order = Order {
         worker,
         name: worker.name.clone(),

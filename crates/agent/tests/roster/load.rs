@@ -61,7 +61,7 @@ fn a_directory_that_somebody_named_must_be_there() {
         problems(&roster, home.path()),
         ["DIR/gone:1: error: there is no such directory", "DIR/file:1: error: there is no such directory"]
     );
-    assert_eq!(roster.agents().count(), 6, "the rest is there all the same");
+    assert_eq!(roster.agents().count(), 7, "the rest is there all the same");
 }
 
 #[test]

@@ -196,19 +196,19 @@ fn modes() -> Vec<Script> {
             .line("1#2", hires("a", task("near-looker", "Look at it.")))
             .line("1.1#1", says("Grey."))
             .line("1#4", says("Grey rock.")),
-        with("who must hire and does not is done all the same", Required)
+        with("for one who must hire and does not, the runtime hires", Required)
             .line("1#1", says("Rock."))
-            .line("1#2", says("Rock, I said.")),
-        with("a promise is kept by who made it", Offered)
+            .line("1#2", says("Rock, but the cook knows better."))
+            .line("1.1#1", says("Dust."))
+            .line("1#4", says("It is dust.")),
+        with("one who only names somebody is told to make the call", Offered)
             .line("1#1", says("I will ask the cook to taste it."))
             .line("1#2", hires("a", task("cook", "Taste it.")))
             .line("1.1#1", says("Dust."))
             .line("1#4", says("It is dust.")),
-        with("a promise that is not kept is kept by the runtime", Offered)
+        with("one who was told and makes no call has reported", Offered)
             .line("1#1", says("I will ask the cook to taste it."))
-            .line("1#2", says("As I said, I will ask the cook."))
-            .line("1.1#1", says("Dust."))
-            .line("1#4", says("It is dust.")),
+            .line("1#2", says("As I said, I will ask the cook.")),
     ]
 }
 
