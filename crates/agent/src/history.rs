@@ -14,6 +14,8 @@ use crate::wording;
 pub struct History<'a, T> {
     /// What was said before its brief: to a hirer that it is a fork of, or in an earlier root that it goes on after.
     pub before: &'a [Message],
+    /// The task of the root, where a hire is shown that beside its own.
+    pub root_task: Option<&'a str>,
     /// Its own facts.
     pub facts: &'a [Fact],
     /// Where texts are found.
@@ -52,7 +54,14 @@ pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
 impl<T: Texts> History<'_, T> {
     /// Returns all of it as a conversation.
     pub fn messages(&self) -> Result<Vec<Message>, TextError> {
-        Ok(join(self.before, transcript(self.facts, self.texts)?, self.stub()))
+        Ok(self.joined(transcript(self.facts, self.texts)?))
+    }
+
+    fn joined(&self, mut own: Vec<Message>) -> Vec<Message> {
+        if let (Some(task), Some(Message::User(parts))) = (self.root_task, own.first_mut()) {
+            parts.insert(1.min(parts.len()), Part::Words(wording::root_task(task)));
+        }
+        join(self.before, own, self.stub())
     }
 
     /// What stands for the results of calls that were not answered before the brief.
@@ -73,7 +82,7 @@ impl<T: Texts> History<'_, T> {
     pub(crate) fn compacted(&self, upto: u32) -> Result<Vec<Message>, TextError> {
         let mut facts = self.facts.to_vec();
         facts.push(Fact::Compacted { upto, bytes: 0 });
-        Ok(join(self.before, transcript(&facts, self.texts)?, self.stub()))
+        Ok(self.joined(transcript(&facts, self.texts)?))
     }
 
     /// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that

@@ -29,8 +29,8 @@ pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team
 pub use history::{History, fork_prefix};
 pub use meter::Meter;
 pub use model::{
-    Attempt, Billing, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop, Task, ToolSpec,
-    Usage, WaitReason, Watch, Wire,
+    Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop,
+    Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};

@@ -24,6 +24,12 @@ pub trait Model: Send + Sync {
     fn billing(&self) -> Billing {
         Billing::Billed
     }
+
+    /// Says whether its replies are JSON turns: one object in place of native tool calls. Models that need them are small and
+    /// copy what they read, so that each hire of theirs is also shown the task of the root.
+    fn has_json_turns(&self) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -34,6 +40,22 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     fn billing(&self) -> Billing {
         M::billing(self)
     }
+
+    fn has_json_turns(&self) -> bool {
+        M::has_json_turns(self)
+    }
+}
+
+/// How a model makes calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallFormat {
+    /// By the protocol's own tool calls.
+    #[default]
+    Tools,
+    /// By one JSON object per turn, which the server holds to a schema. A server that refuses that is asked with
+    /// [`CallFormat::Tools`] from then on. Only Chat Completions has it.
+    Json,
 }
 
 /// Whether somebody bills what a model uses.
@@ -332,7 +354,8 @@ impl Usage {
         let input = (prompt.system.len() + specs) as u64 + size(&prompt.messages) + status;
         let newest = prompt.messages.last().map_or(0, |newest| size(std::slice::from_ref(newest))) + status;
         let cache_read = if prompt.messages.len() > 1 { input - newest } else { 0 };
-        Usage { input, cache_read, cache_write: 0, output: reply.raw.to_string().len() as u64 }
+        let output = size(&[Message::Assistant(Arc::new(reply.clone()))]);
+        Usage { input, cache_read, cache_write: 0, output }
     }
 }
 

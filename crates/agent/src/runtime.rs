@@ -82,6 +82,10 @@ pub struct Arrival {
     pub texts: Vec<Text>,
 }
 
+/// The room for the rules of JSON turns and for the task of the root, in bytes. The calls that those rules list take less than the
+/// tools would.
+const JSON_TURN_BYTES: u64 = 1024;
+
 impl AgentRuntime {
     /// Returns the tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
@@ -94,7 +98,8 @@ impl AgentRuntime {
     /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
     pub fn opening_bytes(&self) -> u64 {
         let specs = serde_json::to_string(&self.specs()).expect("a tool's schema is JSON");
-        (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX
+        let json = if self.model.has_json_turns() { JSON_TURN_BYTES } else { 0 };
+        (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX + json
     }
 
     /// Returns a meter for a request to the model.

@@ -152,6 +152,15 @@ pub(crate) fn needs(hirer: &str) -> String {
     format!("{hirer} needs:\n\n")
 }
 
+/// The longest part of a root's task that is shown to its hires, in bytes.
+const ROOT_TASK_BYTES_MAX: usize = 500;
+
+/// The task of the root, as its hires are shown it where they are.
+pub(crate) fn root_task(task: &str) -> String {
+    let cut = &task[..task.floor_char_boundary(ROOT_TASK_BYTES_MAX)];
+    format!("For your information, the whole work began with this request:\n\"{}\"", quote(cut))
+}
+
 /// What precedes the task of a fork: it knows the conversation, and must not go on with all of it.
 pub(crate) const FORK: &str =
     "You are a copy of the agent above. Do the following part of the work and nothing else, and report on it:\n\n";

@@ -136,7 +136,7 @@ impl Engine for Memory {
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
-                let history = History { before: &[], facts: &self.facts, texts: &self.texts };
+                let history = History { before: &[], root_task: None, facts: &self.facts, texts: &self.texts };
                 self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use guildhall::agent::CallFormat;
 use guildhall::providers::{Price, Rate, Usd};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -75,6 +76,9 @@ pub(crate) struct ProviderConfig {
     /// Whether it answers the same `idempotency-key` with the same reply.
     #[serde(default)]
     pub(crate) replays: bool,
+    /// How its models make calls: `tools`, or `json` for one JSON object per turn.
+    #[serde(default)]
+    pub(crate) calls: CallFormat,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -4,7 +4,7 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use guildhall::agent::Wire;
+use guildhall::agent::{CallFormat, Wire};
 use guildhall::providers::{BaseUrl, NoList, Served, served};
 use guildhall::{Naming, Source};
 use tokio::task::JoinSet;
@@ -68,7 +68,13 @@ impl Found {
 /// Describes a server that the user agreed to.
 pub(crate) fn source(address: SocketAddrV4, window: Option<u64>) -> Source {
     let window = Some(window.unwrap_or(WINDOW_TOKENS));
-    Source { window, naming: Naming::Full, ..Source::new(LOCAL, Wire::OpenAi, base_url(address), None) }
+    // Small models make valid calls in JSON turns, and seldom otherwise. A server that can't hold them to it says so.
+    Source {
+        window,
+        naming: Naming::Full,
+        calls: CallFormat::Json,
+        ..Source::new(LOCAL, Wire::OpenAi, base_url(address), None)
+    }
 }
 
 fn base_url(address: SocketAddrV4) -> BaseUrl {

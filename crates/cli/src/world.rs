@@ -147,7 +147,8 @@ impl World {
             WireConfig::OpenAi => Wire::OpenAi,
         };
         let replays = if provider.replays { Replays::Yes } else { Replays::No };
-        self.add(Source { replays, window: provider.window, ..Source::new(name, wire, base_url, key) });
+        let (window, calls) = (provider.window, provider.calls);
+        self.add(Source { replays, window, calls, ..Source::new(name, wire, base_url, key) });
         Ok(())
     }
 

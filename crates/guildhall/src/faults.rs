@@ -79,6 +79,10 @@ impl Model for Recorder {
         })
     }
 
+    fn has_json_turns(&self) -> bool {
+        self.model.has_json_turns()
+    }
+
     fn billing(&self) -> Billing {
         self.model.billing()
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guildhall_agent::{Billing, Model};
+use guildhall_agent::{Billing, CallFormat, Model};
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{CallLimiter, Replays, SessionId};
 #[cfg(feature = "http")]
@@ -176,6 +176,14 @@ pub struct Locked {
     /// Whether nobody bills it: then the price is nominal, and only the budget is bound by it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nominal: bool,
+    /// How the model makes calls.
+    #[serde(default, skip_serializing_if = "is_tools")]
+    pub calls: CallFormat,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_tools(calls: &CallFormat) -> bool {
+    *calls == CallFormat::Tools
 }
 
 impl Default for Models {
@@ -336,7 +344,8 @@ impl Models {
             (None, None) => return Err(no_source(name)),
         };
         let nominal = self.paid(name) == Paid::Nobody;
-        Ok(Locked { rate: self.rate.clone(), at_s, price, nominal })
+        let calls = self.sources.calls(&name.source);
+        Ok(Locked { rate: self.rate.clone(), at_s, price, nominal, calls })
     }
 
     /// Lists the models that can be asked for, with their prices.
@@ -400,7 +409,7 @@ fn slot(
     let tariff = book.tariff(&seller, &name.model)?;
     let named = name.model.clone();
     let price = Arc::new(move |usage: &guildhall_agent::Usage| {
-        // A price there was when the chair was set up is there still.
+        // A price that there was when the model was set up is there still.
         book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
     });
     Ok(ModelSlot { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, limiter })

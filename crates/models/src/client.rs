@@ -4,10 +4,11 @@
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Billing, Delta, ModelError, Prompt, Reported, WaitReason, Watch, Wire};
+use guildhall_agent::{Attempt, Billing, CallFormat, Delta, ModelError, Prompt, Reported, WaitReason, Watch, Wire};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -15,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
 use crate::reduce::{Fault, Piece, Reducer};
-use crate::request;
+use crate::request::{self, Form};
 use crate::retry::Tries;
 use crate::sse::{Frame, Sse};
 use crate::verdict::{Said, Verdict, judge, wait};
@@ -42,11 +43,15 @@ pub(crate) struct Client {
     wire: Wire,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
+    /// Whether the server has refused to hold a reply to a schema.
+    refused_json: AtomicBool,
 }
 
 /// What came of one request.
 enum Once {
     Over(Attempt),
+    /// The server can't make anything of the request: perhaps of one without a part that it does not know.
+    BadRequest(Attempt),
     /// Nothing was done.
     Again {
         why: WaitReason,
@@ -55,9 +60,15 @@ enum Once {
     },
 }
 
+/// What came of asking in one form.
+enum Asked {
+    Over(Attempt),
+    BadRequest(Attempt),
+}
+
 impl Client {
     pub(crate) fn new(wire: Wire, endpoint: Endpoint) -> Client {
-        Client { wire, endpoint, http: OnceLock::new() }
+        Client { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -68,25 +79,48 @@ impl Client {
         if self.endpoint.is_local() { Billing::Nominal } else { Billing::Billed }
     }
 
+    /// Whether replies are JSON turns: the server has not refused that.
+    pub(crate) fn has_json_turns(&self) -> bool {
+        self.wire == Wire::OpenAi && self.form().calls == CallFormat::Json
+    }
+
+    fn form(&self) -> Form {
+        let form = Form::of(&self.endpoint);
+        if self.refused_json.load(Ordering::Relaxed) { Form { calls: CallFormat::Tools, ..form } } else { form }
+    }
+
+    /// Asks, and asks for less if the server refuses a part of the request that not every server knows.
     pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
-        let Some(body) = request::body(self.wire, &self.endpoint, prompt) else {
-            return Attempt {
-                outcome: Err(self.refused("a model within the process has no wire")),
-                usage: Reported::Nothing,
+        let mut form = self.form();
+        loop {
+            let (attempt, simpler) = match self.ask_in(form, prompt, watch).await {
+                Asked::Over(attempt) => return attempt,
+                Asked::BadRequest(attempt) => (attempt, form.simpler(prompt)),
             };
+            let Some(simpler) = simpler else { return attempt };
+            if form.calls != simpler.calls {
+                self.refused_json.store(true, Ordering::Relaxed);
+            }
+            form = simpler;
+        }
+    }
+
+    async fn ask_in(&self, form: Form, prompt: &Prompt, watch: Watch<'_>) -> Asked {
+        let Some(body) = request::body(self.wire, &self.endpoint, prompt, form) else {
+            let outcome = Err(self.refused("a model within the process has no wire"));
+            return Asked::Over(Attempt { outcome, usage: Reported::Nothing });
         };
         let body = Bytes::from(body.to_string());
         let mut tries = Tries::new(&self.endpoint.retry);
         loop {
-            let (why, said, wait) = match self.once(&body, prompt, watch).await {
-                Once::Over(attempt) => return attempt,
+            let (why, said, wait) = match self.once(&body, form, prompt, watch).await {
+                Once::Over(attempt) => return Asked::Over(attempt),
+                Once::BadRequest(attempt) => return Asked::BadRequest(attempt),
                 Once::Again { why, said, wait } => (why, said, wait),
             };
             let Some(pause) = tries.pause(why, wait, chance(prompt, tries.made())) else {
-                return Attempt {
-                    outcome: Err(self.given_up(&said, why, tries.made(), wait)),
-                    usage: Reported::Nothing,
-                };
+                let outcome = Err(self.given_up(&said, why, tries.made(), wait));
+                return Asked::Over(Attempt { outcome, usage: Reported::Nothing });
             };
             let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
             watch(Delta::Waiting { seconds, why, said: &said });
@@ -108,7 +142,7 @@ impl Client {
         }
     }
 
-    async fn once(&self, body: &Bytes, prompt: &Prompt, watch: Watch<'_>) -> Once {
+    async fn once(&self, body: &Bytes, form: Form, prompt: &Prompt, watch: Watch<'_>) -> Once {
         let http = match self.http.get_or_init(|| connectable(&self.endpoint.base_url, self.endpoint.timeouts.connect))
         {
             Ok(http) => http,
@@ -126,7 +160,7 @@ impl Client {
             }
             Ok(Err(error)) => self.broken(&format!("the connection broke before an answer: {}", root_cause(&error))),
             Ok(Ok(response)) if response.status() == StatusCode::OK => {
-                self.read(response, deadline, prompt, watch).await
+                self.read(response, deadline, (form, prompt), watch).await
             }
             Ok(Ok(response)) => self.refusal(response).await,
         }
@@ -171,7 +205,11 @@ impl Client {
         let why = format!("HTTP {}: {said}", status.as_u16());
         match judge(status.as_u16(), &said, wait) {
             Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
-            Verdict::Refused(remedy) => over(self.refused(&format!("{why}. What to do: {}", remedy.advice()))),
+            Verdict::Refused(remedy) => {
+                let outcome = Err(self.refused(&format!("{why}. What to do: {}", remedy.advice())));
+                let attempt = Attempt { outcome, usage: Reported::Nothing };
+                if status == StatusCode::BAD_REQUEST { Once::BadRequest(attempt) } else { Once::Over(attempt) }
+            }
             Verdict::TooLong => {
                 let (provider, why) = (self.endpoint.name.clone(), self.redacted(&why));
                 over(ModelError::TooLong { provider, why })
@@ -181,7 +219,13 @@ impl Client {
     }
 
     /// Reads a reply, however it comes: as a stream or whole, whatever its content type claims.
-    async fn read(&self, mut response: Response, deadline: Instant, prompt: &Prompt, watch: Watch<'_>) -> Once {
+    async fn read(
+        &self,
+        mut response: Response,
+        deadline: Instant,
+        (form, prompt): (Form, &Prompt),
+        watch: Watch<'_>,
+    ) -> Once {
         if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
             && encoding != "identity"
         {
@@ -190,9 +234,9 @@ impl Client {
         let written = self.endpoint.written_calls;
         let reducer = match self.wire {
             Wire::Anthropic => Reducer::anthropic(prompt, written),
-            Wire::OpenAi | Wire::Inside => Reducer::openai(prompt, written),
+            Wire::OpenAi | Wire::Inside => Reducer::openai(prompt, written).in_format(form.calls),
         };
-        let mut reading = Reading { reducer, form: Form::Unknown(Vec::new()), bytes: 0, told: 0, watch };
+        let mut reading = Reading { reducer, form: BodyForm::Unknown(Vec::new()), bytes: 0, told: 0, watch };
         let mut deadline = deadline;
         let end = loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
@@ -291,7 +335,7 @@ enum Alive {
 
 struct Reading<'a> {
     reducer: Reducer,
-    form: Form,
+    form: BodyForm,
     bytes: usize,
     /// How many bytes of the model's the watcher knows of.
     told: u64,
@@ -299,7 +343,7 @@ struct Reading<'a> {
 }
 
 /// The form of a body, which its first character shows. Content types lie.
-enum Form {
+enum BodyForm {
     Unknown(Vec<u8>),
     Stream(Sse),
     Whole(Vec<u8>),
@@ -309,18 +353,18 @@ impl Reading<'_> {
     fn take(&mut self, chunk: &[u8]) -> Result<Alive, End> {
         self.bytes += chunk.len();
         match &mut self.form {
-            Form::Unknown(start) => {
+            BodyForm::Unknown(start) => {
                 start.extend_from_slice(chunk);
                 let start = std::mem::take(start);
-                self.form = Form::of(&start)?;
-                if let Form::Unknown(so_far) = &mut self.form {
+                self.form = BodyForm::of(&start)?;
+                if let BodyForm::Unknown(so_far) = &mut self.form {
                     *so_far = start;
                     return self.within(ERROR_BYTES_MAX);
                 }
                 self.bytes -= start.len();
                 self.take(&start)
             }
-            Form::Stream(sse) => {
+            BodyForm::Stream(sse) => {
                 let frames = sse.push(chunk).map_err(|error| End::TooMuch(error.to_string()))?;
                 let is_alive = !frames.is_empty();
                 for frame in frames {
@@ -332,7 +376,7 @@ impl Reading<'_> {
                 self.within(STREAM_BYTES_MAX)?;
                 Ok(if is_alive { Alive::Yes } else { Alive::Unproven })
             }
-            Form::Whole(body) => {
+            BodyForm::Whole(body) => {
                 body.extend_from_slice(chunk);
                 self.within(BODY_BYTES_MAX)?;
                 Ok(Alive::Yes)
@@ -348,13 +392,13 @@ impl Reading<'_> {
     }
 
     fn end(&mut self) -> Result<(), End> {
-        let pieces = match std::mem::replace(&mut self.form, Form::Unknown(Vec::new())) {
-            Form::Unknown(_) => return Err(End::Fault(Fault::Malformed("an empty body".into()))),
-            Form::Stream(sse) => match sse.finish() {
+        let pieces = match std::mem::replace(&mut self.form, BodyForm::Unknown(Vec::new())) {
+            BodyForm::Unknown(_) => return Err(End::Fault(Fault::Malformed("an empty body".into()))),
+            BodyForm::Stream(sse) => match sse.finish() {
                 Some(event) => self.reducer.reduce(&event),
                 None => Ok(Vec::new()),
             },
-            Form::Whole(body) => self.reducer.whole(&String::from_utf8_lossy(&body)),
+            BodyForm::Whole(body) => self.reducer.whole(&String::from_utf8_lossy(&body)),
         };
         self.tell(&pieces.map_err(End::Fault)?);
         Ok(())
@@ -372,16 +416,16 @@ impl Reading<'_> {
     }
 }
 
-impl Form {
-    fn of(start: &[u8]) -> Result<Form, End> {
+impl BodyForm {
+    fn of(start: &[u8]) -> Result<BodyForm, End> {
         let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
         match text.first() {
-            None => Ok(Form::Unknown(Vec::new())),
-            Some(b'{') => Ok(Form::Whole(Vec::new())),
+            None => Ok(BodyForm::Unknown(Vec::new())),
+            Some(b'{') => Ok(BodyForm::Whole(Vec::new())),
             Some(b'<') => Err(End::Fault(Fault::Malformed("an HTML page instead of JSON: check the base URL".into()))),
             // The fields of an event stream, a comment, or half of the mark that may precede them.
-            Some(b'd' | b'e' | b'i' | b'r' | b':') => Ok(Form::Stream(Sse::default())),
-            Some(0xef) if text.len() < 3 => Ok(Form::Unknown(Vec::new())),
+            Some(b'd' | b'e' | b'i' | b'r' | b':') => Ok(BodyForm::Stream(Sse::default())),
+            Some(0xef) if text.len() < 3 => Ok(BodyForm::Unknown(Vec::new())),
             Some(_) => Err(End::Fault(Fault::Malformed("neither JSON nor a stream of events".into()))),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use guildhall_agent::SECRET_BYTES_MIN;
+use guildhall_agent::{CallFormat, SECRET_BYTES_MIN};
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
@@ -28,6 +28,8 @@ pub struct Endpoint {
     pub retry: Retry,
     /// What to do with calls written as text.
     pub written_calls: WrittenCalls,
+    /// How the model makes calls.
+    pub calls: CallFormat,
     /// More fields of the request, such as `temperature` or `thinking`. Those that Guildhall sets itself win.
     pub extra: Map<String, Value>,
     /// The session's id. If there is one, each request carries `idempotency-key: <session>/<ask>`, by which a server that
@@ -47,6 +49,7 @@ impl Endpoint {
             timeouts: Timeouts::default(),
             retry: Retry::default(),
             written_calls,
+            calls: CallFormat::Tools,
             extra: Map::new(),
             session: None,
         }

@@ -17,6 +17,8 @@ mod endpoint;
 #[cfg(feature = "http")]
 mod ids;
 #[cfg(feature = "http")]
+mod json_turn;
+#[cfg(feature = "http")]
 mod lenient;
 mod price;
 #[cfg(feature = "http")]
@@ -50,7 +52,7 @@ pub use provider::{Anthropic, OpenAi, Provider};
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 #[cfg(feature = "http")]
-pub use request::body;
+pub use request::{Form, ToolChoice, body};
 #[cfg(feature = "http")]
 pub use retry::Retry;
 #[cfg(feature = "http")]

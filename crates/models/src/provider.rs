@@ -24,6 +24,10 @@ impl Model for Anthropic {
     fn billing(&self) -> Billing {
         self.0.billing()
     }
+
+    fn has_json_turns(&self) -> bool {
+        self.0.has_json_turns()
+    }
 }
 
 /// A model over OpenAI-compatible Chat Completions: `OpenAI`, Ollama, llama.cpp, vLLM, LM Studio, `OpenRouter` and others.
@@ -44,6 +48,10 @@ impl Model for OpenAi {
 
     fn billing(&self) -> Billing {
         self.0.billing()
+    }
+
+    fn has_json_turns(&self) -> bool {
+        self.0.has_json_turns()
     }
 }
 
@@ -77,6 +85,13 @@ impl Model for Provider {
         match self {
             Provider::Anthropic(model) => model.billing(),
             Provider::OpenAi(model) => model.billing(),
+        }
+    }
+
+    fn has_json_turns(&self) -> bool {
+        match self {
+            Provider::Anthropic(model) => model.has_json_turns(),
+            Provider::OpenAi(model) => model.has_json_turns(),
         }
     }
 }

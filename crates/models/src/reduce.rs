@@ -5,11 +5,12 @@ mod anthropic;
 mod counts;
 mod openai;
 
-use guildhall_agent::{Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
+use guildhall_agent::{CallFormat, Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::Value;
 
 use crate::endpoint::WrittenCalls;
 use crate::ids::Ids;
+use crate::json_turn;
 use crate::lenient;
 use crate::sse::Event;
 use crate::verdict::Said;
@@ -71,6 +72,8 @@ pub struct Reducer {
     ids: Ids,
     tools: Vec<String>,
     written: WrittenCalls,
+    /// Of a JSON turn, the report that is being decoded.
+    json: Option<json_turn::Report>,
 }
 
 #[derive(Debug)]
@@ -92,7 +95,14 @@ impl Reducer {
 
     fn new(wire: State, prompt: &Prompt, written: WrittenCalls) -> Reducer {
         let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
-        Reducer { wire, ids: Ids::new(&prompt.key), tools, written }
+        Reducer { wire, ids: Ids::new(&prompt.key), tools, written, json: None }
+    }
+
+    /// Reads the reply as a JSON turn if the request asked for one.
+    #[must_use]
+    pub fn in_format(mut self, calls: CallFormat) -> Reducer {
+        self.json = (calls == CallFormat::Json).then(json_turn::Report::default);
+        self
     }
 
     /// Takes the next event of a stream. What comes after the end of a reply is ignored.
@@ -109,10 +119,21 @@ impl Reducer {
         if let Some(said) = Said::in_reply(&value) {
             return Err(Fault::Said(said));
         }
-        match &mut self.wire {
+        let pieces = match &mut self.wire {
             State::Anthropic(state) => state.event(&event.name, &value),
             State::OpenAi(state) => state.chunk(&value),
-        }
+        };
+        Ok(self.decoded(pieces?))
+    }
+
+    /// Of a JSON turn, those who watch are told the report's text.
+    fn decoded(&mut self, pieces: Vec<Piece>) -> Vec<Piece> {
+        let Some(report) = &mut self.json else { return pieces };
+        let decoded = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Words(words) => report.push(&words).map(Piece::Words),
+            Piece::Thinking | Piece::Call(_) | Piece::Used(_) => Some(piece),
+        });
+        decoded.collect()
     }
 
     /// Takes a reply that came whole.
@@ -122,10 +143,11 @@ impl Reducer {
         if let Some(said) = Said::in_reply(&value) {
             return Err(Fault::Said(said));
         }
-        match &mut self.wire {
+        let pieces = match &mut self.wire {
             State::Anthropic(state) => state.body(&value),
             State::OpenAi(state) => state.body(&value),
-        }
+        };
+        Ok(self.decoded(pieces?))
     }
 
     /// Whether the reply is whole and nothing more is to come.
@@ -171,14 +193,18 @@ impl Reducer {
 
     /// Ends the stream and returns the reply, if it is whole.
     pub fn finish(mut self) -> Result<Reply, Fault> {
-        let tools: Vec<&str> = match self.written {
-            WrittenCalls::Read => self.tools.iter().map(String::as_str).collect(),
-            WrittenCalls::Leave => Vec::new(),
+        let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
+        let is_json = self.json.is_some();
+        let written = match self.written {
+            WrittenCalls::Read if !is_json => tools.as_slice(),
+            WrittenCalls::Read | WrittenCalls::Leave => &[],
         };
-        match self.wire {
-            State::Anthropic(state) => state.finish(&mut self.ids, &tools),
-            State::OpenAi(state) => state.finish(&mut self.ids, &tools),
-        }
+        let reply = match self.wire {
+            State::Anthropic(state) => state.finish(&mut self.ids, written),
+            State::OpenAi(state) => state.finish(&mut self.ids, written),
+        }?;
+        let is_turn = is_json && reply.calls.is_empty();
+        Ok(if is_turn { json_turn::read(reply, &tools, &mut self.ids) } else { reply })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What agents are shown when they hire, are hired, ask, post and are refused.
 
 use guildhall_agent::{Message, Part, Prompt};
-use guildhall_kernel::{Acceptance, Fact, Nudge, Report};
+use guildhall_kernel::{Acceptance, Fact, Report};
 use guildhall_sim::conformance::{Played, Stage, reference, scripts};
 use insta::assert_snapshot;
 

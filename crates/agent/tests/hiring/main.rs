@@ -164,7 +164,7 @@ fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel:
     let upto = u32::try_from(facts.len()).unwrap();
     let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn };
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
-    let history = History { before: &[], facts, texts: &texts };
+    let history = History { before: &[], root_task: None, facts, texts: &texts };
     let status = Status { money: sat(900), turns: 9, hiring: None, time: None };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &status, &|_| {}, &|| NOW));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {

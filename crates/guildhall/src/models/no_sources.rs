@@ -1,5 +1,6 @@
 //! Without the feature `http` there are no providers, only models within the process.
 
+use guildhall_agent::CallFormat;
 use guildhall_local::SessionId;
 use guildhall_models::{PriceBook, Seller};
 
@@ -15,6 +16,10 @@ impl Sources {
 
     pub(super) fn has(&self, _name: &str) -> bool {
         false
+    }
+
+    pub(super) fn calls(&self, _name: &str) -> CallFormat {
+        CallFormat::Tools
     }
 
     pub(super) fn seller(&self, _name: &str) -> Option<Seller> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::{Model, Wire};
+use guildhall_agent::{CallFormat, Model, Wire};
 use guildhall_local::{CallLimiter, Replays, SessionId};
 use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
 
@@ -24,15 +24,17 @@ pub struct Source {
     pub replays: Replays,
     /// How many tokens its models can be shown, where the price table does not say.
     pub window: Option<u64>,
-    /// By which names its models are had.
+    /// By which names its models are known.
     pub naming: Naming,
+    /// How its models make calls, unless a session has it otherwise.
+    pub calls: CallFormat,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// How long to try again.
     pub retry: Retry,
 }
 
-/// By which names a provider's models are had.
+/// By which names a provider's models are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// By their own, where that is clear, and as `PROVIDER/NAME`.
@@ -52,18 +54,20 @@ impl Source {
             replays: Replays::No,
             window: None,
             naming: Naming::Short,
+            calls: CallFormat::Tools,
             timeouts: Timeouts::default(),
             retry: Retry::default(),
         }
     }
 
-    fn endpoint(&self, model: &str, session: &SessionId) -> Endpoint {
+    fn endpoint(&self, model: &str, session: &SessionId, calls: CallFormat) -> Endpoint {
         let session = (self.replays == Replays::Yes).then(|| session.to_string());
         Endpoint {
             name: self.name.clone(),
             timeouts: self.timeouts,
             retry: self.retry,
             session,
+            calls,
             ..Endpoint::new(self.base_url.clone(), self.key.clone(), model)
         }
     }
@@ -73,7 +77,7 @@ impl Source {
     }
 }
 
-/// The providers of a hall, each with a lane for its calls.
+/// The providers of a hall, each with a limit for its calls.
 #[derive(Clone, Default)]
 pub(super) struct Sources(Vec<(Source, Arc<CallLimiter>)>);
 
@@ -99,6 +103,11 @@ impl Sources {
 
     fn get(&self, name: &str) -> Option<&(Source, Arc<CallLimiter>)> {
         self.0.iter().find(|(source, _)| source.name == name)
+    }
+
+    /// How a provider's models make calls.
+    pub(super) fn calls(&self, name: &str) -> CallFormat {
+        self.get(name).map(|(source, _)| source.calls).unwrap_or_default()
     }
 
     /// Who is paid at a provider.
@@ -132,7 +141,7 @@ impl Sources {
         locked: &Locked,
     ) -> Result<ModelSlot, ModelsError> {
         let (source, limiter) = self.get(&name.source).ok_or_else(|| no_source(name))?;
-        let endpoint = source.endpoint(&name.model, session);
+        let endpoint = source.endpoint(&name.model, session, locked.calls);
         let seller = source.seller();
         let mut book = book.clone();
         // A table that has changed since, as with a newer program: what was fixed counts.

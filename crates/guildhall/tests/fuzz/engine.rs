@@ -103,7 +103,7 @@ impl Engine for Memory {
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match what {
             Ask::Model(request) => {
-                let history = History { before: &[], facts: &self.facts, texts: &self.texts };
+                let history = History { before: &[], root_task: None, facts: &self.facts, texts: &self.texts };
                 let arrival = self.runtime.ask(key.clone(), &request, history, &status, &|_| {}, &clock).await;
                 let prompt = self.model.shown.lock().unwrap().pop().unwrap();
                 self.asked.push(Asked { key, request, status, prompt });

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::thread;
 
-use guildhall_agent::{History, Message, Part, Prompt, Wire};
+use guildhall_agent::{CallFormat, History, Message, Part, Prompt, Wire};
 use guildhall_kernel::{Ask, Contract, Fact, TextKind};
-use guildhall_models::{BaseUrl, Endpoint, body};
+use guildhall_models::{BaseUrl, Endpoint, Form, body};
 use serde_json::Value;
 
 use crate::engine::{Asked, Memory, block_on, work};
@@ -70,8 +70,11 @@ fn restored(engine: &Memory, seed: u64) -> Memory {
 /// Checks the requests by which both protocols are shown a prompt.
 fn assert_showable(prompt: &Prompt, seed: u64) {
     let endpoint = Endpoint::new(BaseUrl::parse("http://127.0.0.1:1").unwrap(), None, "a-model");
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let written = body(wire, &endpoint, prompt).unwrap().to_string();
+    for (wire, calls) in
+        [(Wire::Anthropic, CallFormat::Tools), (Wire::OpenAi, CallFormat::Tools), (Wire::OpenAi, CallFormat::Json)]
+    {
+        let form = Form { calls, ..Form::of(&endpoint) };
+        let written = body(wire, &endpoint, prompt, form).unwrap().to_string();
         assert_clean("a request", &written, seed);
         serde_json::from_str::<Value>(&written).unwrap_or_else(|why| panic!("seed {seed}: {why}: {written}"));
     }
@@ -96,7 +99,7 @@ fn check(seed: u64) -> usize {
     let engine = work(Replies::new(seed));
     let restored = restored(&engine, seed);
     for Asked { key, request, status, prompt } in &engine.asked {
-        let history = History { before: &[], facts: &restored.facts, texts: &restored.texts };
+        let history = History { before: &[], root_task: None, facts: &restored.facts, texts: &restored.texts };
         let asked = restored.runtime.ask(key.clone(), request, history, status, &|_| {}, &engine::clock);
         block_on(asked).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let again = restored.model.shown.lock().unwrap().pop().unwrap();

@@ -103,7 +103,7 @@ impl Contract {
     /// Returns the money that a contract has when the answer to an open ask costs nothing: what nothing holds, and the hold of
     /// that ask.
     pub fn money_with(&self, ask: AskId) -> Msat {
-        let hold = self.open.get(&ask).map_or(Msat::ZERO, |open| open.hold.money);
+        let hold = self.hold(ask).unwrap_or_default().money;
         self.purse.available().plus(hold).unwrap_or(Msat::SUPPLY)
     }
 

@@ -32,6 +32,8 @@ pub(super) struct ContractDriver {
     past: Past,
     /// What was said before the contract's brief, or why that can't be told. Only a request to the model needs it.
     pub(super) before: Result<Arc<[Message]>, EngineError>,
+    /// The task of the root, if the contract's agent is shown that beside its own.
+    pub(super) root_task: Option<Arc<str>>,
     /// Shared with the calls under way, which see them as they were: a fact that comes meanwhile copies them, once.
     pub(super) facts: Arc<Vec<Fact>>,
     pub(super) texts: TextCache,
@@ -159,8 +161,23 @@ async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Resul
         Some(Fact::Opened(brief)) => Box::pin(before(engine, &whose, &brief.context)).await?,
         _ => Vec::new(),
     };
-    let messages = History { before: &above, facts: &facts, texts: &texts }.messages();
+    let messages = History { before: &above, root_task: None, facts: &facts, texts: &texts }.messages();
     messages.map_err(|why| EngineError::Text { contract: whose, why })
+}
+
+impl ContractDriver {
+    /// Reads the task of the root for a hire whose model is shown it. A task that can't be read is left out: the hire has its own.
+    async fn read_root_task(&self) -> Result<Option<Arc<str>>, EngineError> {
+        let inner = &self.engine.inner;
+        if self.path.level() == 0 || !self.env.runtime.model.has_json_turns() {
+            return Ok(None);
+        }
+        let first = inner.journal.first_fact(inner.lease.session(), &self.path.top()).await?;
+        let Some(Stored { fact: Fact::Opened(brief), .. }) = first else { return Ok(None) };
+        let mut texts = TextCache::default();
+        texts.load(&self.engine, &[Fact::Opened(Arc::clone(&brief))]).await?;
+        Ok(texts.text(&brief.task).ok().map(Arc::from))
+    }
 }
 
 impl Texts for TextCache {
@@ -192,6 +209,7 @@ impl ContractDriver {
             context: brief.context.clone(),
             past: earlier,
             before: Ok(Arc::from([])),
+            root_task: None,
             facts: Arc::default(),
             texts: TextCache::default(),
             shelved: 0,
@@ -477,6 +495,7 @@ impl Engine for ContractDriver {
         }
         self.facts = Arc::new(facts.clone());
         self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
+        self.root_task = self.read_root_task().await?;
         if facts.is_empty() {
             self.step = Some(self.turn().await);
         }

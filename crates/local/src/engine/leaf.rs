@@ -54,7 +54,7 @@ impl ContractDriver {
         let (key, request, env) = (self.key(id), request.clone(), self.env.clone());
         let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (self.before.clone(), Arc::clone(&self.facts), self.texts.clone());
-        let engine = self.engine.clone();
+        let (root_task, engine) = (self.root_task.clone(), self.engine.clone());
         let again = match env.replays {
             Replays::Yes => Again::Allowed,
             Replays::No => Again::Never,
@@ -87,7 +87,7 @@ impl ContractDriver {
                 return Ok(refused);
             }
             leaving.leave();
-            let history = History { before: &before, facts: &facts, texts: &texts };
+            let history = History { before: &before, root_task: root_task.as_deref(), facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 leaving.follow(delta);
                 pace(&permit, delta);

@@ -4,7 +4,7 @@
 use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
 
-use super::object;
+use super::{Form, ToolChoice, object};
 use crate::arguments;
 use crate::endpoint::Endpoint;
 use crate::ids::plain;
@@ -12,7 +12,7 @@ use crate::ids::plain;
 /// Stands for words where there are none: the API refuses an empty message.
 const SILENCE: &str = "(nothing)";
 
-pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
+pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<String, Value> {
     let mut messages: Vec<Value> = prompt.messages.iter().map(message).collect();
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut()) {
         mark(last);
@@ -38,7 +38,11 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
         body.insert("tools".into(), Value::Array(tools));
     }
     // A model that thinks can't be held to a tool.
-    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !endpoint.extra.contains_key("thinking")) {
+    if let Some(tool) = prompt
+        .must_call
+        .as_ref()
+        .filter(|_| !endpoint.extra.contains_key("thinking") && form.tool_choice == ToolChoice::Forced)
+    {
         body.insert("tool_choice".into(), json!({"type": "tool", "name": tool}));
     }
     body.insert("messages".into(), Value::Array(messages));

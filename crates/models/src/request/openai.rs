@@ -4,11 +4,11 @@
 use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
 
-use super::object;
+use super::{Form, ToolChoice, object};
 use crate::arguments;
 use crate::endpoint::Endpoint;
 
-pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
+pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<String, Value> {
     let mut messages = Vec::new();
     if !prompt.system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": prompt.system}));
@@ -39,7 +39,7 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt) -> Map<String, Value> {
     }
     // A model that thinks can't be held to a tool.
     let thinks = ["thinking", "reasoning", "reasoning_effort"].iter().any(|field| endpoint.extra.contains_key(*field));
-    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !thinks) {
+    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !thinks && form.tool_choice == ToolChoice::Forced) {
         body.insert("tool_choice".into(), json!({"type": "function", "function": {"name": tool}}));
     }
     body.insert("messages".into(), Value::Array(messages));

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use guildhall_agent::{Attempt, Delta, Model, ModelError, Reported, Stop, Usage, Wire};
-use guildhall_models::Endpoint;
+use guildhall_models::{Endpoint, Form};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -282,6 +282,11 @@ async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
 
 #[test]
 fn the_body_of_a_request_asks_for_usage() {
-    let body = guildhall_models::body(Wire::OpenAi, &endpoint("http://127.0.0.1:1"), &prompt());
+    let body = guildhall_models::body(
+        Wire::OpenAi,
+        &endpoint("http://127.0.0.1:1"),
+        &prompt(),
+        Form::of(&endpoint("http://127.0.0.1:1")),
+    );
     assert_eq!(body.unwrap()["stream_options"], json!({"include_usage": Value::Bool(true)}));
 }

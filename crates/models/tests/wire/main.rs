@@ -5,6 +5,7 @@
 mod anthropic;
 mod faults;
 mod fuzz;
+mod json_turn;
 mod openai;
 mod price;
 mod request;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, Stop, Wire};
-use guildhall_models::{BaseUrl, body};
+use guildhall_models::{BaseUrl, Form, body};
 use serde_json::{Value, json};
 
 use crate::setting::{endpoint, prompt};
 
 fn written(wire: Wire, prompt: &Prompt) -> Value {
-    body(wire, &endpoint("http://127.0.0.1:1"), prompt).unwrap()
+    let endpoint = endpoint("http://127.0.0.1:1");
+    body(wire, &endpoint, prompt, Form::of(&endpoint)).unwrap()
 }
 
 fn reply(wire: Wire, raw: Value) -> Message {
@@ -124,9 +125,9 @@ fn nothing_is_never_said_with_an_empty_message() {
 #[test]
 fn the_limit_on_output_has_the_name_that_the_server_knows() {
     let mut endpoint = endpoint("http://127.0.0.1:1");
-    assert_eq!(body(Wire::OpenAi, &endpoint, &prompt()).unwrap()["max_tokens"], 512);
+    assert_eq!(body(Wire::OpenAi, &endpoint, &prompt(), Form::of(&endpoint)).unwrap()["max_tokens"], 512);
     endpoint.base_url = BaseUrl::openai();
-    let openai = body(Wire::OpenAi, &endpoint, &prompt()).unwrap();
+    let openai = body(Wire::OpenAi, &endpoint, &prompt(), Form::of(&endpoint)).unwrap();
     assert_eq!((&openai["max_completion_tokens"], openai.get("max_tokens")), (&json!(512), None));
 }
 
@@ -135,7 +136,7 @@ fn more_fields_are_sent_but_never_instead_of_ours() {
     let mut endpoint = endpoint("http://127.0.0.1:1");
     endpoint.extra = json!({"temperature": 0, "max_tokens": 1_000_000, "stream": false}).as_object().unwrap().clone();
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let body = body(wire, &endpoint, &prompt()).unwrap();
+        let body = body(wire, &endpoint, &prompt(), Form::of(&endpoint)).unwrap();
         assert_eq!(
             (&body["temperature"], &body["max_tokens"], &body["stream"]),
             (&json!(0), &json!(512), &json!(true))
@@ -151,7 +152,8 @@ fn the_same_prompt_is_the_same_bytes_and_a_longer_one_begins_alike() {
         let start = |body: &Value| body.to_string().split("\"messages\"").next().unwrap().to_owned();
         assert_eq!(start(&short), start(&long));
     }
-    assert_eq!(body(Wire::Inside, &endpoint("http://127.0.0.1:1"), &prompt()), None);
+    let endpoint = endpoint("http://127.0.0.1:1");
+    assert_eq!(body(Wire::Inside, &endpoint, &prompt(), Form::of(&endpoint)), None);
 }
 
 #[test]

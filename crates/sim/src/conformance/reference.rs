@@ -158,7 +158,7 @@ impl Hall {
         let facts = fork_prefix(&self.facts_of(&hirer).collect::<Vec<_>>(), *request, *upto);
         let Some(Fact::Opened(above)) = facts.first() else { panic!("{hirer} has opened") };
         let (before, texts) = (self.before(above), self.state().texts.clone());
-        History { before: &before, facts: &facts, texts: &texts }.messages().expect(KEPT)
+        History { before: &before, root_task: None, facts: &facts, texts: &texts }.messages().expect(KEPT)
     }
 
     fn facts_of(&self, contract: &Path) -> impl Iterator<Item = Fact> {
@@ -253,7 +253,7 @@ impl ContractDriver {
         let work = Box::pin(async move {
             match ask {
                 Ask::Model(request) => {
-                    let history = History { before: &before, facts: &facts, texts: &texts };
+                    let history = History { before: &before, root_task: None, facts: &facts, texts: &texts };
                     runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
                 }
                 Ask::Tool(call) => {

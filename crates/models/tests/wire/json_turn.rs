@@ -1,0 +1,313 @@
+//! JSON turns: one object per turn in place of native calls.
+
+use std::sync::Arc;
+
+use guildhall_agent::{CallFormat, Message, Model, Part, Prompt, RawCall, Reply, Stop, ToolSpec, Wire};
+use guildhall_models::{Endpoint, Event, Form, OpenAi, Reducer, ToolChoice, WrittenCalls, body};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::faults::fault;
+use crate::server::{Server, Step, stream};
+use crate::setting::{ask_with, chunks, delta, endpoint, finish, prompt};
+
+fn in_json(endpoint: &mut Endpoint) {
+    endpoint.calls = CallFormat::Json;
+}
+
+/// A stream of these words, in pieces of a few letters.
+fn says(words: &str, reason: &str) -> Vec<Step> {
+    let letters: Vec<char> = words.chars().collect();
+    let mut events: Vec<Value> =
+        letters.chunks(3).map(|piece| delta(&json!({"content": String::from_iter(piece)}))).collect();
+    events.push(finish(reason));
+    vec![stream(chunks(&events) + "data: [DONE]\n\n")]
+}
+
+/// What comes of words, and what a watcher was told of them.
+async fn reply(words: &str, reason: &str) -> (Reply, String) {
+    let asked = ask_with(Wire::OpenAi, vec![says(words, reason)], in_json).await;
+    (asked.attempt.outcome.unwrap(), asked.told.concat())
+}
+
+fn calls(reply: &Reply) -> Vec<(&str, Result<Value, String>)> {
+    reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect()
+}
+
+#[tokio::test]
+async fn calls_and_reports_are_read_and_a_report_streams_decoded() {
+    let two = json!({"calls": [
+        {"tool": "read_file", "arguments": {"path": "a.rs"}},
+        {"tool": "list_files"},
+    ]});
+    let (reply_, told) = reply(&two.to_string(), "stop").await;
+    assert_eq!(calls(&reply_), [("read_file", Ok(json!({"path": "a.rs"}))), ("list_files", Ok(json!({})))]);
+    assert_eq!((reply_.words, reply_.stop, told.as_str()), (None, Stop::Calls, ""));
+    assert_ne!(reply_.calls[0].id, reply_.calls[1].id);
+
+    let text = "It says \"yes\".\n\tGrüße 🦀 \\ {\"calls\": []}";
+    for written in [
+        json!({"report": text}).to_string(),
+        "{ \"report\" : \"It says \\\"yes\\\".\\n\\tGr\\u00fc\\u00dfe \\ud83e\\udd80 \\\\ {\\\"calls\\\": []}\" }"
+            .to_owned(),
+    ] {
+        let (reply, told) = reply(&written, "stop").await;
+        assert_eq!((reply.words.as_deref(), told.as_str()), (Some(text), text), "{written}");
+        assert!(reply.calls.is_empty() && reply.stop == Stop::End);
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_was_cut_counts_as_far_as_it_goes() {
+    for cut in ["{\"report\": \"Half a \\u00e4 sentence \\u00", "{\"report\": \"Half a ä sentence "] {
+        let (reply, told) = reply(cut, "length").await;
+        assert_eq!((reply.words.as_deref(), told.as_str()), (Some("Half a ä sentence "), "Half a ä sentence "));
+        assert_eq!((reply.stop, reply.calls.len()), (Stop::Length, 0));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_turn_is_searched_for_calls_and_is_the_report_otherwise() {
+    let prose = "Let me look.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";
+    let (written, _) = reply(prose, "stop").await;
+    assert_eq!(calls(&written), [("read_file", Ok(json!({"path": "a"})))]);
+    assert_eq!(written.words.as_deref(), Some("Let me look."));
+    for odd in [
+        "The answer is 42.",
+        "{\"calls\": \"none\"}",
+        "{\"answer\": 42}",
+        "{\"calls\": [{\"tool\": ",
+        "[]",
+        "{\"report\": 5}",
+    ] {
+        let (reply, _) = reply(odd, "stop").await;
+        assert_eq!((reply.words.as_deref(), reply.calls.len()), (Some(odd), 0), "{odd}");
+    }
+    let unknown = json!({"calls": [{"tool": "fly", "arguments": {}}, {"arguments": {}}, 7]}).to_string();
+    assert_eq!(
+        calls(&reply(&unknown, "stop").await.0),
+        [("fly", Ok(json!({})))],
+        "its model is told that there is none"
+    );
+    let many = json!({"calls": vec![json!({"tool": "list_files"}); 50]}).to_string();
+    assert_eq!(reply(&many, "stop").await.0.calls.len(), 8);
+}
+
+/// A tool with a schema full of what servers stumble over.
+fn bounded() -> ToolSpec {
+    let text = json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a", "description": "Which."});
+    let fields = json!({"pattern": text, "count": {"type": "number", "minimum": 1}, "kind": {"type": "string", "enum": ["a", "b"]}});
+    ToolSpec {
+        name: "search".to_owned(),
+        description: "Searches.".to_owned(),
+        schema: json!({"type": "object", "properties": fields, "required": ["pattern"]}),
+    }
+}
+
+fn shown(prompt: &Prompt) -> Value {
+    let mut endpoint = endpoint("http://127.0.0.1:1");
+    in_json(&mut endpoint);
+    body(Wire::OpenAi, &endpoint, prompt, Form::of(&endpoint)).unwrap()
+}
+
+#[test]
+fn a_request_lists_the_calls_quotes_results_and_has_a_schema_that_servers_can_use() {
+    let nothing = ToolSpec {
+        name: "list_agents".to_owned(),
+        description: "Lists.".to_owned(),
+        schema: json!({"type": "object", "properties": {}}),
+    };
+    let call = RawCall { id: "x".to_owned(), name: "search".to_owned(), arguments: Ok(json!({"pattern": "a"})) };
+    let said = Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls };
+    let result = Part::Result { call: "x".to_owned(), text: "a.rs:1 \"\"\"".to_owned(), failed: false };
+    let first = Message::User(vec![Part::Words("Look.".to_owned())]);
+    let messages = vec![first, Message::Assistant(Arc::new(said)), Message::User(vec![result])];
+    let prompt =
+        Prompt { tools: vec![bounded(), nothing], messages, status: Some("[status: 5]".to_owned()), ..prompt() };
+    let body = shown(&prompt);
+    assert_eq!(body["tools"], Value::Null);
+    assert_snapshot!(body["messages"][0]["content"].as_str().unwrap(), @r#"
+    You are a tester.
+
+    # Your turns
+
+    Answer with one JSON object and nothing else. To use tools: {"calls": [{"tool": "…", "arguments": {…}}]}, up to 8 calls. When you are done: {"report": "…"}.
+
+    Tools:
+    - search {pattern: string, count?: number, kind?: "a" | "b"}: Searches.
+    - list_agents {}: Lists.
+    "#);
+    assert_eq!(
+        body["messages"][2],
+        json!({"role": "assistant", "content": "{\"calls\":[{\"tool\":\"search\",\"arguments\":{\"pattern\":\"a\"}}]}"})
+    );
+    assert_eq!(body["messages"][3]["content"], "The result of search:\n\"\"\"\na.rs:1 '''\n\"\"\"\n\n[status: 5]");
+    assert_snapshot!(serde_json::to_string_pretty(&body["response_format"]["json_schema"]["schema"]).unwrap(), @r#"
+    {
+      "anyOf": [
+        {
+          "type": "object",
+          "properties": {
+            "calls": {
+              "type": "array",
+              "items": {
+                "anyOf": [
+                  {
+                    "type": "object",
+                    "properties": {
+                      "tool": {
+                        "const": "search"
+                      },
+                      "arguments": {
+                        "type": "object",
+                        "properties": {
+                          "pattern": {
+                            "type": "string",
+                            "description": "Which."
+                          },
+                          "count": {
+                            "type": "number"
+                          },
+                          "kind": {
+                            "type": "string",
+                            "enum": [
+                              "a",
+                              "b"
+                            ]
+                          }
+                        },
+                        "required": [
+                          "pattern"
+                        ]
+                      }
+                    },
+                    "required": [
+                      "tool",
+                      "arguments"
+                    ],
+                    "additionalProperties": false
+                  },
+                  {
+                    "type": "object",
+                    "properties": {
+                      "tool": {
+                        "const": "list_agents"
+                      }
+                    },
+                    "required": [
+                      "tool"
+                    ],
+                    "additionalProperties": false
+                  }
+                ]
+              }
+            }
+          },
+          "required": [
+            "calls"
+          ],
+          "additionalProperties": false
+        },
+        {
+          "type": "object",
+          "properties": {
+            "report": {
+              "type": "string"
+            }
+          },
+          "required": [
+            "report"
+          ],
+          "additionalProperties": false
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn the_last_turn_can_only_report_and_a_forced_one_only_call() {
+    let schema = |prompt: &Prompt| shown(prompt)["response_format"]["json_schema"]["schema"].to_string();
+    let last = schema(&Prompt { tools: Vec::new(), ..prompt() });
+    assert!(last.contains("\"report\"") && !last.contains("\"calls\""), "{last}");
+    let forced = schema(&Prompt { must_call: Some("list_files".to_owned()), ..prompt() });
+    assert!(forced.contains("list_files") && !forced.contains("report") && !forced.contains("read_file"), "{forced}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_a_schema_is_asked_with_tools_from_then_on() {
+    let refused = || fault(400, "", "invalid_request_error", "response_format is not supported");
+    let native = || says("Hello.", "stop");
+    let server = Server::start(vec![refused(), native(), native()]);
+    let mut endpoint = endpoint(&server.url());
+    in_json(&mut endpoint);
+    let model = OpenAi::new(endpoint);
+    assert!(model.has_json_turns());
+    for _ in 0..2 {
+        let attempt = model.ask(&prompt(), &|_| {}).await;
+        assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
+    }
+    assert!(!model.has_json_turns());
+    let bodies: Vec<Value> = server.requests().await.into_iter().map(|request| request.body).collect();
+    let has = |key: &str| bodies.iter().map(|body| !body[key].is_null()).collect::<Vec<_>>();
+    assert_eq!((has("response_format"), has("tools")), (vec![true, false, false], vec![false, true, true]));
+}
+
+#[tokio::test]
+async fn a_tool_that_must_be_called_is_forced_and_dropped_where_that_is_refused() {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let forced = Prompt { must_call: Some("read_file".to_owned()), ..prompt() };
+        let endpoint = endpoint("http://127.0.0.1:1");
+        let choice = |form: Form| body(wire, &endpoint, &forced, form).unwrap()["tool_choice"].clone();
+        let expect = match wire {
+            Wire::Anthropic => json!({"type": "tool", "name": "read_file"}),
+            Wire::OpenAi | Wire::Inside => json!({"type": "function", "function": {"name": "read_file"}}),
+        };
+        assert_eq!(choice(Form::of(&endpoint)), expect);
+        assert_eq!(choice(Form { tool_choice: ToolChoice::Free, ..Form::of(&endpoint) }), Value::Null);
+        let mut thinking = endpoint.clone();
+        thinking.extra.insert("thinking".to_owned(), json!({"type": "enabled"}));
+        assert_eq!(body(wire, &thinking, &forced, Form::of(&thinking)).unwrap()["tool_choice"], Value::Null);
+    }
+    let server =
+        Server::start(vec![fault(400, "", "invalid_request_error", "tool_choice: no"), says("Hello.", "stop")]);
+    let forced = Prompt { must_call: Some("read_file".to_owned()), ..prompt() };
+    let attempt = OpenAi::new(endpoint(&server.url())).ask(&forced, &|_| {}).await;
+    assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
+    let bodies: Vec<Value> = server.requests().await.into_iter().map(|request| request.body).collect();
+    assert_eq!((bodies.len(), &bodies[1]["tool_choice"]), (2, &Value::Null));
+}
+
+/// Whatever arrives, in whatever pieces, is decoded the same and is never a panic.
+#[test]
+fn no_pieces_change_what_is_decoded() {
+    let texts = [
+        "{\"report\":\"a\\\\\\u0041\\ud83e\\udd80\\ud83ex\\n\\\"b\"}",
+        "{\"report\":\"\\ud83e\\u0041\"",
+        "{\"report\":\"\\uzzzz",
+        "{\"rep",
+        "  {  \"report\"  :  \"x",
+        "{\"report\":\"é\\",
+        "nothing",
+    ];
+    for text in texts {
+        let letters: Vec<char> = text.chars().collect();
+        let told = |size: usize| {
+            let mut reducer = Reducer::openai(&prompt(), WrittenCalls::Read).in_format(CallFormat::Json);
+            let mut told = String::new();
+            for piece in letters.chunks(size) {
+                let data = delta(&json!({"content": String::from_iter(piece)})).to_string();
+                for piece in reducer.reduce(&Event { name: String::new(), data }).unwrap() {
+                    if let guildhall_models::Piece::Words(words) = piece {
+                        told.push_str(&words);
+                    }
+                }
+            }
+            told
+        };
+        let whole = told(letters.len());
+        for size in 1..letters.len() {
+            assert_eq!(told(size), whole, "{text} in pieces of {size}");
+        }
+    }
+}
