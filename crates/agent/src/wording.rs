@@ -124,7 +124,7 @@ pub(crate) fn goes_on(brief: &Brief, label: Option<&str>) -> String {
 }
 
 /// What a call is told that stopped a hire.
-pub(crate) const STOPPED: &str = "The hire was told to stop; its report will come.";
+pub(crate) const STOPPED: &str = "The hire was told to stop. You will hear its report.";
 
 /// What a report says of one that was ended before it had said or found anything.
 pub(crate) const SAID_NOTHING: &str = "The hire ended before it wrote anything.";

@@ -1,6 +1,6 @@
 //! A reply with everything filled in, and what is common to writing it in both protocols.
 
-use crate::json::Literal;
+use crate::json::{Literal, quote};
 use crate::script::Protocol;
 use crate::script::reply::{Amount, Reply, Thinking, Usage, UsageTold};
 use crate::template::Filler;
@@ -73,7 +73,23 @@ impl Resolved {
         let usual = if resolved.calls.is_empty() { "end_turn" } else { "tool_use" };
         let stop = reply.stop.as_deref().unwrap_or(usual);
         resolved.stop = (stop != "missing").then(|| stop.into());
-        resolved
+        if filler.turn.is_json { resolved.in_one_object() } else { resolved }
+    }
+
+    /// The same reply, held to a schema: calls or a report as one object.
+    fn in_one_object(mut self) -> Self {
+        let call = |call: &ResolvedCall| {
+            format!(r#"{{"tool":{},"arguments":{}}}"#, quote(&call.name), call.arguments.verbatim())
+        };
+        let object = if self.calls.is_empty() {
+            let report = self.text.as_ref().map_or_else(|| r#""""#.to_owned(), Literal::quoted);
+            format!(r#"{{"report":{report}}}"#)
+        } else {
+            format!(r#"{{"calls":[{}]}}"#, self.calls.iter().map(call).collect::<Vec<_>>().join(","))
+        };
+        self.calls.clear();
+        self.stop = self.stop.map(|stop| if stop == "tool_use" { "end_turn".into() } else { stop });
+        Self { text: Some(Literal::Plain(object)), ..self }
     }
 
     pub(crate) fn render(&self, protocol: Protocol, stream: bool) -> Rendered {

@@ -22,9 +22,13 @@ pub(crate) struct Turn {
     pub(crate) stream: bool,
     /// Whether a stream is to end with its usage (OpenAI only; Anthropic always tells).
     pub(crate) include_usage: bool,
+    /// Whether a reply is held to a schema, and must be one object: `{"calls": […]}` or `{"report": "…"}`.
+    pub(crate) is_json: bool,
     pub(crate) bytes: usize,
     /// What the provider would refuse it for.
     pub(crate) fault: Option<String>,
+    /// Whether the newest message of the model has calls in an object.
+    awaits_results: bool,
 }
 
 impl Turn {
@@ -40,8 +44,10 @@ impl Turn {
             messages: 0,
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
+            is_json: body["response_format"]["type"] == "json_schema",
             bytes,
             fault: check::fault(protocol, body),
+            awaits_results: false,
         };
         for message in body["messages"].as_array().into_iter().flatten() {
             turn.hear(message);
@@ -63,7 +69,12 @@ impl Turn {
                 return;
             }
             "tool" => self.tool_results.push(text_of(content)),
-            "assistant" => self.tool_results_ever.append(&mut self.tool_results),
+            "assistant" => {
+                self.tool_results_ever.append(&mut self.tool_results);
+                self.awaits_results = self.is_json && has_calls(&text_of(content));
+            }
+            // Calls in an object have their results in the next words.
+            _ if std::mem::take(&mut self.awaits_results) => self.tool_results.push(text_of(content)),
             _ => self.hear_user(content),
         }
         self.messages += 1;
@@ -77,6 +88,11 @@ impl Turn {
             self.user_texts.push(text);
         }
     }
+}
+
+/// Whether a text is an object with calls.
+fn has_calls(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|object| object["calls"].is_array())
 }
 
 /// The text of a content: a string, or the text blocks of a list, one per line.
@@ -108,8 +124,10 @@ mod tests {
             messages: body["messages"].as_array().unwrap().len() as u64 - u64::from(protocol == Protocol::OpenAi),
             stream: true,
             include_usage: protocol == Protocol::OpenAi,
+            is_json: false,
             bytes: 7,
             fault: None,
+            awaits_results: false,
         };
         assert_eq!(turn, expected);
     }

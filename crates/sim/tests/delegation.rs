@@ -109,7 +109,7 @@ fn hires_are_listed_told_stopped_and_awaited() {
     agent:  [d message_agent]
     result of d: Delivered.
     agent:  [e stop_agent]
-    result of e: The hire was told to stop; its report will come.
+    result of e: The hire was told to stop. You will hear its report.
     agent:  [f wait_for_agents]
     result of f: The hires that you waited for have reported.
     user: <sub-agent-cancelled id="1.1" agent="near-looker" granted="100sat" used="0sat" reserved="10.467sat" not-accepted>

@@ -22,7 +22,7 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
             ("Agent", json!({"subagent_type": "ada", "prompt": "Say which hour."})),
         ]);
         let rules = json!([
-            by("lead", json!({"last_user": "split off"}), says("It is the day that I read of.")),
+            by("lead", json!({"last_user": "You are a copy"}), says("It is the day that I read of.")),
             first("lead", reads(&["notes.txt"])),
             by("lead", json!({"tool_result": "Tuesday"}), two),
             always("lead", says("A day and no hour.")),
@@ -31,8 +31,9 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
         let house = house(wire, "Agent", &rules);
         let result = house.run(&CREW).expect(0).json();
         assert_eq!(worked(&result), ["1 lead done", "1.1 lead done", "1.2 ada done"], "{wire:?}");
-        let fork = shown(&house, "lead").into_iter().find(|request| request.contains("split off")).unwrap();
-        assert_has(&fork, &["When is the meeting?", "the meeting is on Tuesday", "Say which day."]);
+        let fork = shown(&house, "lead").into_iter().find(|request| request.contains("You are a copy")).unwrap();
+        assert_has(&fork, &["When is the meeting?", "the meeting is on Tuesday", "Say which day.", "Say which hour."]);
+        assert_has(&fork, &["The agent that you are a copy of gets this result."]);
         let fresh = shown(&house, "ada").swap_remove(0);
         assert_has(&fresh, &["Say which hour."]);
         assert_lacks(&fresh, &["When is the meeting?", "Tuesday", "Say which day."]);
@@ -197,7 +198,8 @@ fn hires_are_listed_told_awaited_and_stopped() {
         assert_eq!(answer(&result), "Ada said it, bob was stopped.", "{wire:?}");
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob cancelled"]);
         let all = shown(&house, "lead").join("\n");
-        assert_has(&all, &["1.1 ada: at work, granted 500sat", "1.2 bob: at work", "Delivered.", "Closely: Tuesday."]);
+        assert_has(&all, &["1.1 ada: at work, granted 500sat; task: Look.", "1.2 bob: at work", "Closely: Tuesday."]);
+        assert_has(&all, &["Delivered.", "The hire was told to stop"]);
     }
 }
 
@@ -253,17 +255,17 @@ fn a_cascade_hands_the_first_reply_to_those_whom_it_names() {
         assert_eq!(answer(&result), "Put together: seven.", "{wire:?}");
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"]);
         let ada = shown(&house, "ada").swap_remove(0);
-        assert_has(&ada, &["lead hands this on to you", "This needs ada: count the days.", "When is the meeting?"]);
+        assert_has(&ada, &["lead needs:", "This needs ada: count the days.", "When is the meeting?"]);
         assert_has(&shown(&house, "lead")[1], &["Seven."]);
     }
 }
 
 #[test]
-fn who_must_hire_is_told_once_and_a_report_without_it_is_flagged() {
+fn who_must_hire_is_told_once_with_the_tool_forced_and_is_then_hired_for() {
     let lead = format!("{}\n  mode: required", hires(&["ada", "bob"]));
     for wire in WIRES {
         let rules = json!([
-            by("lead", json!({"last_user": "requires that you hire"}), delegates("ada", "Look.", 500)),
+            by("lead", json!({"last_user": "You must hire at least one member"}), delegates("ada", "Look.", 500)),
             first("lead", says("I know it myself.")),
             always("lead", says("Ada says so.")),
             always("ada", says("Tuesday.")),
@@ -272,49 +274,68 @@ fn who_must_hire_is_told_once_and_a_report_without_it_is_flagged() {
         let result = house.run(&CREW).expect(0).json();
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
         assert_eq!(answer(&result), "Ada says so.");
+        let forced: Vec<bool> = house.requests().iter().map(|request| !request["tool_choice"].is_null()).collect();
+        assert_eq!(forced, [false, true, false, false], "{wire:?}: only the turn after the nudge is forced");
 
         let rules = json!([
-            first("boss", delegates("lead", "Look.", 2000)),
-            always("boss", says("Heard: {{tool_result}}")),
-            always("lead", says("I know it myself.")),
+            by("lead", json!({"nth_of_agent": {"from": 1, "to": 2}}), says("Ada could know it.")),
+            always("lead", says("So it is Tuesday.")),
+            always("ada", says("Tuesday.")),
         ]);
-        let house = staffed(
-            House::new(wire, &rules),
-            &[("boss", &hires(&["lead"])), ("lead", &lead), ("ada", ""), ("bob", "")],
-        );
+        let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("ada", ""), ("bob", "")]);
         let result = house.run(&CREW).expect(0).json();
-        assert_has(answer(&result), &["hired-nobody", "I know it myself."]);
-        assert_eq!(shown(&house, "lead").len(), 2, "{wire:?}: told once");
+        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}: as in a cascade");
+        assert_eq!(answer(&result), "So it is Tuesday.");
     }
 }
 
 #[test]
-fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
-    for wire in WIRES {
+fn who_only_names_somebody_of_its_team_is_told_once_and_nobody_is_hired() {
+    for (wire, words) in WIRES.into_iter().zip(["I will delegate this to ada.", "Das macht Ada für mich."]) {
+        let house = house(wire, "delegate_task", &json!([always("lead", says(words))]));
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!(answer(&result), words, "{wire:?}");
+        assert_eq!(worked(&result), ["1 lead done"]);
+        let nudged = facts(&house, result["session"].as_str().unwrap(), "nudged");
+        assert_eq!(nudged, [("1".to_owned(), json!("promise"))]);
+        assert_has(&shown(&house, "lead")[1], &["it makes no call, so nothing was done"]);
+
         let rules = json!([
-            by("lead", json!({"last_user": "hands this on"}), says("unreachable")),
-            by("lead", json!({"nth_of_agent": {"from": 1, "to": 2}}), says("I will delegate this to ada.")),
+            first("lead", says(words)),
+            by("lead", json!({"last_user": "it makes no call"}), delegates("ada", "Look.", 500)),
             always("lead", says("Ada says: Tuesday.")),
             always("ada", says("Tuesday, it is.")),
         ]);
-        let house = house(wire, "delegate_task", &rules);
+        let house = self::house(wire, "delegate_task", &rules);
         let result = house.run(&CREW).expect(0).json();
-        assert_eq!(answer(&result), "Ada says: Tuesday.", "{wire:?}");
-        assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"]);
-        let nudged = facts(&house, result["session"].as_str().unwrap(), "nudged");
-        assert_eq!(nudged, [("1".to_owned(), json!("promise"))]);
-        let lead = shown(&house, "lead");
-        assert_has(&lead[1], &["You said that you would hand this on, and made no call."]);
-        assert_has(&lead[2], &["Tuesday, it is."]);
+        assert_eq!((answer(&result), worked(&result).len()), ("Ada says: Tuesday.", 2), "{wire:?}");
     }
 }
 
 #[test]
-fn what_only_sounds_like_a_promise_is_an_answer() {
-    let rules = json!([always("lead", says("I did not delegate this to ada: the notes say Tuesday."))]);
+fn who_names_nobody_of_its_team_is_told_nothing() {
+    let rules = json!([always("lead", says("I did not delegate this: the notes say Tuesday."))]);
     let house = house(Wire::Anthropic, "delegate_task", &rules);
     let result = house.run(&CREW).expect(0).json();
     assert_eq!((worked(&result), house.peer.executions()), (vec!["1 lead done".to_owned()], 1));
+}
+
+#[test]
+fn a_name_is_the_label_of_the_contract_for_its_hirer_and_in_the_journal() {
+    for wire in WIRES {
+        let call = json!({"specialty": "ada", "task": "Look.", "name": "roof\n\u{1b}[31m check", "background": true});
+        let rules = json!([
+            first("lead", calls(&[("delegate_task", call)])),
+            by("lead", json!({"tool_result": "was hired as 1.1"}), calls(&[("list_agents", json!({}))])),
+            always("lead", says("Tuesday.")),
+            always("ada", says("Tuesday.")),
+        ]);
+        let house = house(wire, "delegate_task", &rules);
+        house.run(&CREW).expect(0);
+        let all = shown(&house, "lead").join("\n");
+        assert_has(&all, &["roof [31m check (ada) was hired as 1.1", "1.1 roof [31m check (ada): "]);
+        assert_has(&all, &["name=\\\"roof [31m check\\\""]);
+    }
 }
 
 #[test]
@@ -365,7 +386,7 @@ fn a_specialist_is_made_up_where_that_is_allowed() {
         let rules = json!([
             first("lead", delegates("roof plumber", "Look at the roof.", 500)),
             always("lead", says("Heard: {{tool_result}}")),
-            {"when": {"agent": "You are a specialist, hired for one task."}, "then": says("It leaks.")},
+            {"when": {"agent": "You are a specialist in this field: roof plumber."}, "then": says("It leaks.")},
         ]);
         let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("ada", "")]);
         let result = house.run(&CREW).expect(0).json();

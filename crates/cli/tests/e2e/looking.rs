@@ -182,7 +182,7 @@ fn a_result_that_can_not_be_written_is_told_and_exit_1() {
 fn the_built_in_agents_are_copied_to_be_changed_and_what_is_there_is_left_alone() {
     let house = House::new(Wire::Anthropic, &json!([]));
     let ejected = house.guildhall(&["agents", "eject"]).expect(0).stdout;
-    assert_eq!(ejected.lines().count(), 6, "{ejected}");
+    assert_eq!(ejected.lines().count(), 7, "{ejected}");
     let tester = house.project().join(".guildhall/agents/tester.md");
     fs::write(&tester, "---\nname: tester\ndescription: Mine.\n---\nYou test.\n").unwrap();
     house.guildhall(&["agents", "eject"]).expect(0).says("tester.md is there already and was left alone");

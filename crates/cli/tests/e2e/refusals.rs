@@ -17,9 +17,8 @@ fn told(wire: Wire, call: &Value) -> (House, Value) {
 #[track_caller]
 fn check(wire: Wire, call: &Value, reason: &str) {
     let (house, result) = told(wire, call);
-    assert_has(answer(&result), &["Told: ", "refused: ", reason]);
+    assert_has(&shown(&house, "lead")[1], &["refused: ", reason]);
     assert_eq!(worked(&result), ["1 lead done"], "{wire:?}: {call}");
-    assert_eq!(house.peer.executions(), 2, "{wire:?}: {call}");
 }
 
 fn hire(specialty: &str, budget: &Value) -> Value {
@@ -52,7 +51,7 @@ fn a_budget_that_is_none_is_refused_with_what_to_write_instead() {
     for wire in WIRES {
         let nan = json!({"reply": {"calls": [{"name": "delegate_task",
             "raw": "{\"specialty\": \"ada\", \"task\": \"Look.\", \"budget\": NaN}"}]}});
-        check(wire, &nan, "does not match the tool's schema");
+        check(wire, &nan, "the arguments are not a JSON object");
     }
 }
 
@@ -166,7 +165,7 @@ fn calls_that_cant_be_read_are_refused_and_the_others_are_carried_out() {
         assert_has(
             &shown(&house, "lead")[1],
             &[
-                "does not match the tool's schema",
+                "`task` is missing: correct it and call again. A right call: delegate_task",
                 "the task, message or question is empty",
                 "1.9 is not one of your active hires",
             ],
