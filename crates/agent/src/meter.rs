@@ -123,6 +123,7 @@ mod tests {
             messages: vec![Message::User(vec![Part::Words("w".repeat(50))])],
             status: Some("t".repeat(10)),
             max_tokens: 0,
+            data: None,
         };
         let reply = Reply::words("hello");
         let Usage { input, output, .. } = Usage::in_bytes(&prompt, &reply);

@@ -7,6 +7,7 @@ use guildhall_kernel::AskKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::prompt_data::PromptData;
 use crate::transcript::size;
 
 /// Work that is under way. Dropping it stops it.
@@ -24,6 +25,11 @@ pub trait Model: Send + Sync {
     fn billing(&self) -> Billing {
         Billing::Billed
     }
+
+    /// Says whether the model reads [`Prompt::data`]. Nobody else pays for collecting it.
+    fn reads_data(&self) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -33,6 +39,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn billing(&self) -> Billing {
         M::billing(self)
+    }
+
+    fn reads_data(&self) -> bool {
+        M::reads_data(self)
     }
 }
 
@@ -113,6 +123,8 @@ pub struct Prompt {
     pub status: Option<String>,
     /// The most tokens that may come back.
     pub max_tokens: u32,
+    /// The same as data, for a model within the process that [reads it](Model::reads_data). It is never sent.
+    pub data: Option<Box<PromptData>>,
 }
 
 impl Prompt {

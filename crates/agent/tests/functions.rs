@@ -27,7 +27,7 @@ fn key(ask: u32) -> AskKey {
 
 fn prompt(ask: u32, parts: Vec<Part>) -> Prompt {
     let (tools, messages) = (Vec::new(), vec![Message::User(parts)]);
-    Prompt { key: key(ask), system: "Be brief.".to_owned(), tools, messages, status: None, max_tokens: 100 }
+    Prompt { key: key(ask), system: "Be brief.".to_owned(), tools, messages, status: None, max_tokens: 100, data: None }
 }
 
 fn asked(model: &impl Model, prompt: &Prompt) -> Attempt {

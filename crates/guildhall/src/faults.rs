@@ -82,6 +82,10 @@ impl Model for Recorder {
     fn billing(&self) -> Billing {
         self.model.billing()
     }
+
+    fn reads_data(&self) -> bool {
+        self.model.reads_data()
+    }
 }
 
 #[cfg(test)]
@@ -125,6 +129,7 @@ mod tests {
             messages: Vec::new(),
             status: None,
             max_tokens: 1,
+            data: None,
         };
         let cut_off = model.ask(&prompt, &|_| {});
         drop(cut_off);

@@ -52,7 +52,7 @@ impl DelegationTool {
     }
 
     /// Returns its name.
-    pub(super) fn name(self, dialect: Dialect) -> &'static str {
+    pub(crate) fn name(self, dialect: Dialect) -> &'static str {
         match self {
             DelegationTool::Hire => match dialect {
                 Dialect::DelegateTask => "delegate_task",

@@ -25,6 +25,7 @@ pub(crate) fn prompt() -> Prompt {
         messages: vec![Message::User(vec![Part::Words("Look.".into())])],
         status: None,
         max_tokens: 512,
+        data: None,
     }
 }
 

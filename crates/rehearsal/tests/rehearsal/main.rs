@@ -9,5 +9,4 @@ mod nonsense;
 mod other_project;
 mod own_source;
 mod payment;
-mod replies;
 mod team;
