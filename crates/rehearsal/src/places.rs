@@ -7,10 +7,10 @@ use crate::kind::Kind;
 use crate::order;
 use crate::results::Line;
 use crate::state::{State, is_import};
-use crate::words::{Term, names, numbers, tells_of_trouble};
+use crate::words::{Term, names, tells_of_trouble};
 
 /// How many places one report names.
-pub(crate) const PLACES_MAX: usize = 16;
+pub(crate) const PLACES_MAX: usize = 12;
 /// How many settings of reports are looked up.
 const SETTINGS_MAX: usize = 3;
 /// How many matches are assumed for a search that was cut off.
@@ -50,7 +50,17 @@ pub(crate) struct Place {
 
 /// What a contract found itself, the best first.
 pub(crate) fn places_of(state: &State) -> Vec<Place> {
-    ranked(state, state.scoped())
+    let kinds = state.order.kinds.as_ref().filter(|kinds| !kinds.is_empty());
+    let is_wanted = |line: &&Line| kinds.is_none_or(|kinds| kinds.contains(&line.kind()));
+    let mut lines = state.scoped();
+    if lines.iter().any(is_wanted) {
+        lines.retain(is_wanted);
+    }
+    let mut places = ranked(state, lines);
+    if places.iter().any(|place| place.score > 0) {
+        places.retain(|place| place.score > 0);
+    }
+    places
 }
 
 /// What the hires reported, and what the contract found of the settings in their reports. Lines that several reports have come
@@ -153,9 +163,7 @@ impl<'a> Scores<'a> {
         let beside = if is_set { 48 } else { followed.len() as u64 };
         let score = 4 * clues.iter().map(worth).sum::<u64>() + beside + words + if trouble { 16 } else { 0 };
         let score = if is_import(&line.text) { score / 4 } else { score };
-        let kinds = self.state.order.kinds.as_ref();
-        let is_wanted = kinds.is_none_or(|kinds| kinds.is_empty() || kinds.contains(&line.kind()));
-        let score = if self.state.repeats(line) { 0 } else { score * if is_wanted { 4 } else { 1 } };
+        let score = if self.state.repeats(line) { 0 } else { score };
         let shares = clues.into_iter().chain(followed).chain(asked).map(|term| term.text().to_owned()).collect();
         Place { line: line.clone(), by: BTreeSet::new(), shares, more: 0, score }
     }
@@ -178,50 +186,51 @@ fn defines(text: &str, name: &str) -> bool {
 }
 
 /// Where the evidence meets: the way there, from what was seen to what was written, and what each step shares with the next.
-pub(crate) struct Meeting<'a> {
-    pub(crate) way: Vec<&'a Place>,
+pub(crate) struct Meeting {
+    pub(crate) name: String,
+    pub(crate) way: Vec<Line>,
     pub(crate) shared: Vec<String>,
 }
 
 /// Finds the identifier that most kinds of evidence have in common, and the line of code that has it. Clues do not count: every
 /// hire was told to look for them.
-pub(crate) fn meeting<'a>(state: &State, places: &'a [Place]) -> Option<Meeting<'a>> {
+pub(crate) fn meeting(state: &State, places: &[Place]) -> Option<Meeting> {
     let clues = state.clues();
-    let mut all: Vec<String> = Vec::new();
-    for place in places.iter().filter(|place| place.score > 0) {
-        all.extend(names(&place.line.text).into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>());
+    let is_evidence = |place: &&Place| place.score > 0 && !is_import(&place.line.text);
+    let evidence: Vec<(&Place, Vec<String>)> =
+        places.iter().filter(is_evidence).map(|place| (place, names(&place.line.text))).collect();
+    let mut shared: Vec<(Vec<&Place>, &String)> = Vec::new();
+    for name in evidence.iter().flat_map(|(_, names)| names) {
+        let is_new = shared.iter().all(|(_, known)| *known != name);
+        if is_new && !clues.iter().any(|clue| clue.text() == name) {
+            let having = evidence.iter().filter(|(_, names)| names.contains(name)).map(|(place, _)| *place);
+            shared.push((having.collect(), name));
+        }
     }
-    let having = |name: &str| -> Vec<&Place> {
-        places.iter().filter(|place| place.score > 0 && names(&place.line.text).iter().any(|has| has == name)).collect()
-    };
     let kinds = |having: &[&Place]| having.iter().map(|place| place.line.kind()).collect::<BTreeSet<_>>().len();
-    let is_clue = |name: &String| clues.iter().any(|clue| clue.text() == name);
-    let shared = all.into_iter().filter(|name| !is_clue(name)).map(|name| (having(&name), name));
-    let mut shared: Vec<(Vec<&Place>, String)> = shared.filter(|(having, _)| kinds(having) > 1).collect();
-    let weight = |having: &[&Place]| (kinds(having), having.iter().map(|place| place.score).max());
-    shared.sort_by_key(|(having, _)| Reverse(weight(having)));
+    shared.retain(|(having, _)| kinds(having) > 1);
+    shared.sort_by_key(|(having, _)| Reverse((kinds(having), having.iter().map(|place| place.score).max())));
     let (having, name) = shared.into_iter().next()?;
     let best = |kind: Kind| having.iter().copied().find(|place| place.line.kind() == kind);
     let end = Kind::ALL.into_iter().find_map(best)?;
     let config = best(Kind::Config).filter(|config| config.line != end.line);
-    let meets = config.unwrap_or(end);
-    let is_seen = |place: &Place| place.line.kind() == Kind::Logs && link(place, meets, &clues).is_some();
+    let is_seen = |place: &&Place| {
+        place.line.kind() == Kind::Logs && link(&place.line, &config.unwrap_or(end).line, &clues).is_some()
+    };
     // Logs tell what happened; to a question about how things are, the documentation comes first.
-    let seen = places.iter().filter(|_| state.is_about_trouble()).find(|place| is_seen(place));
-    let first = seen
-        .or_else(|| [Kind::Docs, Kind::Logs, Kind::Tests].into_iter().find_map(best))
-        .filter(|first| first.line != end.line);
-    let way: Vec<&Place> = first.into_iter().chain(config).chain([end]).collect();
-    let step = |pair: &[&Place]| link(pair[0], pair[1], &clues).unwrap_or_else(|| name.clone());
+    let seen = places.iter().filter(|_| state.is_about_trouble()).find(is_seen);
+    let first = seen.or_else(|| [Kind::Docs, Kind::Logs, Kind::Tests].into_iter().find_map(best));
+    let first = first.filter(|first| first.line != end.line);
+    let way: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
+    let step = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
     let shared = way.windows(2).map(step).collect();
-    Some(Meeting { way, shared })
+    Some(Meeting { name: name.clone(), way, shared })
 }
 
-/// What two places have in common, the identifiers first.
-fn link(one: &Place, other: &Place, clues: &[Term]) -> Option<String> {
-    let other_names = names(&other.line.text);
-    let shared = names(&one.line.text).into_iter().find(|name| other_names.contains(name));
-    let other_numbers = numbers(&other.line.text);
-    let is_clue = |number: &String| clues.iter().any(|clue| clue.text() == number) && other_numbers.contains(number);
-    shared.or_else(|| numbers(&one.line.text).into_iter().find(is_clue))
+/// What two lines have in common: an identifier, or a number that is a clue.
+fn link(one: &Line, other: &Line, clues: &[Term]) -> Option<String> {
+    let other_names = names(&other.text);
+    let shared = names(&one.text).into_iter().find(|name| other_names.contains(name));
+    let is_shared = |clue: &&Term| clue.is_in(&one.text) && clue.is_in(&other.text);
+    shared.or_else(|| clues.iter().find(is_shared).map(|clue| clue.text().to_owned()))
 }

@@ -17,6 +17,7 @@ const QUOTED_BYTES_MAX: usize = 600;
 const SEARCHES_MAX: usize = 16;
 
 const SEARCHED: &str = "searched: ";
+const MISSING: &str = "missing: ";
 
 /// A report, which can be written with fewer places if it must be short.
 pub(crate) struct Report {
@@ -29,25 +30,21 @@ impl Report {
     pub(crate) fn of(state: &State) -> Report {
         let has_reports = !state.reports.is_empty();
         let mut places = if has_reports { reported(state) } else { Vec::new() };
-        let met = meeting(state, &places).map(|Meeting { way, shared }| said(&way, &shared));
+        let met = meeting(state, &places);
         if places.is_empty() {
             places = places_of(state);
         }
-        let count = places.iter().map(|place| place.more + 1).sum::<usize>();
         let mut head = vec![LABEL.to_owned()];
         match met {
-            Some((lines, way)) => {
-                head.extend(lines);
-                // The sort is stable: the way comes first, its end before the rest of it.
-                places.sort_by_key(|place| {
-                    way.iter().rposition(|line| *line == place.line).map_or(way.len(), |at| way.len() - 1 - at)
-                });
+            Some(met) => {
+                head.extend(said(&met));
+                put_first(&mut places, &met);
             }
             None if places.is_empty() => head.push(nothing(state)),
             None if has_reports => {
                 head.push("No identifier is shared by two kinds of evidence. The lines that match best:".to_owned());
             }
-            None => head.push(format!("{count} lines match what was searched for. The best of them:")),
+            None => head.push("Lines that match what was searched for, the best first:".to_owned()),
         }
         places.truncate(PLACES_MAX);
         let places = places.iter().enumerate().map(|(at, place)| shown(at + 1, place)).collect();
@@ -80,16 +77,26 @@ fn nothing(state: &State) -> String {
 }
 
 /// The lines that tell where the evidence meets, and the way there.
-fn said(way: &[&Place], shared: &[String]) -> (Vec<String>, Vec<Line>) {
-    let address = |place: &Place| format!("{}:{}", place.line.path, place.line.number);
+fn said(met: &Meeting) -> Vec<String> {
+    let address = |line: &Line| format!("{}:{}", line.path, line.number);
     let mut chain = String::new();
-    for (at, place) in way.iter().enumerate() {
-        let link = at.checked_sub(1).map(|before| format!(" —{}→ ", shared[before])).unwrap_or_default();
-        chain.push_str(&format!("{link}{} ({})", address(place), place.line.kind().word()));
+    for (at, line) in met.way.iter().enumerate() {
+        let link = at.checked_sub(1).map(|before| format!(" —{}→ ", met.shared[before])).unwrap_or_default();
+        chain.push_str(&format!("{link}{} ({})", address(line), line.kind().word()));
     }
-    let end = way.last().map(|place| address(place)).unwrap_or_default();
-    let lines = vec![format!("The evidence meets at {end}."), format!("chain: {chain}"), "places:".to_owned()];
-    (lines, way.iter().map(|place| place.line.clone()).collect())
+    let end = met.way.last().map(address).unwrap_or_default();
+    vec![format!("The evidence meets at {end}."), format!("chain: {chain}"), "places:".to_owned()]
+}
+
+/// Puts the way to where the evidence meets before all other places, its end first.
+fn put_first(places: &mut [Place], met: &Meeting) {
+    let step = |place: &Place| met.way.iter().rev().position(|line| *line == place.line);
+    places.sort_by_key(|place| step(place).unwrap_or(met.way.len()));
+    for place in places.iter_mut().filter(|place| place.line.text.contains(&met.name)) {
+        if !place.shares.contains(&met.name) {
+            place.shares.insert(0, met.name.clone());
+        }
+    }
 }
 
 fn shown(number: usize, place: &Place) -> String {
@@ -102,7 +109,7 @@ fn shown(number: usize, place: &Place) -> String {
         notes.push(format!("shares {}", place.shares.join(", ")));
     }
     if place.more > 0 {
-        notes.push(format!("{} more lines like it", place.more));
+        notes.push(format!("{} more like it", place.more));
     }
     let notes = if notes.is_empty() { String::new() } else { format!("\n   {}", notes.join("; ")) };
     format!("{number}. {path}:{line}: {text}{notes}")
@@ -129,10 +136,13 @@ fn tail(state: &State) -> Vec<String> {
         }
     }
     tail.extend(searched(state).map(|searched| format!("{SEARCHED}{searched}")));
-    tail.extend(state.refused.iter().map(|(agent, why)| format!("missing: {agent} was not hired ({why})")));
-    tail.extend(state.outstanding().map(|(hire, agent)| format!("missing: the report of {agent} ({hire})")));
-    if state.hired.is_empty() && state.order.kinds.is_none() {
-        tail.push("Nobody was hired.".to_owned());
+    let reports = state.reports.iter().flat_map(|report| report.text.lines());
+    tail.extend(reports.filter(|line| line.starts_with(MISSING)).map(str::to_owned));
+    tail.extend(state.refused.iter().map(|(agent, why)| format!("{MISSING}{agent} was not hired ({why})")));
+    tail.extend(state.outstanding().map(|(hire, agent)| format!("{MISSING}the report of {agent} ({hire})")));
+    if state.has_team && state.hired.is_empty() && state.order.kinds.is_none() {
+        let why = if state.is_related() { "" } else { ": no line has more than half of what is asked" };
+        tail.push(format!("Nobody was hired{why}."));
     }
     tail
 }

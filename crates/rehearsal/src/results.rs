@@ -69,7 +69,11 @@ pub(crate) fn read_search(text: &str) -> Found {
 
 /// Reads the result of `read_file`: lines as `number`, a tab and the text.
 pub(crate) fn read_lines(path: &str, text: &str) -> Vec<Line> {
-    let line = |line: &str| line.split_once('\t').and_then(|(n, text)| Some(Line::new(path, n.parse().ok()?, text)));
+    let line = |line: &str| {
+        let (number, text) = line.split_once('\t')?;
+        let text = text[..text.floor_char_boundary(LINE_BYTES_MAX)].to_owned();
+        Some(Line { path: path.to_owned(), number: number.parse().ok()?, text })
+    };
     text.lines().filter_map(line).take(LINES_MAX).collect()
 }
 

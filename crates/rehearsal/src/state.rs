@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) must_hire: bool,
     /// Whether the newest reply waited for hires.
     pub(crate) has_waited: bool,
+    /// Whether there is anybody to hire.
+    pub(crate) has_team: bool,
     /// How many replies there were.
     pub(crate) replies: usize,
 }
@@ -88,6 +90,7 @@ impl State {
                 Heard::Message { .. } => {}
             }
         }
+        state.has_team = data.team.as_ref().is_some_and(|team| !team.members.is_empty());
         state
     }
 

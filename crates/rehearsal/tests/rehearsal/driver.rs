@@ -74,7 +74,6 @@ impl Hall {
                     self.serve(call, &path, &mut data).await;
                 }
             };
-            eprintln!("=== {} {path}\n{report}", agent.name);
             assert!(report.starts_with(LABEL), "{report}");
             let work = Work { path, agent: agent.name.clone(), report: report.clone() };
             self.work.lock().unwrap().push(work);

@@ -50,7 +50,7 @@ async fn check_plain(question: &str, word: &str) {
     let places: Vec<String> = places.map(str::to_lowercase).collect();
     let with_word = places.iter().filter(|line| line.contains(word)).count();
     assert!(
-        places.len() >= 3 && places[0].contains(word) && 2 * with_word >= places.len(),
+        places.len() >= 3 && places[..3].iter().any(|place| place.contains(word)) && 2 * with_word >= places.len(),
         "{question}: {}",
         outcome.answer
     );
