@@ -29,7 +29,8 @@ pub struct PromptData {
     pub turn: Turn,
     /// What the contract has left.
     pub status: Status,
-    /// What the contract heard and replied since its brief, in order.
+    /// What the contract heard and replied since its brief, in the order of its transcript: what comes while the model is at
+    /// work follows its reply, and what calls brought is in the order of the calls.
     pub heard: Vec<Heard>,
 }
 
@@ -160,10 +161,12 @@ impl PromptData {
     ) -> Result<Option<PromptData>, TextError> {
         let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
         let Some(brief) = brief else { return Ok(None) };
-        let mut collector = Collector { texts, asks: BTreeMap::new(), calls: BTreeMap::new(), heard: Vec::new() };
+        let (asks, calls) = (BTreeMap::new(), BTreeMap::new());
+        let mut collector = Collector { texts, asks, calls, told: Vec::new(), heard: Vec::new() };
         for fact in facts {
             collector.take(fact)?;
         }
+        collector.turn();
         Ok(Some(PromptData {
             agent: brief.agent.clone(),
             team: team.map(TeamData::of),
@@ -181,6 +184,8 @@ struct Collector<'a, T> {
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
     /// The ids that the model gave its calls.
     calls: BTreeMap<CallRef, String>,
+    /// What is heard before the next turn, each with its call.
+    told: Vec<(Option<CallRef>, Heard)>,
     heard: Vec<Heard>,
 }
 
@@ -189,17 +194,21 @@ impl<'a, T: Texts> Collector<'a, T> {
         match fact {
             Fact::Asked { id, ask, origin, .. } => {
                 self.asks.insert(*id, (ask, *origin));
-                if let Ask::Hire { brief, .. } = ask {
-                    let (hire, agent) = (brief.path.clone(), brief.agent.clone());
-                    self.heard.push(Heard::Hired { call: self.call(*origin), hire, agent });
+                match ask {
+                    Ask::Model(_) => self.turn(),
+                    Ask::Hire { brief, .. } => {
+                        let (hire, agent) = (brief.path.clone(), brief.agent.clone());
+                        self.tell(*origin, Heard::Hired { call: self.call(*origin), hire, agent });
+                    }
+                    Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {}
                 }
             }
             Fact::Answered { id, answer, .. } => self.answered(*id, answer)?,
             Fact::Refused { why, origin, .. } => {
-                self.heard.push(Heard::Refused { call: self.call(*origin), why: why.clone() });
+                self.tell(*origin, Heard::Refused { call: self.call(*origin), why: why.clone() });
             }
             Fact::Heard { from, stimulus } => self.hear(from, stimulus)?,
-            Fact::Nudged(nudge) => self.heard.push(Heard::Nudged(*nudge)),
+            Fact::Nudged(nudge) => self.told.push((None, Heard::Nudged(*nudge))),
             Fact::Opened(_)
             | Fact::Raised { .. }
             | Fact::Waiting { .. }
@@ -229,13 +238,13 @@ impl<'a, T: Texts> Collector<'a, T> {
         match (ask, answer) {
             (Ask::Hire { brief, .. }, Answer::Report(report)) => {
                 let report = self.report(brief, self.call(origin), report, answer.text())?;
-                self.heard.push(Heard::Report(report));
+                self.tell(origin, Heard::Report(report));
             }
             (Ask::Tool(_), answer) => {
                 let Some(call) = self.call(origin) else { return Ok(()) };
                 let text = answer.text().map(|text| self.texts.text(&text)).transpose()?.unwrap_or_default();
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
-                self.heard.push(Heard::Result { call, text, failed });
+                self.tell(origin, Heard::Result { call, text, failed });
             }
             (Ask::Model(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
         }
@@ -268,14 +277,29 @@ impl<'a, T: Texts> Collector<'a, T> {
             }
             (Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel, _) => return Ok(()),
         };
-        self.heard.push(heard);
+        self.told.push((None, heard));
         Ok(())
     }
 
+    fn tell(&mut self, origin: Origin, heard: Heard) {
+        self.told.push((call_of(origin), heard));
+    }
+
+    /// Ends what the agent is told before its next turn. Answers arrive in any order; calls have one.
+    fn turn(&mut self) {
+        self.told.sort_by_key(|(call, _)| (call.is_none(), *call));
+        self.heard.extend(self.told.drain(..).map(|(_, heard)| heard));
+    }
+
+    /// The id that the model gave a call.
     fn call(&self, origin: Origin) -> Option<String> {
-        match origin {
-            Origin::Call(call) => self.calls.get(&call).cloned(),
-            Origin::Cascade | Origin::Promise | Origin::Outside | Origin::Course => None,
-        }
+        call_of(origin).and_then(|call| self.calls.get(&call).cloned())
+    }
+}
+
+fn call_of(origin: Origin) -> Option<CallRef> {
+    match origin {
+        Origin::Call(call) => Some(call),
+        Origin::Cascade | Origin::Promise | Origin::Outside | Origin::Course => None,
     }
 }

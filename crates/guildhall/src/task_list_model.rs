@@ -132,13 +132,15 @@ impl ListState {
     /// Takes note of a refusal.
     fn refused(&mut self, call: Option<&str>, why: &Refusal) {
         let Some(at) = self.task_of(call) else { return };
-        self.states[at] = match why {
+        let is_shared = self.tasks.specs()[at].budget.is_none();
+        self.states[at] = if let Refusal::Money { minimum, .. } = why
+            && is_shared
+        {
             // With a larger share, or with what comes back, it may be possible yet.
-            Refusal::Money { minimum, .. } if self.tasks.specs()[at].budget.is_none() => {
-                self.least = self.least.max(*minimum);
-                State::Open
-            }
-            why => State::Refused(first_line(&format!("refused: {why}"))),
+            self.least = self.least.max(*minimum);
+            State::Open
+        } else {
+            State::Refused(first_line(&format!("refused: {why}")))
         };
     }
 

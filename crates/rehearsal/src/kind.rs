@@ -27,26 +27,20 @@ const FINDERS: &[&str] = &["investigat", "research", "finds", "searches"];
 impl Kind {
     pub(crate) const ALL: [Kind; 5] = [Kind::Code, Kind::Config, Kind::Docs, Kind::Tests, Kind::Logs];
 
-    /// Its name, in tasks and reports.
-    pub(crate) fn word(self) -> &'static str {
+    /// Its name, and how the words begin with which a description says that an agent reads it.
+    fn said(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Kind::Code => "code",
-            Kind::Config => "config",
-            Kind::Docs => "docs",
-            Kind::Tests => "tests",
-            Kind::Logs => "logs",
+            Kind::Code => ("code", &["code", "source", "program", "function"]),
+            Kind::Config => ("config", &["config", "setting"]),
+            Kind::Docs => ("docs", &["doc", "runbook", "readme", "manual", "notes"]),
+            Kind::Tests => ("tests", &["test"]),
+            Kind::Logs => ("logs", &["log"]),
         }
     }
 
-    /// How the words begin with which a description says that an agent reads it.
-    fn beginnings(self) -> &'static [&'static str] {
-        match self {
-            Kind::Code => &["code", "source", "program", "function"],
-            Kind::Config => &["config", "setting"],
-            Kind::Docs => &["doc", "runbook", "readme", "manual", "notes"],
-            Kind::Tests => &["test"],
-            Kind::Logs => &["log"],
-        }
+    /// Its name, in tasks and reports.
+    pub(crate) fn word(self) -> &'static str {
+        self.said().0
     }
 
     pub(crate) fn parse(word: &str) -> Option<Kind> {
@@ -78,7 +72,7 @@ impl Kind {
     pub(crate) fn read_by(description: &str) -> Vec<Kind> {
         let said = words(description);
         let says = |beginnings: &[&str]| said.iter().any(|word| beginnings.iter().any(|start| word.starts_with(start)));
-        let named: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| says(kind.beginnings())).collect();
+        let named: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| says(kind.said().1)).collect();
         if named.is_empty() && says(FINDERS) { Kind::ALL.to_vec() } else { named }
     }
 

@@ -16,7 +16,7 @@ mod state;
 mod words;
 
 use guildhall_agent::{
-    Attempt, Billing, Delta, Model, Prompt, PromptData, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
+    Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
 };
 use serde_json::{Value, json};
 
@@ -56,19 +56,14 @@ impl Model for Rehearsal {
 
 fn reply(prompt: &Prompt) -> Reply {
     let bytes_max = prompt.max_tokens as usize;
-    match &prompt.data {
-        Some(data) => reply_to(data, prompt, bytes_max),
-        None => saying(|_| format!("{LABEL}\nThis prompt has no data to work with."), 0, bytes_max),
-    }
-}
-
-fn reply_to(data: &PromptData, prompt: &Prompt, bytes_max: usize) -> Reply {
+    let Some(data) = &prompt.data else {
+        return saying(|_| format!("{LABEL}\nThis prompt has no data to work with."), 0, bytes_max);
+    };
     let state = State::read(data);
     let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let calls = next(data, &tools, &state);
-    calling(calls, state.replies, bytes_max).unwrap_or_else(|| {
+    calling(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
         let report = Report::of(&state);
-        saying(|count| report.text(count), report.places_count(), bytes_max)
+        saying(|count| report.text(count), report.places.len(), bytes_max)
     })
 }
 

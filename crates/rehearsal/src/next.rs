@@ -8,7 +8,7 @@ use crate::kind::Kind;
 use crate::order::Order;
 use crate::places::{places_of, reported, settings};
 use crate::state::State;
-use crate::words::{TROUBLE_PATTERN, Term};
+use crate::words::{TROUBLE, Term};
 
 /// How many agents are hired.
 const HIRES_MAX: usize = 4;
@@ -18,8 +18,6 @@ const CALLS_MAX: usize = 8;
 const LOOKS_MAX: usize = 4;
 /// How many lines are read before and after the best one.
 const AROUND: u64 = 3;
-/// How many levels of directories are listed.
-const DEPTH: u8 = 3;
 
 /// The agent without a file that is hired where somebody must be and there is no other.
 const AD_HOC: &str = "searcher";
@@ -52,15 +50,15 @@ fn work(data: &PromptData, tools: &[&str], state: &State) -> Vec<Call> {
         return if must_wait { vec![Call { tool: "wait_for_agents", arguments: json!({}) }] } else { confirm(state) };
     }
     let can_hire = data.status.hiring.is_some_and(|left| left.heads.0 > 0 && left.depth > 0);
-    let team = data.team.as_ref().filter(|_| can_hire && state.refused.is_empty());
+    let team = data.team.as_ref().filter(|_| can_hire && !state.has_tried);
     let Some(team) = team.filter(|team| !team.members.is_empty() || state.must_hire) else { return look(state) };
     let is_handed_down = state.order.kinds.is_some();
-    let survey = if is_handed_down || !tools.contains(&"search") { Vec::new() } else { survey(state) };
+    let can_survey = !is_handed_down && tools.contains(&"search");
+    let survey = if can_survey && state.looks == 0 { searches(state, &state.terms) } else { Vec::new() };
     if !survey.is_empty() {
         return survey;
     }
-    let is_worth_it = is_handed_down || !tools.contains(&"search") || state.is_related();
-    if is_worth_it || state.must_hire { hires(team, state) } else { Vec::new() }
+    if !can_survey || state.is_related() || state.must_hire { hires(team, state) } else { Vec::new() }
 }
 
 /// Looks up the settings that the reports name, if the question is a person's.
@@ -69,47 +67,28 @@ fn confirm(state: &State) -> Vec<Call> {
         return Vec::new();
     }
     let wanted = settings(state, &reported(state));
-    let missing =
-        wanted.iter().map(Term::pattern).filter(|pattern| !state.searches.iter().any(|s| s.pattern == *pattern));
-    missing.map(|pattern| search(&pattern, state.directory().unwrap_or_default(), "")).collect()
-}
-
-/// A first look at the whole project, and a second one in the directory that the question names.
-fn survey(state: &State) -> Vec<Call> {
-    if !state.is_listed() && state.looks == 0 {
-        let listing = Call { tool: "list_files", arguments: json!({"depth": DEPTH}) };
-        return std::iter::once(listing).chain(searches(state, "", &state.terms)).collect();
-    }
-    let directory = state.directory().filter(|_| state.looks < LOOKS_MAX);
-    directory.map(|directory| searches(state, directory, &state.terms)).unwrap_or_default()
+    wanted.iter().filter_map(|name| search(state, &name.pattern(), "")).collect()
 }
 
 /// Searches that were not made yet, for terms in the files of the order. Trouble is searched for in the logs.
-fn searches(state: &State, directory: &str, terms: &[Term]) -> Vec<Call> {
+fn searches(state: &State, terms: &[Term]) -> Vec<Call> {
     let kinds: Vec<Kind> = state.order.kinds.clone().unwrap_or_default();
     let globs: Vec<String> = match kinds.as_slice() {
         [] => vec![String::new()],
         kinds if kinds.len() == Kind::ALL.len() => vec![String::new()],
         kinds => kinds.iter().map(|kind| kind.glob()).collect(),
     };
-    let wanted = terms.iter().map(Term::pattern).filter(|pattern| !state.was_searched(pattern, directory));
-    let mut calls: Vec<Call> =
-        wanted.flat_map(|pattern| globs.iter().map(move |glob| search(&pattern, directory, glob))).collect();
     let reads_logs = kinds.is_empty() || kinds.contains(&Kind::Logs);
-    if reads_logs && state.is_about_trouble() && !state.was_searched(TROUBLE_PATTERN, directory) {
-        calls.insert(0, search(TROUBLE_PATTERN, directory, &Kind::Logs.glob()));
-    }
-    calls
+    let trouble = (reads_logs && state.is_about_trouble()).then(|| search(state, TROUBLE, &Kind::Logs.glob()));
+    let of = |term: &Term| globs.iter().filter_map(|glob| search(state, &term.pattern(), glob)).collect::<Vec<_>>();
+    trouble.flatten().into_iter().chain(terms.iter().flat_map(of)).collect()
 }
 
-fn search(pattern: &str, directory: &str, glob: &str) -> Call {
-    let mut arguments = json!({"pattern": pattern});
-    for (name, value) in [("path", directory), ("glob", glob)] {
-        if !value.is_empty() {
-            arguments[name] = json!(value);
-        }
-    }
-    Call { tool: "search", arguments }
+/// A search, unless it was made before.
+fn search(state: &State, pattern: &str, glob: &str) -> Option<Call> {
+    let all = json!({"pattern": pattern});
+    let arguments = if glob.is_empty() { all } else { json!({"pattern": pattern, "glob": glob}) };
+    (!state.was_searched(pattern, glob)).then_some(Call { tool: "search", arguments })
 }
 
 /// A look of one's own: for the clues, or for the words of the question if there are none or they bring nothing; then for what
@@ -123,9 +102,9 @@ fn look(state: &State) -> Vec<Call> {
     if clues.is_empty() || state.looks > 0 && state.lines.is_empty() {
         wanted.extend(state.terms.iter().cloned());
     }
-    wanted.extend(state.followed(&state.scoped(), &clues));
+    wanted.extend(state.followed(&state.lines.iter().collect::<Vec<_>>(), &clues));
     wanted.extend(clues);
-    let mut calls = searches(state, state.directory().unwrap_or_default(), &wanted);
+    let mut calls = searches(state, &wanted);
     if state.around.is_none()
         && let Some(best) = places_of(state).first()
     {
@@ -152,13 +131,8 @@ fn hires(team: &TeamData, state: &State) -> Vec<Call> {
         chosen.push((AD_HOC, asked));
     }
     let hire = |(agent, kinds): (&str, Vec<Kind>)| {
-        let order = Order {
-            question: state.order.question.clone(),
-            clues: state.clues(),
-            directory: state.directory().map(str::to_owned),
-            kinds: Some(kinds),
-            quoted: Vec::new(),
-        };
+        let (question, clues) = (state.order.question.clone(), state.clues());
+        let order = Order { question, clues, kinds: Some(kinds), quoted: Vec::new() };
         let (tool, arguments) = team.hire(agent, &order.write());
         Call { tool, arguments }
     };

@@ -8,7 +8,6 @@ use crate::words::Term;
 const QUESTION_BYTES_MAX: usize = 4 * 1024;
 
 const LOOK_FOR: &str = "Look for: ";
-const LOOK_IN: &str = "Look in: ";
 const READ: &str = "Read: ";
 const CLOSING: &str = "Report each line that bears on the question as `path:line: text`.";
 
@@ -18,7 +17,6 @@ pub(crate) struct Order {
     pub(crate) question: String,
     /// Identifiers and numbers that the hirer found.
     pub(crate) clues: Vec<Term>,
-    pub(crate) directory: Option<String>,
     /// The kinds of evidence to read. `None`: the task is not from a rehearsal.
     pub(crate) kinds: Option<Vec<Kind>>,
     /// Lines that the task quotes as `path:line: text`.
@@ -33,22 +31,23 @@ impl Order {
             let clues: Vec<String> = self.clues.iter().map(|clue| format!("`{}`", clue.text())).collect();
             lines.push(format!("{LOOK_FOR}{}", clues.join(", ")));
         }
-        lines.extend(self.directory.as_ref().map(|directory| format!("{LOOK_IN}{directory}")));
         let kinds: Vec<&str> = self.kinds.iter().flatten().map(|kind| kind.word()).collect();
         lines.push(format!("{READ}{}", kinds.join(", ")));
         lines.push(CLOSING.to_owned());
         lines.join("\n")
     }
 
-    /// Reads a task. Of a task in several paragraphs, the first is the question.
+    /// Reads a task. Of a task that quotes lines, the first paragraph is the question.
     pub(crate) fn read(task: &str) -> Order {
-        let (question, rest) = task.trim().split_once("\n\n").unwrap_or((task.trim(), ""));
-        let question = question[..question.floor_char_boundary(QUESTION_BYTES_MAX)].to_owned();
-        let order = rest.strip_suffix(CLOSING);
+        let (first, rest) = task.trim().split_once("\n\n").unwrap_or((task.trim(), ""));
+        let (order, quoted) = (rest.strip_suffix(CLOSING), places(rest));
+        let question = if order.is_some() || !quoted.is_empty() { first } else { task };
+        let question = &question[..question.floor_char_boundary(QUESTION_BYTES_MAX)];
+        let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
         let value = |label: &str| order.and_then(|order| order.lines().find_map(|line| line.strip_prefix(label)));
         let clues = value(LOOK_FOR).unwrap_or_default().split('`').skip(1).step_by(2).map(Term::parse).collect();
         let kinds = value(READ).map(|kinds| kinds.split(',').filter_map(Kind::parse).collect());
-        Order { question, clues, directory: value(LOOK_IN).map(str::to_owned), kinds, quoted: places(rest) }
+        Order { question, clues, kinds, quoted }
     }
 }
 
@@ -56,33 +55,7 @@ impl Order {
 pub(crate) fn places(text: &str) -> Vec<Line> {
     let item = |line: &'_ str| match line.split_once(". ") {
         Some((number, rest)) if number.parse::<u32>().is_ok() => Line::parse(rest),
-        Some(_) | None => Line::parse(line),
+        Some(_) | None => Line::parse(line).filter(|line| !line.path.contains(char::is_whitespace)),
     };
     text.lines().filter_map(item).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Order, places};
-    use crate::kind::Kind;
-    use crate::words::Term;
-
-    #[test]
-    fn a_task_is_read_as_it_was_written() {
-        for (clues, directory, kinds) in [
-            (vec![Term::Name("AbTimeout".to_owned()), Term::Number("30".to_owned())], Some("a/b"), vec![Kind::Logs]),
-            (Vec::new(), None, Vec::new()),
-        ] {
-            let directory = directory.map(str::to_owned);
-            let order = Order { question: "Why?".to_owned(), clues, directory, kinds: Some(kinds), quoted: Vec::new() };
-            assert_eq!(Order::read(&order.write()), order);
-        }
-    }
-
-    #[test]
-    fn another_task_is_a_question_with_the_lines_that_it_quotes() {
-        let order = Order::read("Why?\n\nWhat came of it:\n1. a.log:3: failed\n   and 2 more\nRead: logs");
-        assert_eq!((order.question.as_str(), order.kinds), ("Why?", None));
-        assert_eq!(order.quoted, places("a.log:3: failed"));
-    }
 }

@@ -17,23 +17,7 @@ const SETTINGS_MAX: usize = 3;
 const OFTEN: u64 = 1000;
 
 /// Words after which a name is defined.
-const DEFINING: &[&str] = &[
-    "class",
-    "const",
-    "def",
-    "enum",
-    "fn",
-    "func",
-    "function",
-    "interface",
-    "let",
-    "mod",
-    "static",
-    "struct",
-    "trait",
-    "type",
-    "var",
-];
+const DEFINING: &str = "class const def enum fn func function interface let mod static struct trait type var";
 
 /// A line with what is known about it.
 #[derive(Clone, Debug)]
@@ -52,7 +36,7 @@ pub(crate) struct Place {
 pub(crate) fn places_of(state: &State) -> Vec<Place> {
     let kinds = state.order.kinds.as_ref().filter(|kinds| !kinds.is_empty());
     let is_wanted = |line: &&Line| kinds.is_none_or(|kinds| kinds.contains(&line.kind()));
-    let mut lines = state.scoped();
+    let mut lines: Vec<&Line> = state.lines.iter().collect();
     if lines.iter().any(is_wanted) {
         lines.retain(is_wanted);
     }
@@ -81,7 +65,7 @@ pub(crate) fn reported(state: &State) -> Vec<Place> {
         }
     }
     let settings = settings(state, &places);
-    for line in state.scoped().into_iter().filter(|line| settings.iter().any(|name| name.is_in(&line.text))) {
+    for line in state.lines.iter().filter(|line| settings.iter().any(|name| name.is_in(&line.text))) {
         known(state, &mut places, line).score += 1;
     }
     places.sort_by_key(|place| Reverse(place.score));
@@ -115,21 +99,18 @@ fn known<'a>(state: &State, places: &'a mut Vec<Place>, line: &Line) -> &'a mut 
 
 fn ranked(state: &State, lines: Vec<&Line>) -> Vec<Place> {
     let scores = Scores::new(state, &lines);
+    // Two lines of a log that say the same differ in their digits.
+    let shape = |line: &Line| -> String { line.text.chars().filter(|letter| !letter.is_ascii_digit()).collect() };
     let mut places: Vec<Place> = Vec::new();
     for line in lines {
-        let shape = shape(&line.text);
-        match places.iter_mut().find(|place| place.line.path == line.path && self::shape(&place.line.text) == shape) {
+        let is_like = |place: &&mut Place| place.line.path == line.path && shape(&place.line) == shape(line);
+        match places.iter_mut().find(is_like) {
             Some(place) => place.more += 1,
             None => places.push(scores.place(line)),
         }
     }
     places.sort_by_key(|place| Reverse(place.score));
     places
-}
-
-/// A line without its digits: what differs between two lines of a log that say the same.
-fn shape(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// What is looked for.
@@ -182,12 +163,13 @@ fn defines(text: &str, name: &str) -> bool {
     let Some((before, after)) = text.split_once(name) else { return false };
     let word = before.trim_end().rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
     let after = after.trim_start_matches(['"', '\'']).trim_start();
-    DEFINING.contains(&word) || after.starts_with('=') && !after.starts_with("==") || after.starts_with(": ")
+    !word.is_empty() && DEFINING.split(' ').any(|defining| defining == word)
+        || after.starts_with('=') && !after.starts_with("==")
+        || after.starts_with(": ")
 }
 
 /// Where the evidence meets: the way there, from what was seen to what was written, and what each step shares with the next.
 pub(crate) struct Meeting {
-    pub(crate) name: String,
     pub(crate) way: Vec<Line>,
     pub(crate) shared: Vec<String>,
 }
@@ -224,7 +206,7 @@ pub(crate) fn meeting(state: &State, places: &[Place]) -> Option<Meeting> {
     let way: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
     let step = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
     let shared = way.windows(2).map(step).collect();
-    Some(Meeting { name: name.clone(), way, shared })
+    Some(Meeting { way, shared })
 }
 
 /// What two lines have in common: an identifier, or a number that is a clue.

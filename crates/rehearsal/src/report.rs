@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::places::{Meeting, PLACES_MAX, Place, meeting, places_of, reported};
 use crate::results::Line;
 use crate::state::{Search, State};
-use crate::words::TROUBLE_PATTERN;
+use crate::words::TROUBLE;
 
 /// How much of a report without places is quoted, in bytes.
 const QUOTED_BYTES_MAX: usize = 600;
@@ -22,7 +22,7 @@ const MISSING: &str = "missing: ";
 /// A report, which can be written with fewer places if it must be short.
 pub(crate) struct Report {
     head: Vec<String>,
-    places: Vec<String>,
+    pub(crate) places: Vec<String>,
     tail: Vec<String>,
 }
 
@@ -38,9 +38,11 @@ impl Report {
         match met {
             Some(met) => {
                 head.extend(said(&met));
-                put_first(&mut places, &met);
+                // The end of the way comes first, then the rest of it, then all other places.
+                let step = |place: &Place| met.way.iter().rev().position(|line| *line == place.line);
+                places.sort_by_key(|place| step(place).unwrap_or(met.way.len()));
             }
-            None if places.is_empty() => head.push(nothing(state)),
+            None if places.is_empty() => head.push(nothing(state).to_owned()),
             None if has_reports => {
                 head.push("No identifier is shared by two kinds of evidence. The lines that match best:".to_owned());
             }
@@ -49,10 +51,6 @@ impl Report {
         places.truncate(PLACES_MAX);
         let places = places.iter().enumerate().map(|(at, place)| shown(at + 1, place)).collect();
         Report { head, places, tail: tail(state) }
-    }
-
-    pub(crate) fn places_count(&self) -> usize {
-        self.places.len()
     }
 
     /// Writes the report with so many of its places.
@@ -65,53 +63,34 @@ impl Report {
 }
 
 /// What is said when there is no line to show.
-fn nothing(state: &State) -> String {
-    let searches = state.searches.iter().filter(|search| search.found.is_ok()).count();
-    if state.reports.iter().any(|report| !report.text.is_empty()) {
-        "The reports name no line.".to_owned()
-    } else if searches > 0 {
-        "Nothing matches: no search found a line.".to_owned()
-    } else {
-        "Nothing was searched, so nothing was found.".to_owned()
+fn nothing(state: &State) -> &'static str {
+    let is_whole = |search: &Search| search.found.is_ok() && !search.is_cut;
+    match (state.reports.is_empty(), state.searches.is_empty()) {
+        (false, _) => "The reports name no line.",
+        (true, true) => "Nothing was searched, so nothing was found.",
+        (true, false) if state.searches.iter().all(is_whole) => "Nothing matches: no search found a line.",
+        (true, false) => "No search found a line, and not every search came to its end.",
     }
 }
 
 /// The lines that tell where the evidence meets, and the way there.
 fn said(met: &Meeting) -> Vec<String> {
     let address = |line: &Line| format!("{}:{}", line.path, line.number);
-    let mut chain = String::new();
-    for (at, line) in met.way.iter().enumerate() {
-        let link = at.checked_sub(1).map(|before| format!(" —{}→ ", met.shared[before])).unwrap_or_default();
-        chain.push_str(&format!("{link}{} ({})", address(line), line.kind().word()));
-    }
+    let links = std::iter::once(String::new()).chain(met.shared.iter().map(|shared| format!(" —{shared}→ ")));
+    let step = |(link, line): (String, &Line)| format!("{link}{} ({})", address(line), line.kind().word());
+    let chain: String = links.zip(&met.way).map(step).collect();
     let end = met.way.last().map(address).unwrap_or_default();
     vec![format!("The evidence meets at {end}."), format!("chain: {chain}"), "places:".to_owned()]
 }
 
-/// Puts the way to where the evidence meets before all other places, its end first.
-fn put_first(places: &mut [Place], met: &Meeting) {
-    let step = |place: &Place| met.way.iter().rev().position(|line| *line == place.line);
-    places.sort_by_key(|place| step(place).unwrap_or(met.way.len()));
-    for place in places.iter_mut().filter(|place| place.line.text.contains(&met.name)) {
-        if !place.shares.contains(&met.name) {
-            place.shares.insert(0, met.name.clone());
-        }
-    }
-}
-
 fn shown(number: usize, place: &Place) -> String {
     let Line { path, number: line, text } = &place.line;
-    let mut notes = Vec::new();
-    if !place.by.is_empty() {
-        notes.push(format!("by {}", place.by.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
-    }
-    if !place.shares.is_empty() {
-        notes.push(format!("shares {}", place.shares.join(", ")));
-    }
-    if place.more > 0 {
-        notes.push(format!("{} more like it", place.more));
-    }
-    let notes = if notes.is_empty() { String::new() } else { format!("\n   {}", notes.join("; ")) };
+    let by: Vec<&str> = place.by.iter().map(String::as_str).collect();
+    let by = (!by.is_empty()).then(|| format!("by {}", by.join(", ")));
+    let shares = (!place.shares.is_empty()).then(|| format!("shares {}", place.shares.join(", ")));
+    let more = (place.more > 0).then(|| format!("{} more like it", place.more));
+    let notes = [by, shares, more].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let notes = if notes.is_empty() { notes } else { format!("\n   {notes}") };
     format!("{number}. {path}:{line}: {text}{notes}")
 }
 
@@ -122,12 +101,7 @@ fn tail(state: &State) -> Vec<String> {
         tail.extend(state.around.iter().flatten().map(|line| format!("   {} | {}", line.number, line.text)));
     }
     for report in &state.reports {
-        let how = match report.outcome {
-            Outcome::Done => "",
-            Outcome::Exhausted(_) => " (ended early)",
-            Outcome::Failed => " (failed)",
-            Outcome::Cancelled => " (cancelled)",
-        };
+        let how = if report.outcome == Outcome::Done { "" } else { " without having finished" };
         let says = report.text.trim();
         if !says.starts_with(LABEL) || !how.is_empty() {
             let quoted = &says[..says.floor_char_boundary(QUOTED_BYTES_MAX)];
@@ -138,7 +112,7 @@ fn tail(state: &State) -> Vec<String> {
     tail.extend(searched(state).map(|searched| format!("{SEARCHED}{searched}")));
     let reports = state.reports.iter().flat_map(|report| report.text.lines());
     tail.extend(reports.filter(|line| line.starts_with(MISSING)).map(str::to_owned));
-    tail.extend(state.refused.iter().map(|(agent, why)| format!("{MISSING}{agent} was not hired ({why})")));
+    tail.extend(state.refused.iter().map(|refused| format!("{MISSING}{refused}")));
     tail.extend(state.outstanding().map(|(hire, agent)| format!("{MISSING}the report of {agent} ({hire})")));
     if state.has_team && state.hired.is_empty() && state.order.kinds.is_none() {
         let why = if state.is_related() { "" } else { ": no line has more than half of what is asked" };
@@ -163,7 +137,6 @@ fn searched(state: &State) -> Option<String> {
 
 fn search(search: &Search) -> String {
     let files = Kind::ALL.into_iter().find(|kind| kind.glob() == search.glob).map_or("files", Kind::word);
-    let place = if search.path.is_empty() { "the project".to_owned() } else { search.path.clone() };
     let found = match &search.found {
         Ok(0) => "no line".to_owned(),
         Ok(1) => "1 line".to_owned(),
@@ -171,10 +144,7 @@ fn search(search: &Search) -> String {
         Ok(count) => format!("{count} lines"),
         Err(why) => format!("could not be searched: {why}"),
     };
-    let what = if search.pattern == TROUBLE_PATTERN {
-        "`error`, `fail` and other words of trouble"
-    } else {
-        &format!("`{}`", search.pattern)
-    };
-    format!("{what} in all {files} of {place} ({found})")
+    let trouble = "`error`, `fail` and other words of trouble".to_owned();
+    let what = if search.pattern == TROUBLE { trouble } else { format!("`{}`", search.pattern) };
+    format!("{what} in all {files} of the project ({found})")
 }

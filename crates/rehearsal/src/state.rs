@@ -8,7 +8,7 @@ use guildhall_kernel::{Nudge, Path};
 
 use crate::kind::Kind;
 use crate::order::Order;
-use crate::results::{Line, read_directories, read_lines, read_search};
+use crate::results::{Line, read_lines, read_search};
 use crate::words::{Term, names, numbers, tells_of_trouble, terms, without_time};
 
 /// How many lines are kept.
@@ -22,8 +22,6 @@ const FOLLOWED_MAX: usize = 6;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) pattern: String,
-    /// The directory, if not the whole project.
-    pub(crate) path: String,
     pub(crate) glob: String,
     /// How many lines it returned, or why it returned none.
     pub(crate) found: Result<usize, String>,
@@ -40,15 +38,15 @@ pub(crate) struct State {
     pub(crate) lines: Vec<Line>,
     /// The lines around the best one, if they were read.
     pub(crate) around: Option<Vec<Line>>,
-    /// The directories of the project, if they were listed.
-    directories: Option<Vec<String>>,
     /// How many replies looked at files.
     pub(crate) looks: usize,
     /// Everybody who was hired.
     pub(crate) hired: Vec<(Path, String)>,
     pub(crate) reports: Vec<HeardReport>,
-    /// Agents that were not hired, each with the reason.
-    pub(crate) refused: Vec<(String, String)>,
+    /// What was refused, each with the reason.
+    pub(crate) refused: Vec<String>,
+    /// Whether it tried to hire.
+    pub(crate) has_tried: bool,
     /// The hires that wait for an answer.
     pub(crate) asking: Vec<Path>,
     /// Whether the runtime demands a hire.
@@ -79,8 +77,8 @@ impl State {
                 Heard::Hired { hire, agent, .. } => state.hired.push((hire.clone(), agent.to_string())),
                 Heard::Refused { call, why } => {
                     let call = call.as_deref().and_then(|call| calls.get(call));
-                    let agent = call.and_then(|call| hired_agent(call)).unwrap_or_else(|| "a call".to_owned());
-                    state.refused.push((agent, why.to_string()));
+                    let what = call.map(|call| hired_agent(call).unwrap_or(call.name.clone()));
+                    state.refused.push(format!("{}, refused: {why}", what.unwrap_or("a hire".to_owned())));
                 }
                 Heard::Report(report) => state.reports.push(report.clone()),
                 Heard::Question { from, .. } => state.asking.push(from.clone()),
@@ -101,8 +99,9 @@ impl State {
 
     fn replied(&mut self, reply: &Reply) {
         let calls = |names: &[&str]| reply.calls.iter().any(|call| names.contains(&call.name.as_str()));
-        self.looks += usize::from(calls(&["search", "list_files", "read_file"]));
+        self.looks += usize::from(calls(&["search", "read_file"]));
         self.has_waited = calls(&["wait_for_agents"]);
+        self.has_tried |= reply.calls.iter().any(|call| hired_agent(call).is_some());
         self.asking.clear();
         self.replies += 1;
     }
@@ -111,22 +110,18 @@ impl State {
         let argument = |name: &str| argument(call, name).unwrap_or_default();
         match call.name.as_str() {
             "search" => {
-                let (pattern, path, glob) = (argument("pattern"), argument("path"), argument("glob"));
-                let found = read_search(text);
-                let count = if failed {
-                    Err(text.lines().next().unwrap_or_default().to_owned())
-                } else {
-                    Ok(found.lines.len())
-                };
-                self.searches.push(Search { pattern, path, glob, found: count, is_cut: found.is_cut });
-                for line in found.lines {
+                let (pattern, glob) = (argument("pattern"), argument("glob"));
+                let (lines, is_cut) = read_search(text);
+                let why = || text.lines().next().unwrap_or_default().to_owned();
+                let count = (!failed).then_some(lines.len()).ok_or_else(why);
+                self.searches.push(Search { pattern, glob, found: count, is_cut });
+                for line in lines {
                     if self.lines.len() < LINES_MAX && !self.lines.contains(&line) {
                         self.lines.push(line);
                     }
                 }
             }
             "read_file" => self.around = Some(read_lines(&argument("path"), text)),
-            "list_files" => self.directories = Some(read_directories(text)),
             _ => {}
         }
     }
@@ -136,48 +131,18 @@ impl State {
         self.hired.iter().filter(|(hire, _)| self.reports.iter().all(|report| report.hire != *hire))
     }
 
-    pub(crate) fn is_listed(&self) -> bool {
-        self.directories.is_some()
-    }
-
     pub(crate) fn is_about_trouble(&self) -> bool {
         tells_of_trouble(&self.order.question)
     }
 
-    /// Whether something was searched for in a directory, the empty one being the whole project.
-    pub(crate) fn was_searched(&self, pattern: &str, path: &str) -> bool {
-        self.searches.iter().any(|search| search.pattern == pattern && search.path == path)
-    }
-
-    /// The directory to look in: the hirer's, or, in a project that is too large for a search, the only one that the question
-    /// names.
-    pub(crate) fn directory(&self) -> Option<&str> {
-        if self.order.directory.is_some() || self.order.kinds.is_some() {
-            return self.order.directory.as_deref();
-        }
-        if !self.searches.iter().any(|search| search.is_cut && search.path.is_empty()) {
-            return None;
-        }
-        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let is_named = |path: &&String| self.terms.iter().any(|term| term.text().to_lowercase() == name(path));
-        let mut named = self.directories.iter().flatten().filter(is_named);
-        named.next().filter(|_| named.next().is_none()).map(String::as_str)
-    }
-
-    /// The lines that were found, those of the directory to look in alone if there are any.
-    pub(crate) fn scoped(&self) -> Vec<&Line> {
-        let within =
-            |line: &&Line| self.directory().is_none_or(|directory| line.path.starts_with(&format!("{directory}/")));
-        let inside: Vec<&Line> = self.lines.iter().filter(within).collect();
-        if inside.is_empty() { self.lines.iter().collect() } else { inside }
+    pub(crate) fn was_searched(&self, pattern: &str, glob: &str) -> bool {
+        self.searches.iter().any(|search| search.pattern == pattern && search.glob == glob)
     }
 
     /// Whether the project has to do with the question: a line, with its path, has more than half of what is asked, or a name.
     pub(crate) fn is_related(&self) -> bool {
-        let count = |line: &Line| {
-            let has = |term: &&Term| term.is_in(&line.text) || term.is_in(&line.path);
-            self.terms.iter().filter(has).count()
-        };
+        let has = |line: &Line, term: &Term| term.is_in(&line.text) || term.is_in(&line.path);
+        let count = |line: &Line| self.terms.iter().filter(|term| has(line, term)).count();
         let is_named =
             |line: &Line| self.terms.iter().any(|term| matches!(term, Term::Name(_)) && term.is_in(&line.text));
         self.lines.iter().any(|line| !self.repeats(line) && (is_named(line) || 2 * count(line) > self.terms.len()))
@@ -194,8 +159,8 @@ impl State {
         if self.order.kinds.is_some() || !self.is_about_trouble() {
             return self.order.clues.clone();
         }
-        let tells = |line: &&&Line| line.kind() == Kind::Logs && tells_of_trouble(without_time(&line.text));
-        let trouble: Vec<&str> = self.scoped().iter().filter(tells).map(|line| without_time(&line.text)).collect();
+        let tells = |line: &&Line| line.kind() == Kind::Logs && tells_of_trouble(without_time(&line.text));
+        let trouble: Vec<&str> = self.lines.iter().filter(tells).map(|line| without_time(&line.text)).collect();
         let asked = |text: &&&str| self.terms.iter().any(|term| !tells_of_trouble(term.text()) && term.is_in(text));
         let meant: Vec<&str> = trouble.iter().filter(asked).copied().collect();
         let lines = if meant.is_empty() { trouble } else { meant };

@@ -9,4 +9,5 @@ mod nonsense;
 mod other_project;
 mod own_source;
 mod payment;
+mod replies;
 mod team;

@@ -127,7 +127,7 @@ async fn a_hire_that_was_refused_is_said_to_be_missing() {
     let refused = example.says("log_reader").to_owned();
     hall.refused = Some(refused.clone());
     let answer = hall.run(example.says("question")).await.answer;
-    let expected = format!("missing: {refused} was not hired (");
+    let expected = format!("missing: {refused}, refused: ");
     assert!(answer.contains(&expected), "{answer}");
     assert!(answer.contains("\nThe evidence meets at "), "{answer}");
 }
