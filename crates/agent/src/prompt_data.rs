@@ -240,13 +240,17 @@ impl<'a, T: Texts> Collector<'a, T> {
                 let report = self.report(brief, self.call(origin), report, answer.text())?;
                 self.tell(origin, Heard::Report(report));
             }
-            (Ask::Tool(_), answer) => {
-                let Some(call) = self.call(origin) else { return Ok(()) };
+            (Ask::Tool(_) | Ask::Question { .. }, answer) => {
+                if matches!(answer, Answer::Words(_)) {
+                    // The words that answer a question were heard just before; they are told as its answer alone.
+                    self.told.pop();
+                }
+                let Some(call) = self.call(origin).filter(|_| *answer != Answer::Approved) else { return Ok(()) };
                 let text = answer.text().map(|text| self.texts.text(&text)).transpose()?.unwrap_or_default();
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
                 self.tell(origin, Heard::Result { call, text, failed });
             }
-            (Ask::Model(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
+            (Ask::Model(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. }, _) => {}
         }
         Ok(())
     }

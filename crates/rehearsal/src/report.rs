@@ -43,7 +43,7 @@ impl Report {
                 places.sort_by_key(|place| step(place).unwrap_or(met.way.len()));
             }
             None if places.is_empty() => head.push(nothing(state).to_owned()),
-            None if has_reports => {
+            None if has_reports && state.is_about_trouble() => {
                 head.push("No identifier is shared by two kinds of evidence. The lines that match best:".to_owned());
             }
             None => head.push("Lines that match what was searched for, the best first:".to_owned()),
