@@ -1,6 +1,6 @@
-//! The clerk: a program in the seat of a root that works off a list of tasks. It hires whoever is next, hands on what came
-//! before, waits, and puts the reports together. It knows no language and costs nothing; the same prompt always gives
-//! the same reply, so it goes on after a crash as if there had been none.
+//! A program in the place of a root's model that works off a list of tasks. It hires the agent of the next task, hands on what
+//! came before, waits, and puts the reports together. It reads a prompt's data, knows no language and costs nothing; the same
+//! prompt always gives the same reply, so it goes on after a crash as if there had been none.
 
 use guildhall_agent::{
     Attempt, Heard, HeardReport, Model, Prompt, PromptData, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,

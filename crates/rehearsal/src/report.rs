@@ -114,7 +114,7 @@ fn tail(state: &State) -> Vec<String> {
     tail.extend(reports.filter(|line| line.starts_with(MISSING)).map(str::to_owned));
     tail.extend(state.refused.iter().map(|refused| format!("{MISSING}{refused}")));
     tail.extend(state.outstanding().map(|(hire, agent)| format!("{MISSING}the report of {agent} ({hire})")));
-    if state.has_team && state.hired.is_empty() && state.order.kinds.is_none() {
+    if state.members > 0 && state.hired.is_empty() && state.order.kinds.is_none() {
         let why = if state.is_related() { "" } else { ": no line has more than half of what is asked" };
         tail.push(format!("Nobody was hired{why}."));
     }

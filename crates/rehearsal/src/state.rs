@@ -53,8 +53,8 @@ pub(crate) struct State {
     pub(crate) must_hire: bool,
     /// Whether the newest reply waited for hires.
     pub(crate) has_waited: bool,
-    /// Whether there is anybody to hire.
-    pub(crate) has_team: bool,
+    /// How many agents it could hire.
+    pub(crate) members: usize,
     /// How many replies there were.
     pub(crate) replies: usize,
 }
@@ -88,7 +88,7 @@ impl State {
                 Heard::Message { .. } => {}
             }
         }
-        state.has_team = data.team.as_ref().is_some_and(|team| !team.members.is_empty());
+        state.members = data.team.as_ref().map_or(0, |team| team.members.len());
         state
     }
 
@@ -199,9 +199,8 @@ fn most_frequent(lists: impl Iterator<Item = Vec<Term>>, least: usize, most: usi
 
 /// Whether a line only says what a file uses.
 pub(crate) fn is_import(text: &str) -> bool {
-    ["import ", "from ", "use ", "pub use ", "#include", "mod "]
-        .iter()
-        .any(|start| text.trim_start().starts_with(start))
+    let text = text.trim_start();
+    ["import ", "from ", "use ", "pub use ", "#include", "mod "].iter().any(|start| text.starts_with(start))
 }
 
 fn argument(call: &RawCall, name: &str) -> Option<String> {

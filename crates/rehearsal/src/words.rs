@@ -104,11 +104,14 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word without its ending, so that "failing" finds "failed".
+/// A word without its ending, so that "failing" finds "failed", "stopped" finds "stop", and "retries" finds "retry".
 fn stem_of(word: &str) -> String {
     let cut = |ending: &str, least: usize| word.strip_suffix(ending).filter(|stem| stem.len() >= least);
-    let plural = || cut("s", 3).filter(|stem| !stem.ends_with('s'));
-    cut("ing", 4).or_else(|| cut("ed", 4)).or_else(plural).unwrap_or(word).to_owned()
+    let hissing = || cut("es", 3).filter(|stem| ["ss", "x", "ch", "sh"].iter().any(|end| stem.ends_with(end)));
+    let plural = || cut("ies", 3).or_else(hissing).or_else(|| cut("s", 3).filter(|stem| !stem.ends_with('s')));
+    let verb = cut("ing", 4).or_else(|| cut("ed", 4));
+    let doubled = |stem: &&str| ["bb", "dd", "gg", "mm", "nn", "pp", "rr", "tt"].iter().any(|two| stem.ends_with(two));
+    verb.filter(doubled).map(|stem| &stem[..stem.len() - 1]).or(verb).or_else(plural).unwrap_or(word).to_owned()
 }
 
 /// The identifiers of a text, each once: words that are joined by an underscore or by a capital.

@@ -212,6 +212,20 @@ fn the_definition_comes_before_uses_and_dates_are_no_numbers() {
 }
 
 #[test]
+fn a_word_is_searched_for_without_its_ending() {
+    for (question, expected) in [
+        ("How many retries are made?", "retr"),
+        ("When is it stopped?", "stop"),
+        ("Where is it killed?", "kill"),
+        ("Which addresses does it use?", "address"),
+        ("Where is FOO defined?", "foo"),
+    ] {
+        let reply = ask(&alone(question), &ALL_TOOLS);
+        assert_eq!(reply.calls[0].arguments.as_ref().unwrap()["pattern"], expected, "{question}");
+    }
+}
+
+#[test]
 fn new_words_of_the_owner_are_a_new_question_and_a_question_of_a_hire_is_answered() {
     let mut data = alone("Where is max_size set?");
     data.heard.extend([Heard::Reply(Arc::new(Reply::words("done"))), Heard::Owner("And min_size?".to_owned())]);
