@@ -4,11 +4,11 @@
 pub mod checks;
 mod engine;
 mod function;
-mod heard;
 mod hiring;
 mod history;
 mod meter;
 mod model;
+mod prompt_data;
 mod redact;
 pub mod roster;
 mod run;
@@ -24,7 +24,6 @@ mod wording;
 
 pub use engine::{Engine, due};
 pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
-pub use heard::{HeardReport, asked_by, heard_reports, hired_as, least_needed, money_free};
 pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt};
 pub use history::{History, fork_prefix};
 pub use meter::Meter;
@@ -32,6 +31,7 @@ pub use model::{
     Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop,
     Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
+pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};

@@ -124,6 +124,7 @@ mod tests {
             status: Some("t".repeat(10)),
             max_tokens: 0,
             must_call: None,
+            data: None,
         };
         let reply = Reply::words("hello");
         let Usage { input, output, .. } = Usage::in_bytes(&prompt, &reply);

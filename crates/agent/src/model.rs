@@ -7,6 +7,7 @@ use guildhall_kernel::AskKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::prompt_data::PromptData;
 use crate::transcript::size;
 
 /// Work that is under way. Dropping it stops it.
@@ -23,6 +24,11 @@ pub trait Model: Send + Sync {
     /// Says whether somebody bills what it uses.
     fn billing(&self) -> Billing {
         Billing::Billed
+    }
+
+    /// Says whether the model reads [`Prompt::data`]. Nobody else pays for collecting it.
+    fn reads_data(&self) -> bool {
+        false
     }
 
     /// Says whether its replies are JSON turns: one object in place of native tool calls. Models that need them are small and
@@ -43,6 +49,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn has_json_turns(&self) -> bool {
         M::has_json_turns(self)
+    }
+
+    fn reads_data(&self) -> bool {
+        M::reads_data(self)
     }
 }
 
@@ -137,6 +147,8 @@ pub struct Prompt {
     pub max_tokens: u32,
     /// The tool that the reply must call, if it must call one. Not every provider can be held to it.
     pub must_call: Option<String>,
+    /// The same as data, for a model within the process that [reads it](Model::reads_data). It is never sent.
+    pub data: Option<Box<PromptData>>,
 }
 
 impl Prompt {

@@ -18,6 +18,7 @@ use crate::meter::{Meter, estimate};
 use crate::model::{
     Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, ToolSpec, Usage, Watch,
 };
+use crate::prompt_data::PromptData;
 use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text};
@@ -185,17 +186,22 @@ impl AgentRuntime {
         status: &Status,
     ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
+        let data = if self.model.reads_data() {
+            PromptData::of(history.facts, history.texts, self.team.as_deref(), request, status)?.map(Box::new)
+        } else {
+            None
+        };
         Ok(match request.turn {
             Turn::Next => {
                 let (messages, status) = (history.messages()?, Some(wording::status(status)));
                 let must_call = self.must_call(history.facts);
-                Prompt { key, system, tools: self.specs(), messages, status, max_tokens, must_call }
+                Prompt { key, system, tools: self.specs(), messages, status, max_tokens, must_call, data }
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
                 let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
-                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens, must_call: None }
+                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens, must_call: None, data }
             }
         })
     }

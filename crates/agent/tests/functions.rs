@@ -35,6 +35,7 @@ fn prompt(ask: u32, parts: Vec<Part>) -> Prompt {
         status: None,
         max_tokens: 100,
         must_call: None,
+        data: None,
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use guildhall::agent::roster::{Level, Map, Problem, Severity};
 use guildhall::kernel::{AgentName, Millis, Msat};
 use guildhall::local::{SessionId, UnixMs};
-use guildhall::providers::{REHEARSAL_LABEL, Rate};
-use guildhall::{Agent, Hall, Paid, Tasks, Undertaking};
+use guildhall::providers::Rate;
+use guildhall::{Agent, Hall, Paid, REHEARSAL_LABEL, Tasks, Undertaking};
 
 use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};

@@ -8,8 +8,8 @@ use guildhall::agent::roster::Roster;
 use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::AskKey;
 use guildhall::local::Replays;
-use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE, Rehearsal};
-use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Source};
+use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE};
+use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Rehearsal, Source};
 
 use crate::config::local_server::LocalServerConfig;
 use crate::config::{Config, ProviderConfig, WireConfig};

@@ -86,6 +86,10 @@ impl Model for Recorder {
     fn billing(&self) -> Billing {
         self.model.billing()
     }
+
+    fn reads_data(&self) -> bool {
+        self.model.reads_data()
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +134,7 @@ mod tests {
             status: None,
             max_tokens: 1,
             must_call: None,
+            data: None,
         };
         let cut_off = model.ask(&prompt, &|_| {});
         drop(cut_off);

@@ -107,6 +107,7 @@ pub use guildhall_agent::{
 pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};
 pub use guildhall_local::SessionId;
 pub use guildhall_models::{LOCAL_PRICE, Price, REHEARSAL_PRICE};
+pub use guildhall_rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 
 pub use guildhall_agent as agent;
 pub use guildhall_kernel as kernel;

@@ -1,14 +1,11 @@
-//! The clerk: a program in the seat of a root that works off a list of tasks. It hires whoever is next, hands on what came
-//! before, waits, and puts the reports together. It knows no language and costs nothing; the same prompt always gives
-//! the same reply, so it goes on after a crash as if there had been none.
-
-use std::collections::BTreeMap;
+//! A program in the place of a root's model that works off a list of tasks. It hires the agent of the next task, hands on what
+//! came before, waits, and puts the reports together. It reads a prompt's data, knows no language and costs nothing; the same
+//! prompt always gives the same reply, so it goes on after a crash as if there had been none.
 
 use guildhall_agent::{
-    Attempt, HeardReport, Message, Model, Part, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
-    asked_by, heard_reports, hired_as, least_needed, money_free,
+    Attempt, Heard, HeardReport, Model, Prompt, PromptData, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
 };
-use guildhall_kernel::{Msat, Path, Quantity};
+use guildhall_kernel::{Msat, Outcome, Path, Quantity, Refusal, Turn};
 use serde_json::{Value, json};
 
 use crate::tasks::{TaskSpec, Tasks, order};
@@ -22,11 +19,18 @@ const REPORT_BYTES_MAX: usize = 60 * 1024;
 /// What a hire is told that asks its hirer something.
 const NOBODY_KNOWS: &str = "You work off a list of tasks, and nobody is here who could answer: use your judgement.";
 
+/// What stands for the report of a hire that ended before it said anything.
+const SAID_NOTHING: &str = "It ended before it said anything.";
+
 /// A program that works off a list of tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskListModel;
 
 impl Model for TaskListModel {
+    fn reads_data(&self) -> bool {
+        true
+    }
+
     fn ask<'a>(&'a self, prompt: &'a Prompt, _watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             let reply = reply(prompt);
@@ -37,10 +41,14 @@ impl Model for TaskListModel {
 }
 
 fn reply(prompt: &Prompt) -> Reply {
-    let Some(state) = ListState::read(prompt) else {
+    let data = prompt.data.as_deref();
+    let Some((data, state)) = data.and_then(|data| Some((data, ListState::read(data, &prompt.key.contract)?))) else {
         return Reply::words("This agent works off lists of tasks, and there is none to read.");
     };
-    let calls = if prompt.tools.is_empty() { Vec::new() } else { state.calls(prompt.messages.len()) };
+    let calls = match data.turn {
+        Turn::Next => state.calls(prompt.messages.len()),
+        Turn::Last => Vec::new(),
+    };
     if calls.is_empty() { Reply::words(state.report()) } else { calling(calls) }
 }
 
@@ -59,17 +67,15 @@ enum State {
     Open,
     Refused(String),
     AtWork(Path),
-    Ended { hire: Path, ending: String, says: String },
+    Ended { hire: Path, ending: Outcome, says: String },
 }
 
-/// All that a prompt says: the list, how each task stands, and who else was heard.
+/// The list, how each task stands, and what else was heard.
 struct ListState {
     tasks: Tasks,
     /// Where each has those that come before it.
     before: Vec<Vec<usize>>,
     states: Vec<State>,
-    /// The task of each hire as it was handed down.
-    handed: BTreeMap<usize, String>,
     /// Reports of those whom somebody else has hired here.
     others: Vec<HeardReport>,
     /// Who asked something since the last reply.
@@ -83,65 +89,76 @@ struct ListState {
 }
 
 impl ListState {
-    /// Reads a prompt from its newest list on.
-    fn read(prompt: &Prompt) -> Option<ListState> {
-        let mut state: Option<ListState> = None;
-        for message in &prompt.messages {
-            match (message, &mut state) {
-                (Message::Assistant(reply), Some(state)) => state.replied(reply),
-                (Message::Assistant(_), None) => {}
-                (Message::User(parts), state) => parts.iter().for_each(|part| tell(state, part, &prompt.key.contract)),
+    /// Reads what was heard from the newest list on.
+    fn read(data: &PromptData, root: &Path) -> Option<ListState> {
+        let list = |words: &str| Tasks::read(words).map(|tasks| ListState::new(tasks, root, data.status.money));
+        let mut state = list(&data.task);
+        for heard in &data.heard {
+            match (heard, &mut state) {
+                (Heard::Owner(words), state) => {
+                    if let Some(newer) = list(words) {
+                        *state = Some(newer);
+                    }
+                }
+                (heard, Some(state)) => state.take(heard),
+                (_, None) => {}
             }
         }
-        let free = prompt.status.as_deref().and_then(money_free).unwrap_or(Msat::ZERO);
-        state.map(|state| ListState { free, ..state })
+        state
     }
 
-    fn new(tasks: Tasks, root: &Path) -> ListState {
+    fn new(tasks: Tasks, root: &Path, free: Msat) -> ListState {
         let states = vec![State::Open; tasks.specs().len()];
         let (before, others, asking) = (tasks.predecessors(), Vec::new(), Vec::new());
-        let (handed, free, least) = (BTreeMap::new(), Msat::ZERO, Msat::ZERO);
-        ListState { tasks, before, states, handed, others, asking, free, least, root: root.clone() }
+        ListState { tasks, before, states, others, asking, free, least: Msat::ZERO, root: root.clone() }
     }
 
-    /// Takes note of what it has called itself.
-    fn replied(&mut self, reply: &Reply) {
-        self.asking.clear();
-        for call in &reply.calls {
-            let task = call.arguments.as_ref().ok().and_then(|arguments| arguments["task"].as_str());
-            if let (Some(at), Some(task)) = (self.task_of(&call.id), task) {
-                self.handed.insert(at, task.to_owned());
+    /// Takes note of something that was heard.
+    fn take(&mut self, heard: &Heard) {
+        match heard {
+            Heard::Reply(_) => self.asking.clear(),
+            Heard::Question { from, .. } => self.asking.push(from.clone()),
+            Heard::Hired { call, hire, .. } => {
+                if let Some(at) = self.task_of(call.as_deref()) {
+                    self.states[at] = State::AtWork(hire.clone());
+                }
             }
+            Heard::Refused { call, why } => self.refused(call.as_deref(), why),
+            Heard::Report(report) => self.reported(report),
+            Heard::Result { .. } | Heard::Message { .. } | Heard::Owner(_) | Heard::Nudged(_) => {}
         }
     }
 
-    /// Takes note of what became of a call.
-    fn result(&mut self, call: &str, text: &str) {
+    /// Takes note of a refusal.
+    fn refused(&mut self, call: Option<&str>, why: &Refusal) {
         let Some(at) = self.task_of(call) else { return };
-        let shared = self.tasks.specs()[at].budget.is_none();
-        self.states[at] = match (hired_as(text), least_needed(text).filter(|_| shared)) {
-            (Some(hire), _) => State::AtWork(hire),
+        let is_shared = self.tasks.specs()[at].budget.is_none();
+        self.states[at] = if let Refusal::Money { minimum, .. } = why
+            && is_shared
+        {
             // With a larger share, or with what comes back, it may be possible yet.
-            (None, Some(least)) => {
-                self.least = self.least.max(least);
-                State::Open
-            }
-            (None, None) => State::Refused(first_line(text)),
+            self.least = self.least.max(*minimum);
+            State::Open
+        } else {
+            State::Refused(first_line(&format!("refused: {why}")))
         };
     }
 
     /// Takes note of a report.
-    fn heard(&mut self, report: HeardReport) {
-        let is = |state: &State| matches!(state, State::AtWork(path) if report.hire.as_ref() == Some(path));
-        let Some(at) = self.states.iter().position(is) else { return self.others.push(report) };
-        let says = report.about(self.handed.get(&at).map_or("", String::as_str)).trim().to_owned();
-        let State::AtWork(hire) = std::mem::replace(&mut self.states[at], State::Open) else { return };
-        self.states[at] = State::Ended { hire, ending: report.ending, says };
+    fn reported(&mut self, report: &HeardReport) {
+        let is = |state: &State| matches!(state, State::AtWork(path) if *path == report.hire);
+        match self.states.iter().position(is) {
+            Some(at) => {
+                let (hire, says) = (report.hire.clone(), said(report).to_owned());
+                self.states[at] = State::Ended { hire, ending: report.outcome, says };
+            }
+            None => self.others.push(report.clone()),
+        }
     }
 
     /// Whether there is something of a task that can be handed on.
     fn has_come(&self, at: usize) -> bool {
-        matches!(&self.states[at], State::Ended { ending, .. } if ending == "complete" || ending == "exhausted")
+        matches!(self.states[at], State::Ended { ending: Outcome::Done | Outcome::Exhausted(_), .. })
     }
 
     /// The tasks that may still be begun.
@@ -228,6 +245,7 @@ impl ListState {
         for before in before {
             if let State::Ended { hire, ending, says } = &self.states[*before] {
                 let name = &self.tasks.specs()[*before].name;
+                let ending = word(*ending);
                 let head = format!("\n\nWhat came of {name}, which precedes this ({hire}, {ending}):\n");
                 let says = cut(says, room.saturating_sub(head.len()));
                 words.push_str(&head);
@@ -245,25 +263,25 @@ impl ListState {
     fn report(&self) -> String {
         let mut is_handed_on = vec![false; self.states.len()];
         // What was handed to one that did not finish may have been lost on it.
-        let is_done = |at: &usize| matches!(&self.states[*at], State::Ended { ending, .. } if ending == "complete");
+        let is_done = |at: &usize| matches!(self.states[*at], State::Ended { ending: Outcome::Done, .. });
         for before in (0..self.before.len()).filter(is_done).flat_map(|at| &self.before[at]) {
             is_handed_on[*before] = true;
         }
-        let (mut said, mut done, mut undone) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut reports, mut done, mut undone) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (TaskSpec { name, agent, .. }, state)) in self.tasks.specs().iter().zip(&self.states).enumerate() {
             match state {
                 State::Ended { hire, ending, says } if self.has_come(at) && !is_handed_on[at] => {
-                    let how = if ending == "complete" { "" } else { ", ran out" };
-                    said.push((format!("{name} ({agent}, {hire}{how})"), says.as_str()));
+                    let how = if *ending == Outcome::Done { "" } else { ", ran out" };
+                    reports.push((format!("{name} ({agent}, {hire}{how})"), says.as_str()));
                 }
-                State::Ended { hire, ending, .. } if ending == "complete" => {
+                State::Ended { hire, ending: Outcome::Done, .. } => {
                     done.push(format!("{name} ({agent}, {hire})"));
                 }
                 State::Ended { hire, .. } if self.has_come(at) => {
                     undone.push(format!("{name} ({agent}, {hire}): ran out; what it had found was handed on"));
                 }
                 State::Ended { hire, ending, says } => {
-                    undone.push(format!("{name} ({agent}, {hire}): {ending}: {}", first_line(says)));
+                    undone.push(format!("{name} ({agent}, {hire}): {}: {}", word(*ending), first_line(says)));
                 }
                 State::AtWork(hire) => undone.push(format!("{name} ({agent}, {hire}): its report has not come")),
                 State::Refused(why) => undone.push(format!("{name} ({agent}): {why}")),
@@ -271,11 +289,10 @@ impl ListState {
             }
         }
         for report in &self.others {
-            let who = report.hire.as_ref().map_or_else(String::new, |hire| format!(", {hire}"));
-            said.push((format!("hired meanwhile ({}{who})", report.agent), report.text.trim()));
+            reports.push((format!("hired meanwhile ({}, {})", report.agent, report.hire), said(report)));
         }
-        let room = REPORT_BYTES_MAX / said.len().max(1);
-        let mut parts: Vec<String> = said.iter().map(|(who, says)| format!("{who}:\n{}", cut(says, room))).collect();
+        let room = REPORT_BYTES_MAX / reports.len().max(1);
+        let mut parts: Vec<String> = reports.iter().map(|(who, says)| format!("{who}:\n{}", cut(says, room))).collect();
         if !done.is_empty() {
             parts.push(format!("Done before: {}.", done.join(", ")));
         }
@@ -290,8 +307,8 @@ impl ListState {
         format!("task-{}-{at}-{turn}", self.root)
     }
 
-    fn task_of(&self, call: &str) -> Option<usize> {
-        let at = call.strip_prefix(&format!("task-{}-", self.root))?.split('-').next()?.parse().ok()?;
+    fn task_of(&self, call: Option<&str>) -> Option<usize> {
+        let at = call?.strip_prefix(&format!("task-{}-", self.root))?.split('-').next()?.parse().ok()?;
         (at < self.states.len()).then_some(at)
     }
 
@@ -307,18 +324,19 @@ impl ListState {
     }
 }
 
-/// Takes note of a part of what it is told.
-fn tell(state: &mut Option<ListState>, part: &Part, root: &Path) {
-    match (part, state) {
-        (Part::Words(words), state) if Tasks::read(words).is_some() => {
-            *state = Tasks::read(words).map(|tasks| ListState::new(tasks, root));
-        }
-        (Part::Words(words), Some(state)) => match asked_by(words) {
-            Some(asking) => state.asking.push(asking),
-            None => heard_reports(words).into_iter().for_each(|report| state.heard(report)),
-        },
-        (Part::Result { call, text, .. }, Some(state)) => state.result(call, text),
-        (Part::Words(_) | Part::Result { .. }, None) => {}
+/// What a report says.
+fn said(report: &HeardReport) -> &str {
+    let says = report.text.trim();
+    if says.is_empty() { SAID_NOTHING } else { says }
+}
+
+/// How work ended, in a word.
+fn word(ending: Outcome) -> &'static str {
+    match ending {
+        Outcome::Done => "complete",
+        Outcome::Exhausted(_) => "exhausted",
+        Outcome::Failed => "failed",
+        Outcome::Cancelled => "cancelled",
     }
 }
 

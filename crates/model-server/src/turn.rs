@@ -8,6 +8,7 @@ use crate::script::Protocol;
 
 /// What a client asked a model.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 pub(crate) struct Turn {
     pub(crate) protocol: Protocol,
     pub(crate) model: String,

@@ -1,8 +1,6 @@
-//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, one within the process, which needs neither
-//! key nor server, and what their tokens cost.
+//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, and what their tokens cost.
 //!
-//! Without the feature `http` there is the one within the process alone, and no price table: a few small crates instead of a
-//! web client.
+//! Without the feature `http` there are only names and prices, and no price table: a few small crates instead of a web client.
 //!
 //! Nothing here reads the environment, follows a redirect, or asks twice for what may have been paid for once.
 #![deny(missing_docs)]
@@ -25,7 +23,6 @@ mod price;
 mod provider;
 #[cfg(feature = "http")]
 mod reduce;
-mod rehearsal;
 #[cfg(feature = "http")]
 mod request;
 #[cfg(feature = "http")]
@@ -50,7 +47,6 @@ pub use price::{
 pub use provider::{Anthropic, OpenAi, Provider};
 #[cfg(feature = "http")]
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
-pub use rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 #[cfg(feature = "http")]
 pub use request::{Form, ToolChoice, body};
 #[cfg(feature = "http")]

@@ -72,7 +72,7 @@ impl Team {
     }
 
     /// Those who can be hired on the agent's behalf: everybody but itself.
-    pub(super) fn others(&self) -> impl Iterator<Item = &Worker> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
     }
 }

@@ -1,6 +1,7 @@
 //! Hiring, as an agent does it: its tools, what its calls mean, and what is made of its words.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod data;
 mod read;
 mod tools;
 mod verdict;

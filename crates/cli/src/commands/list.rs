@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use guildhall::kernel::Msat;
 use guildhall::local::{JournalError, UnixMs};
-use guildhall::providers::REHEARSAL_LABEL;
-use guildhall::{Charges, HallError, Unreadable, View};
+use guildhall::{Charges, HallError, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;

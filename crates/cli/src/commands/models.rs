@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use guildhall::providers::{ALIASES, LOCAL_PRICE, Listed, REHEARSAL_LABEL, REHEARSAL_PRICE, Usd};
+use guildhall::REHEARSAL_LABEL;
+use guildhall::providers::{ALIASES, LOCAL_PRICE, Listed, REHEARSAL_PRICE, Usd};
 use serde_json::{Value, json};
 
 use crate::amount::at_rate;

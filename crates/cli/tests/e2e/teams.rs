@@ -40,7 +40,15 @@ fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
 #[test]
 fn a_question_about_nothing_hires_nobody_and_says_so() {
     let ended = rehearse("xyzzy plugh frobnicate?").expect(0).says("every balance adds up");
-    assert_has(&ended.stdout, &["rehearsal: no language model", "no evidence", "Nobody was hired"]);
+    assert_has(
+        &ended.stdout,
+        &[
+            "rehearsal: no language model",
+            "Nothing matches",
+            "`xyzzy` in all files of the project (no line)",
+            "Nobody was hired",
+        ],
+    );
     assert_lacks(&ended.stderr, &[" hires ", "1.1"]);
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn prompt() -> Prompt {
         status: None,
         max_tokens: 512,
         must_call: None,
+        data: None,
     }
 }
 

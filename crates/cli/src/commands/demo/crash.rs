@@ -6,10 +6,9 @@ use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use guildhall::Hall;
 use guildhall::kernel::Msat;
 use guildhall::local::SessionId;
-use guildhall::providers::REHEARSAL_LABEL;
+use guildhall::{Hall, REHEARSAL_LABEL};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use guildhall_agent::ToolSpec;
-use serde_json::json;
+use guildhall_agent::roster::Dialect;
+use guildhall_agent::{Member, TeamData};
 
 /// An agent, as its file describes it.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,6 @@ pub(crate) struct Agent {
     pub(crate) description: String,
     pub(crate) specialties: String,
     pub(crate) team: Vec<String>,
-    pub(crate) instructions: String,
 }
 
 /// All agents of a directory, by name.
@@ -48,34 +47,20 @@ impl Team {
         entry
     }
 
-    /// The tool by which an agent hires.
-    pub(crate) fn hiring(&self, agent: &Agent) -> Option<ToolSpec> {
-        if agent.team.is_empty() {
-            return None;
-        }
-        let line = |name: &String| {
+    /// The team of an agent, as a prompt has it.
+    pub(crate) fn data(&self, agent: &Agent) -> Option<TeamData> {
+        let member = |name: &String| {
             let Agent { description, specialties, .. } = &self.0[name];
-            format!("- {name}: {description} (specialties: {specialties})")
+            let specialties = specialties.split(", ").map(str::to_owned).collect();
+            Member { name: name.clone(), description: description.clone(), specialties }
         };
-        let lines: Vec<String> = agent.team.iter().map(line).collect();
-        Some(ToolSpec {
-            name: "delegate_task".to_owned(),
-            description: format!("Hires one of your team for a task and waits for the report.\n{}", lines.join("\n")),
-            schema: json!({
-                "type": "object",
-                "properties": {
-                    "specialty": { "type": "string", "enum": agent.team },
-                    "task": { "type": "string" },
-                    "budget": { "type": "integer" },
-                },
-                "required": ["specialty", "task"],
-            }),
-        })
+        let members: Vec<Member> = agent.team.iter().map(member).collect();
+        (!members.is_empty()).then_some(TeamData { dialect: Dialect::DelegateTask, members, allows_ad_hoc: false })
     }
 }
 
 fn agent(text: &str) -> Agent {
-    let (front, instructions) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
+    let (front, _) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
     let value = |key: &str| {
         let line = front.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
         line.unwrap_or_default().to_owned()
@@ -87,6 +72,5 @@ fn agent(text: &str) -> Agent {
         description: value("description"),
         specialties: value("specialties"),
         team: team.map(str::to_owned).collect(),
-        instructions: instructions.to_owned(),
     }
 }

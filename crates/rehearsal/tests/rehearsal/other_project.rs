@@ -102,7 +102,7 @@ async fn ask(question: &str, root: &Path) -> String {
         fs::write(root.join(path), text).unwrap();
     }
     let team = Team::read(&Example::payment().root.join("agents"));
-    let answer = Hall::new(team, root).run(question, 500).await.answer;
+    let answer = Hall::new(team, root).run(question).await.answer;
     checked(&answer, root);
     answer
 }

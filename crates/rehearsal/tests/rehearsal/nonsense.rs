@@ -4,8 +4,6 @@ use crate::driver::Hall;
 use crate::example::{Example, repository};
 use crate::team::Team;
 
-const BUDGET: u64 = 500;
-
 const NONSENSE: &[&[&str]] = &[
     &["Why do the pur", "ple lla", "mas si", "ng at da", "wn in Zanz", "ibar?"],
     &["How ta", "ll is Mou", "nt Eve", "rest?"],
@@ -18,11 +16,9 @@ const NONSENSE: &[&[&str]] = &[
 
 async fn check(hall: Hall, parts: &[&str]) {
     let question = parts.concat();
-    let outcome = hall.run(&question, BUDGET).await;
-    let expected =
-        "rehearsal: no language model\nno evidence: nothing in the project matches the question. Nobody was hired.";
-    assert!(outcome.answer.starts_with(expected), "{question}: {}", outcome.answer);
-    assert!(!outcome.answer.contains("unknown: "), "{}", outcome.answer);
+    let outcome = hall.run(&question).await;
+    assert!(outcome.answer.contains("\nsearched: `"), "{question}: {}", outcome.answer);
+    assert!(outcome.answer.contains("\nNobody was hired: "), "{question}: {}", outcome.answer);
     assert_eq!(outcome.work.len(), 1);
 }
 

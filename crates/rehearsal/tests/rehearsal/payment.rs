@@ -7,14 +7,12 @@ use crate::driver::{Hall, Outcome};
 use crate::example::{Example, repository, walk};
 use crate::team::Team;
 
-const BUDGET: u64 = 500;
-
 fn hall(example: &Example) -> Hall {
     Hall::new(Team::read(&example.root.join("agents")), &example.root)
 }
 
 async fn ask(example: &Example) -> Outcome {
-    let outcome = hall(example).run(example.says("question"), BUDGET).await;
+    let outcome = hall(example).run(example.says("question")).await;
     for work in &outcome.work {
         checked(&work.report, &example.root);
     }
@@ -62,15 +60,6 @@ async fn a_finding_of_the_fourth_level_is_in_the_answer_of_the_first() {
 }
 
 #[tokio::test]
-async fn the_tree_costs_what_was_posted_and_no_purse_runs_dry() {
-    let outcome = ask(&Example::payment()).await;
-    for work in &outcome.work {
-        assert!(!work.ran_dry && work.own_cost < work.granted && work.turns <= 6, "{work:?}");
-    }
-    assert!((40_000..300_000).contains(&outcome.cost()), "{}", outcome.cost());
-}
-
-#[tokio::test]
 async fn the_answer_follows_identifiers_and_files_that_are_renamed() {
     let example = Example::copy();
     let renames = example.renames();
@@ -92,34 +81,20 @@ async fn the_answer_follows_a_fault_that_is_moved_to_another_file() {
 }
 
 #[tokio::test]
-async fn without_the_log_there_is_no_evidence_of_the_trouble_and_only_places_that_have_its_words() {
+async fn without_the_log_the_other_evidence_is_reported_and_what_was_searched() {
     let example = Example::copy();
     fs::remove_dir_all(example.root.join("logs")).unwrap();
     let outcome = ask(&example).await;
-    let expected = "rehearsal: no language model\nno evidence of the trouble: no line of a log or of recorded output tells of \
-                    it. The words of the question occur in these places.\nplaces:\n1. ";
-    assert!(outcome.answer.starts_with(expected), "{}", outcome.answer);
-    assert!(outcome.answer.contains("\nmissing: logs: there are none in the project\n"), "{}", outcome.answer);
-    assert!(
-        !outcome.answer.contains("\nchain: ") && !outcome.answer.contains("The evidence meets"),
-        "{}",
-        outcome.answer
-    );
-    let is_worded = |line: &str| {
-        let line = line.to_lowercase();
-        ["payment", "api", "fail"].iter().any(|word| line.contains(word))
-    };
-    let places =
-        outcome.answer.lines().filter(|line| line.split_once(". ").is_some_and(|(n, _)| n.parse::<u32>().is_ok()));
-    assert!(places.clone().count() >= 3 && places.clone().all(is_worded), "{}", outcome.answer);
-    assert!(outcome.work.iter().all(|work| work.agent != example.says("log_reader")), "{:?}", outcome.work);
+    assert!(checked(&outcome.answer, &example.root).len() >= 3, "{}", outcome.answer);
+    assert!(!outcome.answer.contains("othing matches"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("in all logs of the project (no line)"), "{}", outcome.answer);
 }
 
 /// Asks something that is not about trouble; the lines with a text must be among the places, and the trouble must not be
 /// where all meets.
 async fn check_plain(question: &str, file: &str, text: &str) {
     let example = Example::payment();
-    let outcome = hall(&example).run(question, BUDGET).await;
+    let outcome = hall(&example).run(question).await;
     let cited = checked(&outcome.answer, &example.root);
     let (file, text) = (example.says(file), example.says(text));
     let expected = Cited { path: file.to_owned(), line: example.line(file, text) };
@@ -135,42 +110,10 @@ async fn a_question_in_plain_words_that_is_not_about_trouble_is_answered_with_it
 }
 
 #[tokio::test]
-async fn a_question_of_which_half_is_about_the_project_is_not_answered_with_its_trouble() {
-    let example = Example::payment();
-    let outcome = hall(&example).run("How are currencies rounded?", BUDGET).await;
-    let first = checked(&outcome.answer, &example.root).remove(0);
-    assert!(first.path.contains("currenc") || outcome.answer.contains("currenc"), "{}", outcome.answer);
-    let words = ["ERROR", "failed", "Timeout"];
-    assert!(words.iter().all(|word| !outcome.answer.contains(word)), "{}", outcome.answer);
-}
-
-#[tokio::test]
-async fn words_are_shown_as_they_are_written() {
-    let example = Example::payment();
-    let outcome = ask(&example).await;
-    let shares = outcome.work.iter().flat_map(|work| work.report.lines()).filter_map(|line| line.split_once("shares "));
-    let shares: Vec<&str> = shares.flat_map(|(_, shares)| shares.split(", ")).collect();
-    assert!(shares.iter().any(|share| share.starts_with("fail")) && shares.iter().all(|share| *share != "fail"));
-}
-
-#[tokio::test]
-async fn where_nothing_bears_on_the_question_there_is_no_evidence() {
-    let example = Example::copy();
-    for file in example.files().iter().filter(|file| !file.contains("retry")) {
-        fs::remove_file(example.root.join(file)).unwrap();
-    }
-    let outcome = ask(&example).await;
-    let expected =
-        "rehearsal: no language model\nno evidence: nothing in the project matches the question. Nobody was hired.";
-    assert_eq!(outcome.answer, expected);
-    assert_eq!(outcome.work.len(), 1);
-}
-
-#[tokio::test]
 async fn a_question_that_names_something_is_answered_with_a_line_that_has_it() {
     let example = Example::payment();
     let name = example.says("other_setting");
-    let outcome = hall(&example).run(&format!("What is {name} set to, and who reads it?"), BUDGET).await;
+    let outcome = hall(&example).run(&format!("What is {name} set to, and who reads it?")).await;
     let chain = chain(&outcome.answer);
     let place = format!("\n1. {}:{}: ", chain.last().unwrap().0.path, chain.last().unwrap().0.line);
     let line = outcome.answer.split_once(&place).unwrap().1.lines().next().unwrap();
@@ -183,26 +126,17 @@ async fn a_hire_that_was_refused_is_said_to_be_missing() {
     let mut hall = hall(&example);
     let refused = example.says("log_reader").to_owned();
     hall.refused = Some(refused.clone());
-    let answer = hall.run(example.says("question"), BUDGET).await.answer;
-    let expected = format!("missing: {refused} was not hired (refused: {refused} is not to be had today)");
+    let answer = hall.run(example.says("question")).await.answer;
+    let expected = format!("missing: {refused}, refused: ");
     assert!(answer.contains(&expected), "{answer}");
     assert!(answer.contains("\nThe evidence meets at "), "{answer}");
-}
-
-#[tokio::test]
-async fn a_small_purse_gives_a_short_answer_and_not_none() {
-    let example = Example::payment();
-    for sats in [4, 8, 20, 60, 120] {
-        let outcome = hall(&example).run(example.says("question"), sats).await;
-        assert!(outcome.answer.starts_with("rehearsal: no language model\n"), "{}", outcome.answer);
-    }
 }
 
 #[tokio::test]
 async fn within_a_larger_project_the_question_is_asked_where_it_points() {
     let example = Example::payment();
     let hall = Hall::new(Team::read(&example.root.join("agents")), &repository());
-    let outcome = hall.run(example.says("question"), BUDGET).await;
+    let outcome = hall.run(example.says("question")).await;
     let Cited { path, line } = fault(&example);
     let expected = format!("\nThe evidence meets at examples/payment/{path}:{line}.\n");
     assert!(outcome.answer.contains(&expected), "{}", outcome.answer);

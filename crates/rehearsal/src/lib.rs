@@ -1,0 +1,99 @@
+//! A program in the place of a model, for demos and tests without one. It needs no key and no server, and knows no language: it
+//! searches files for the words of a question, hires through the same tool calls as a model, and compares lines. It never
+//! says *why*; it says *where the evidence meets*.
+//!
+//! Everything it knows is in [`guildhall_agent::PromptData`]. The same prompt always gives the same reply: it reads no clock,
+//! uses no chance and remembers nothing between two asks.
+#![deny(missing_docs)]
+
+mod kind;
+mod next;
+mod order;
+mod places;
+mod report;
+mod results;
+mod state;
+mod words;
+
+use guildhall_agent::{
+    Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
+};
+use serde_json::{Value, json};
+
+use crate::next::{Call, next};
+use crate::report::Report;
+use crate::state::State;
+
+/// What every report of a rehearsal begins with.
+pub const LABEL: &str = "rehearsal: no language model";
+
+/// A program in the place of a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rehearsal;
+
+impl Model for Rehearsal {
+    fn billing(&self) -> Billing {
+        Billing::Nominal
+    }
+
+    fn reads_data(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(async move {
+            let reply = reply(prompt);
+            for call in &reply.calls {
+                watch(Delta::Call { name: &call.name });
+            }
+            if let Some(words) = &reply.words {
+                watch(Delta::Words(words));
+            }
+            Attempt { usage: Reported::Whole(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
+        })
+    }
+}
+
+fn reply(prompt: &Prompt) -> Reply {
+    let bytes_max = prompt.max_tokens as usize;
+    let Some(data) = &prompt.data else {
+        return saying(|_| format!("{LABEL}\nThis prompt has no data to work with."), 0, bytes_max);
+    };
+    let state = State::read(data);
+    let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    calling(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
+        let report = Report::of(&state);
+        saying(|count| report.text(count), report.places.len(), bytes_max)
+    })
+}
+
+/// A reply with as many of the calls as fit. `None`: not one does, or there is none.
+fn calling(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<Reply> {
+    let mut calls: Vec<RawCall> = Vec::new();
+    for (at, Call { tool, arguments }) in wanted.into_iter().enumerate() {
+        let id = format!("call-{}-{}", turn + 1, at + 1);
+        calls.push(RawCall { id, name: tool.to_owned(), arguments: Ok(arguments) });
+        if raw_calls(&calls).to_string().len() > bytes_max {
+            calls.pop();
+        }
+    }
+    let raw = raw_calls(&calls);
+    (!calls.is_empty()).then_some(Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls })
+}
+
+/// A reply with as many of the places as fit, and with as much of the text as fits if that is none.
+fn saying(text: impl Fn(usize) -> String, places: usize, bytes_max: usize) -> Reply {
+    let fits = |words: &String| json!({ "words": words }).to_string().len() <= bytes_max;
+    let words = (0..=places).rev().map(&text).find(fits).unwrap_or_else(|| {
+        let text = text(0);
+        let ends = (0..=text.len().min(bytes_max)).rev().filter(|end| text.is_char_boundary(*end));
+        ends.map(|end| text[..end].to_owned()).find(fits).unwrap_or_else(|| LABEL.to_owned())
+    });
+    Reply::words(words)
+}
+
+/// The form in which calls are stored, shown again and counted.
+fn raw_calls(calls: &[RawCall]) -> Value {
+    let call = |call: &RawCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments.as_ref().ok()});
+    json!({ "calls": calls.iter().map(call).collect::<Vec<_>>() })
+}
