@@ -33,7 +33,7 @@ impl Model for Keeps {
     }
 }
 
-const STATUS: Status = Status { free: Msat::ZERO, turns: 3, hiring: None, time: None };
+const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None };
 
 /// What a model is shown as data after these facts.
 fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<PromptData> {
@@ -44,7 +44,7 @@ fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<Prom
     let upto = u32::try_from(facts.len()).unwrap();
     let request = Request { upto, hears: Vec::new(), tokens: 100_000, max_tokens: 100, turn };
     let key = AskKey { contract: Path::root(1), ask: AskId(9) };
-    let history = History { before: &[], facts, texts: &texts };
+    let history = History { before: &[], root_task: None, facts, texts: &texts };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &STATUS, &|_| {}, &|| Millis(0)));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies at once")

@@ -111,6 +111,7 @@ fn shown(prompt: &Prompt) -> Value {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "most of them are a schema")]
 fn a_request_lists_the_calls_quotes_results_and_has_a_schema_that_servers_can_use() {
     let nothing = ToolSpec {
         name: "list_agents".to_owned(),
