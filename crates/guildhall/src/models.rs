@@ -40,7 +40,7 @@ const WINDOW_TOKENS: u64 = 128_000;
 /// What a bitcoin cost in dollars when this version was made, and when that was.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
 
-/// How much the clerk may say at once. It costs nothing, but there must be a limit.
+/// How much a task list may say at once. It costs nothing, but there must be a limit.
 const CLERK_TOKENS_MAX: u32 = 8192;
 
 /// The name that the maker of Claude goes by.
@@ -73,7 +73,7 @@ pub enum ModelsError {
     #[error("no model was chosen")]
     NoneChosen,
     /// Its provider is not set up.
-    #[error("the model {model:?} is had from {source_name:?}, which is not set up here")]
+    #[error("model {model:?} is served by {source_name:?}, which is not set up here")]
     NoSource {
         /// The model.
         model: String,
@@ -151,7 +151,7 @@ pub(crate) struct ModelSlot {
 }
 
 impl ModelSlot {
-    /// The chair of the clerk, who needs no model, waits for nobody's and costs nothing.
+    /// The slot of a task list, which needs no model, waits for none and costs nothing.
     pub(crate) fn of_task_list() -> ModelSlot {
         ModelSlot {
             model: Arc::new(TaskListModel),

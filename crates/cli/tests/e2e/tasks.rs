@@ -134,8 +134,8 @@ fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
     let house = house(Wire::OpenAi, Known::ByVariables, &fails, &list);
     let result = work(&house).expect(7).json();
     let text = answer(&result);
-    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for want of topic"]);
-    assert_has(text, &["- last (ada): not begun, for want of 3", "day (ada, 1.1):\nTuesday."]);
+    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for lack of topic"]);
+    assert_has(text, &["- last (ada): not begun, for lack of 3", "day (ada, 1.1):\nTuesday."]);
     assert!(shown(&house, "eve").is_empty());
     let id = result["session"].as_str().unwrap();
     house.guildhall(&["run", "--continue", id, "--yes", "And now?"]).expect(2).says("--agent NAME");
