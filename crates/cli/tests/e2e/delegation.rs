@@ -422,6 +422,34 @@ fn a_specialist_uses_the_model_that_its_hirer_asks_for_if_it_was_agreed_to() {
 }
 
 #[test]
+fn a_hire_on_another_model_goes_on_with_that_model_after_a_kill() {
+    let hire = calls(&[("Agent", json!({"prompt": "Look.", "subagent_type": "ada", "model": "other-model"}))]);
+    let script = json!({"key": KEY, "models": [MODEL, "other-model"], "rules": [
+        first("lead", hire),
+        always("lead", says("Tuesday.")),
+        by("ada", json!({"nth_of_agent": 1}), stalls()),
+        always("ada", says("Tuesday.")),
+    ]});
+    for wire in WIRES {
+        let house = House::scripted(wire, Known::ByVariables, script.clone());
+        house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
+        let lead = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
+        let house = staffed(house, &[("lead", lead), ("ada", ""), ("bob", "model: other-model")]);
+        let running = house.start(&CREW);
+        let id = running.session();
+        until_asked(&house, "ada", 1);
+        running.kill();
+        // The number of the model is stored under the name that it had in the first release.
+        let opened = facts(&house, &id, "opened");
+        assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["chair"].is_u64()), "{opened:?}");
+        house.guildhall(&["resume", &id]).expect(0);
+        let asked = house.requests().into_iter().filter(|request| request.to_string().contains("You are ada."));
+        let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();
+        assert_eq!(models, ["other-model", "other-model"], "{wire:?}");
+    }
+}
+
+#[test]
 fn an_agent_gets_no_larger_share_than_its_file_allows() {
     let hire = calls(&[("delegate_task", json!({"specialty": "ada", "task": "Look."}))]);
     let rules = json!([first("lead", hire), always("lead", says("Tuesday.")), always("ada", says("Tuesday."))]);
