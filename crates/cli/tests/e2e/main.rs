@@ -17,6 +17,7 @@ mod first_release;
 mod hire;
 mod hostile;
 mod house;
+mod json_turns;
 mod killed;
 mod killed_trees;
 mod late;
