@@ -109,6 +109,11 @@ pub(crate) fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
 }
 
+/// Adds two amounts up; a sum beyond all money there is ends there.
+pub(crate) fn sum(one: Msat, other: Msat) -> Msat {
+    Msat::capped(u128::from(one.get()) + u128::from(other.get()))
+}
+
 /// The rate, as it is printed with a bill.
 pub(crate) fn at_rate(rate: &DatedRate) -> String {
     format!("at {} per bitcoin, as of {}", Usd::from(rate.usd_per_btc), rate.date)

@@ -1,16 +1,17 @@
 //! What can be typed.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use guildhall::kernel::{AskKey, Path};
-use guildhall::local::{Head, SessionId, SessionIdError};
+use guildhall::kernel::AskKey;
+use guildhall::local::Head;
 use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::{Billed, Budget};
 use crate::consent::Consent;
+use crate::screen::Level;
+use crate::session_ref::{SessionRef, TargetRef};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,6 +116,29 @@ pub(crate) enum Command {
     Demo(DemoArgs),
 }
 
+impl Command {
+    /// How much the person wants to be told.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => work.watch.level(),
+            Command::Resume(args) => args.watch.level(),
+            Command::Show(_)
+            | Command::Ls(_)
+            | Command::Stop(_)
+            | Command::Message(_)
+            | Command::Hire(_)
+            | Command::Topup(_)
+            | Command::Correct(_)
+            | Command::Map(_)
+            | Command::Agents(_)
+            | Command::Verify(_)
+            | Command::Models(_)
+            | Command::Paths(_)
+            | Command::Demo(_) => Level::Normal,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(subcommand)]
@@ -183,7 +207,7 @@ pub(crate) struct WorkArgs {
     pub(crate) timeout: Option<Duration>,
     /// Go on in a session that has ended, with what is left of its money
     #[arg(long = "continue", value_name = "ID")]
-    pub(crate) after: Option<SessionId>,
+    pub(crate) after: Option<SessionRef>,
     /// The directory that the agent may read [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
@@ -191,7 +215,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 impl WorkArgs {
@@ -204,20 +228,21 @@ impl WorkArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// The session
-    pub(crate) id: SessionId,
+    pub(crate) id: SessionRef,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session
-    pub(crate) id: SessionId,
+    /// The session, or a contract of it: ID or ID/1.2
+    #[arg(value_name = "ID[/CONTRACT]")]
+    pub(crate) id: TargetRef,
     /// List every fact as well
     #[arg(long)]
     pub(crate) facts: bool,
@@ -234,7 +259,7 @@ pub(crate) struct LsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
     /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) to: Target,
+    pub(crate) to: TargetRef,
     /// What to say
     pub(crate) text: String,
 }
@@ -243,7 +268,7 @@ pub(crate) struct MessageArgs {
 pub(crate) struct HireArgs {
     /// The session, or a contract of it, which is the hirer and hears the report: ID or ID/1.2
     #[arg(value_name = "ID[/CONTRACT]")]
-    pub(crate) to: Target,
+    pub(crate) to: TargetRef,
     /// Whom: one whom the hirer may hire
     pub(crate) agent: String,
     /// What is to be done
@@ -256,7 +281,7 @@ pub(crate) struct HireArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TopupArgs {
     /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) to: Target,
+    pub(crate) to: TargetRef,
     /// How much: 500sat, 20000msat or 0.50usd
     #[arg(allow_hyphen_values = true)]
     pub(crate) amount: Budget,
@@ -266,7 +291,7 @@ pub(crate) struct TopupArgs {
 pub(crate) struct CorrectArgs {
     /// The session
     #[arg(value_name = "ID")]
-    pub(crate) session: SessionId,
+    pub(crate) session: SessionRef,
     /// The call, as the bill names it: 1.2#7
     #[arg(value_parser = ask)]
     pub(crate) ask: AskKey,
@@ -314,7 +339,7 @@ pub(crate) enum AgentsAction {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The session; all if it is left out
-    pub(crate) id: Option<SessionId>,
+    pub(crate) id: Option<SessionRef>,
     /// The head that was printed with a bill: finds out whether anything was cut off since
     #[arg(long, requires = "id")]
     pub(crate) head: Option<Head>,
@@ -323,7 +348,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) id: Target,
+    pub(crate) id: TargetRef,
     /// Let it make one last report, which is paid for
     #[arg(long)]
     pub(crate) wrap_up: bool,
@@ -348,27 +373,31 @@ pub(crate) struct OutputArgs {
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+}
+
+/// What a person who watches is told.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Print the answer alone: no progress, no bill. A failure is still told
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Also tell every model call, every tool call and every report that is heard, and print the whole bill
+    #[arg(long, short)]
+    verbose: bool,
     /// Do not say what to type next: a demo's session does not stay
     #[arg(long, hide = true)]
     pub(crate) no_advice: bool,
 }
 
-/// A session, or a contract of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) session: SessionId,
-    pub(crate) contract: Option<Path>,
-}
-
-impl FromStr for Target {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Target, String> {
-        let (session, contract) = text.split_once('/').map_or((text, None), |(session, path)| (session, Some(path)));
-        let session = session.parse().map_err(|why: SessionIdError| why.to_string())?;
-        let path = |path: &str| {
-            Path::try_from(path.to_owned()).map_err(|_| format!("{path:?} is no contract: write it like 1.2"))
-        };
-        Ok(Target { session, contract: contract.map(path).transpose()? })
+impl WatchArgs {
+    fn level(self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (false, true) => Level::Verbose,
+            (false, false) => Level::Normal,
+        }
     }
 }
 

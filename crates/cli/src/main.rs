@@ -10,10 +10,13 @@ mod consent;
 mod exit;
 mod live;
 mod local_server;
+mod markdown;
 mod paths;
 mod prepare;
 mod print;
 mod quote;
+mod screen;
+mod session_ref;
 mod showing;
 mod talk;
 mod task_file;
@@ -50,6 +53,7 @@ fn runtime() -> io::Result<Runtime> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    screen::set_level(cli.command.level());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(why) => {

@@ -16,9 +16,8 @@ use crate::args::WorkArgs;
 use crate::commands::run::{before, here, project};
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
-use crate::live::note;
 use crate::local_server;
-use crate::print::{WARN, say_in, tame};
+use crate::print::{WARN, note, say_in, tame};
 use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
@@ -36,6 +35,8 @@ const PROBLEMS_MAX: usize = 8;
 pub(crate) struct Prepared {
     pub(crate) hall: Hall,
     args: WorkArgs,
+    /// The session that it goes on in.
+    after: Option<SessionId>,
     entry: EntryAgent,
     budget: Option<Msat>,
 }
@@ -51,28 +52,34 @@ fn warn_of_short_time(time: Duration) {
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
-        if let Some(id) = &args.after {
-            // Whatever else could be said of it: as long as somebody runs it, nothing can be begun in it.
-            world.hall(here()?)?.journal().at_rest(id, UnixMs::now()).await?;
-        }
+        let after = match &args.after {
+            Some(typed) => {
+                let hall = world.hall(here()?)?;
+                let id = typed.find(&hall).await?;
+                // Whatever else could be said of it: as long as somebody runs it, nothing can be begun in it.
+                hall.journal().at_rest(&id, UnixMs::now()).await?;
+                Some(id)
+            }
+            None => None,
+        };
         let about = match (&args.project, &args.team) {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
         };
-        let about = match (&args.after, &args.project) {
+        let about = match (&after, &args.project) {
             (Some(id), None) => Some(before(world, id).await?.project),
             (_, _) => about,
         };
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
-        let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
+        let kept = after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
             Some(list) => EntryAgent::Tasks(task_file::read(list, &found, args.agent.as_deref(), &rate)?),
             None if kept => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };
-        let had = match (&args.after, &entry) {
+        let had = match (&after, &entry) {
             (Some(id), EntryAgent::Kept) => Some(before(world, id).await?.model),
             (_, _) => None,
         };
@@ -80,18 +87,18 @@ impl Prepared {
         args.model = model;
         let maps = maps(&found, &entry);
         let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
-        let budget = match (args.budget, &args.after) {
+        let budget = match (args.budget, &after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
             (None, Some(_)) => None,
         };
-        let most = match (budget, &args.after) {
+        let most = match (budget, &after) {
             (Some(budget), _) => budget,
             (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
         let most = both(most, &rate);
-        let prepared = Prepared { hall, args, entry, budget };
+        let prepared = Prepared { hall, args, after, entry, budget };
         let staffing = prepared.undertaking(String::new()).staffing().await?;
         let models = staffing.models();
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
@@ -146,7 +153,7 @@ impl Prepared {
         if args.allow_overrun {
             work = work.allow_overrun();
         }
-        if let Some(id) = args.after.clone() {
+        if let Some(id) = self.after.clone() {
             work = work.after(id);
         }
         match &self.entry {

@@ -14,10 +14,10 @@ use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI,
 use crate::config::local_server::LocalServerConfig;
 use crate::config::{Config, ProviderConfig, WireConfig};
 use crate::exit::Failure;
-use crate::live::note;
 use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
-use crate::print::{WARN, say_in, tame};
+use crate::print::{note, tame, warn};
+use crate::screen;
 
 /// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -109,7 +109,7 @@ impl World {
         builder
             .secrets(self.secrets.iter().cloned())
             .watch(Arc::new(tell_trouble))
-            .warn(Arc::new(|line| say_in(WARN, &tame(line, WARNING_CHARS_MAX))))
+            .warn(Arc::new(|line| warn(&tame(line, WARNING_CHARS_MAX))))
     }
 
     /// Adds the providers that variables tell of, under the names people know.
@@ -209,7 +209,7 @@ impl World {
     }
 }
 
-/// Says what no fact says: that a provider makes us wait, since without a word it would look as if nothing happened, and what a
+/// Says what no fact says: the words of the root as they come, that a provider makes us wait, since without a word it would look as if nothing happened, and what a
 /// reply was lost to.
 fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
@@ -218,12 +218,9 @@ fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
             note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
         }
         Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
-        Delta::Words(_)
-        | Delta::Thinking
-        | Delta::Call { .. }
-        | Delta::Asking
-        | Delta::Received { .. }
-        | Delta::Used(_) => {}
+        Delta::Words(words) => screen::stream(call, words),
+        Delta::Asking if contract.level() == 0 => screen::forget_words(),
+        Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Received { .. } | Delta::Used(_) => {}
     }
 }
 

@@ -2,16 +2,15 @@
 
 use crate::args::ChatArgs;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
 use crate::prepare::Prepared;
-use crate::print::{WARN, say_in};
+use crate::print::{WARN, note, say_in};
 use crate::talk::{Lines, Talk, Typed};
 use crate::watch::{Signals, TOO_LONG, Watch};
 use crate::world::World;
 
 /// Talks until the person has no more to say. Nothing is begun before the first words.
 pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure> {
-    let output = args.work.output;
+    let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, None).await?;
     let mut lines = Lines::read()?;
     let Some(words) = first(&mut lines).await? else {
@@ -21,7 +20,7 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     let signals = Signals::listen()?;
     let running = prepared.undertaking(words).open().start().await?;
     note(&format!("session {}; /end or the end of input ends it", running.id()));
-    Watch::new(prepared.hall, running, output, signals).with(Some(Talk::new(lines))).until_the_end().await
+    Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
 }
 
 /// The first words, if there are any.

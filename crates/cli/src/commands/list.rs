@@ -13,8 +13,8 @@ use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::live::{ending, note};
-use crate::print::{WARN, out, say_in, tame};
+use crate::live::ending;
+use crate::print::{WARN, note, out, say_in, tame};
 use crate::world::{REHEARSAL, World};
 
 /// Lists the sessions. One that can't be read is named, with what to type, and the others are listed all the same.

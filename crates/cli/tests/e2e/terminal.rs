@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::tcgetattr;
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 /// A terminal. It is nobody's controlling one: keys make no signals in it.
 pub(crate) struct Terminal {
@@ -19,9 +19,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Terminal {
+        Terminal::sized(160, 50)
+    }
+
+    /// A terminal of so many columns and rows.
+    pub(crate) fn sized(columns: u16, rows: u16) -> Terminal {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
         unlockpt(&outer).unwrap();
+        let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&outer, size).unwrap();
         let path = ptsname(&outer, Vec::new()).unwrap();
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()));
         Terminal { outer: outer.into(), path }
