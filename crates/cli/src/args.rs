@@ -425,10 +425,13 @@ fn calls_at_once(text: &str) -> Result<usize, String> {
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time: write it like 90s, 10m or 2h");
     let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{text} has no unit: write {text}s, {text}m or {text}h"));
+    }
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
     let seconds = match &text[digits.len()..] {
-        "" | "s" => Some(number),
+        "s" => Some(number),
         "m" | "min" => number.checked_mul(60),
         "h" => number.checked_mul(60 * 60),
         _ => None,
@@ -455,7 +458,8 @@ mod tests {
     #[test]
     fn times_are_read_as_people_write_them() {
         let read = |text| duration(text).map(|time| time.as_secs());
-        assert_eq!((read("90"), read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(90), Ok(600), Ok(7200)));
+        assert_eq!((read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(600), Ok(7200)));
+        assert_eq!(read("5"), Err("5 has no unit: write 5s, 5m or 5h".to_owned()));
         for wrong in ["", "0", "-1s", "1.5h", "soon", "3 days", "99999999999999999999h", "NaN"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

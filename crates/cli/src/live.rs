@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Path, Report, Said, Sender,
-    Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Path, Report, Said,
+    Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 

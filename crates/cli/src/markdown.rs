@@ -104,6 +104,7 @@ impl Page {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(_) | TagEnd::CodeBlock => {
+                self.open.truncate(self.open.trim_end_matches('\n').len());
                 self.pop();
                 self.end_block();
                 self.is_code = false;
@@ -183,10 +184,11 @@ impl Page {
         let marker = self.marker.take();
         let indent = "  ".repeat(depth.saturating_sub(1).min(8));
         let quote = "│ ".repeat(self.quotes.min(4));
-        let hanging = " ".repeat(marker.as_ref().map_or(if depth > 0 { 2 } else { 0 }, |marker| marker.chars().count()));
+        let hanging =
+            " ".repeat(marker.as_ref().map_or(if depth > 0 { 2 } else { 0 }, |marker| marker.chars().count()));
         let mut first = format!("{quote}{indent}{}", marker.unwrap_or_else(|| hanging.clone()));
         let then = format!("{quote}{indent}{hanging}");
-        for line in text.trim_end_matches('\n').split('\n') {
+        for line in text.split('\n') {
             if self.is_code {
                 self.done.push_str(&format!("{first}  {line}"));
             } else {
@@ -209,7 +211,26 @@ mod tests {
     #[test]
     fn a_page_is_rendered_for_its_width() {
         let text = "# Result\n\nThe **day** is *Tuesday*,\nsee `notes.txt` and [the plan](https://x.y/z).\n\n- one thing that is long\n  - below\n1. first\n2. second\n\n> said\n\n```sh\nmake  all\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
-        insta::assert_snapshot!(plain(text, 24), @"");
+        insta::assert_snapshot!(plain(text, 24), @r"
+        Result
+
+        The day is Tuesday,
+        see notes.txt and the
+        plan (https://x.y/z).
+
+        • one thing that is long
+          • below
+
+        1. first
+        2. second
+
+        │ said
+
+          make  all
+
+        a  b
+        1  2
+        ");
         assert!(render(text, 24).contains("\u{1b}[1mday\u{1b}[0m"), "{:?}", render(text, 24));
     }
 

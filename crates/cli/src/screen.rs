@@ -281,6 +281,9 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_by_what_it_shows() {
-        assert_eq!((cut("abcdef", 4), cut("abcd", 4), cut("日本語", 5)), ("abc…".into(), "abcd".into(), "日本…".into()));
+        assert_eq!(
+            (cut("abcdef", 4), cut("abcd", 4), cut("日本語", 5)),
+            ("abc…".into(), "abcd".into(), "日本…".into())
+        );
     }
 }

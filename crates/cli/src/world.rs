@@ -1,5 +1,6 @@
 //! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
 
+use std::collections::BTreeMap;
 use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub(crate) struct World {
     /// What the config says about model servers on this machine.
     pub(crate) local: LocalServerConfig,
     secrets: Vec<String>,
+    /// Providers of the config whose key is missing, with the variable that would have it.
+    keyless: BTreeMap<String, String>,
 }
 
 /// A variable that is set to something. One that can't be read is an error, since it was set for a reason.
@@ -90,7 +93,7 @@ impl World {
         let models = Models::new(rate(config)?);
         let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
         let (named, local) = (config.model.clone(), config.local_server.clone());
-        Ok(World { models, paths, named, local, secrets: Vec::new() })
+        Ok(World { models, paths, named, local, secrets: Vec::new(), keyless: BTreeMap::new() })
     }
 
     /// Opens the hall that works on a project.
@@ -139,7 +142,13 @@ impl World {
         }
         let base_url = base_url(&place, &provider.base_url)?;
         let key = match &provider.key_env {
-            Some(variable) => self.key(variable)?,
+            Some(variable) => {
+                let key = self.key(variable)?;
+                if key.is_none() {
+                    self.keyless.insert(name.to_owned(), variable.clone());
+                }
+                key
+            }
             None => None,
         };
         let wire = match provider.wire {
@@ -174,6 +183,21 @@ impl World {
         World { models: self.models.clone().with_source(source), ..self.clone() }
     }
 
+    /// Makes sure that the providers of these models have their keys: without one, a provider would refuse every call.
+    pub(crate) fn need_keys<'a>(&self, models: impl IntoIterator<Item = &'a &'a str>) -> Result<(), Failure> {
+        let providers = models.into_iter().filter_map(|model| model.split_once('/')).map(|(provider, _)| provider);
+        for provider in providers {
+            if let Some(variable) = self.keyless.get(provider) {
+                let config = self.paths.config.display();
+                return Err(Failure::usage(format!(
+                    "the variable {variable} is not set, and providers.{provider} in {config} takes its key from there \
+                     (key_env): set {variable}, or take key_env out if this provider needs no key"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a key out of a variable, and remembers to keep it out of the journal.
     fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
         let Some(text) = variable(name)? else { return Ok(None) };
@@ -199,7 +223,6 @@ impl World {
         let default = config.model.or_else(|| match () {
             () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
             () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
-            () if models.sources().next().is_none() => Some(REHEARSAL.to_owned()),
             () => None,
         });
         if let Some(default) = default {

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use crate::args::{Cli, Command, DemoArgs, DemoKind};
 use crate::commands::run::run;
 use crate::exit::{Exit, Failure};
-use crate::world::{REHEARSAL, World};
 use crate::print::note;
+use crate::world::{REHEARSAL, World};
 
 /// The files of the example, with what they say.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/example.rs"));

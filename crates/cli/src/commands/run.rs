@@ -12,10 +12,10 @@ use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::local_server;
 use crate::prepare::Prepared;
+use crate::print::note;
 use crate::talk::{Lines, Talk};
 use crate::watch::{Signals, Watch};
 use crate::world::World;
-use crate::print::note;
 
 /// The longest task, in bytes: the longest brief.
 pub(crate) const TASK_BYTES_MAX: u64 = 64 * 1024;
@@ -69,6 +69,9 @@ pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Fail
     let hall = world.hall(here()?)?;
     let view = hall.session(id).await?;
     let project = PathBuf::from(&view.row.project);
+    if let Some(root) = &view.root {
+        world.need_keys(&root.setup.staffing.models())?;
+    }
     let model = view.root.map_or_else(String::new, |root| root.setup.staffing.model().to_owned());
     if project.is_dir() {
         Ok(Before { project, model })

@@ -176,6 +176,9 @@ mod tests {
 
     #[test]
     fn times_are_short() {
-        assert_eq!([time(340), time(42_000), time(125_000), time(7_260_000)], ["0.3 s", "42 s", "2 min 5 s", "2 h 1 min"]);
+        assert_eq!(
+            [time(340), time(42_000), time(125_000), time(7_260_000)],
+            ["0.3 s", "42 s", "2 min 5 s", "2 h 1 min"]
+        );
     }
 }

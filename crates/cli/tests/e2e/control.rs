@@ -126,7 +126,7 @@ fn an_order_from_another_terminal_is_carried_out() {
         let (id, pid) = (running.session(), running.pid());
         until_it_stalls(&house);
         let order = [order.as_slice(), &[id.as_str()]].concat();
-        house.guildhall(&order).expect(0).says(&format!("process {pid} carries it out"));
+        house.guildhall(&order).expect(0).says(&format!("runs in process {pid}"));
         let ended = running.end().expect(code).says(&format!("guildhall run --continue {id}"));
         assert_eq!(ended.json()["outcome"], outcome, "{wire:?} {order:?}");
         house.guildhall(&order).expect(4).says("has ended");

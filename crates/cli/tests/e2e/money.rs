@@ -235,7 +235,7 @@ fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
 }
 
 #[test]
-fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_a_rehearsal() {
+fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_exit_2_with_what_to_type() {
     let house = House::new(Wire::Anthropic, &json!([]));
     house.write_config("[local_server]\nports = []\n");
     let mut command = house.command(&["run", "When?", "--yes", "--model", "sonnet"]);
@@ -243,9 +243,9 @@ fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at
     Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
-    let ended = Running::start(command, "").end().expect(0);
-    ended.says("rehearsal: no language model");
-    assert_eq!(house.requests().len(), 0, "without a provider nobody is asked");
+    let ended = Running::start(command, "").end().expect(2);
+    let ended = ended.says("no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY").says("--model rehearsal");
+    assert!(ended.stdout.is_empty() && house.requests().is_empty(), "without a provider nobody is asked: {ended:?}");
 }
 
 #[test]

@@ -55,3 +55,58 @@ impl Terminal {
         format!("{:?}", tcgetattr(&self.outer).unwrap())
     }
 }
+
+/// What a terminal of so many columns shows of an output at its end, without colours: all lines, those that have scrolled out at
+/// the top included. It knows the few commands that the program gives.
+pub(crate) fn seen(output: &str, columns: usize) -> String {
+    let mut screen: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0_usize, 0_usize);
+    let mut rest = output.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => {
+                // A command: ESC [ numbers letter.
+                let (mut number, mut letter) = (String::new(), 'm');
+                if rest.next() == Some('[') {
+                    for c in rest.by_ref() {
+                        if c.is_ascii_alphabetic() {
+                            letter = c;
+                            break;
+                        }
+                        number.push(c);
+                    }
+                }
+                let count: usize = number.parse().unwrap_or(1);
+                match letter {
+                    'A' => row = row.saturating_sub(count),
+                    'B' => row += count,
+                    'C' => column += count,
+                    'D' => column = column.saturating_sub(count),
+                    'J' | 'K' => {
+                        screen[row].truncate(column);
+                        if letter == 'J' {
+                            screen.truncate(row + 1);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            '\r' => column = 0,
+            '\n' => row += 1,
+            c if c.is_control() => {}
+            c => {
+                if column == columns {
+                    (row, column) = (row + 1, 0);
+                }
+                screen.resize(screen.len().max(row + 1), Vec::new());
+                let line = &mut screen[row];
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = c;
+                column += 1;
+            }
+        }
+        screen.resize(screen.len().max(row + 1), Vec::new());
+    }
+    let lines = screen.iter().map(|line| line.iter().collect::<String>().trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
