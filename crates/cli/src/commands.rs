@@ -53,6 +53,7 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
                 ("data", &paths.data),
                 ("journal", &paths.journal),
                 ("sessions", &paths.sessions),
+                ("history", &paths.history),
             ] {
                 out(&format!("{what:<9} {}", path.display()))?;
             }

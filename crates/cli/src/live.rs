@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Path, Report, Said,
+    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path, Report, Said,
     Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
 use crate::amount::{sats, sum};
 use crate::bill::charges;
+use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame};
 use crate::screen::{self, Level, cut, width};
 
@@ -168,8 +169,8 @@ impl Live {
             Fact::Compacted { .. } => self.detail(contract, "leaves older results out to save room"),
             Fact::Closing(outcome) => {
                 let why = ending(*outcome, self.out_of_tokens(contract));
-                // The report of a hire says the same.
-                if contract.level() == 0 || self.level == Level::Verbose {
+                // The report of a hire says the same, and so does that of a conversation that is over.
+                if contract.level() == 0 && *outcome != Outcome::Done || self.level == Level::Verbose {
                     self.warn(contract, &format!("wraps up: {why}"));
                 }
             }
@@ -302,7 +303,7 @@ impl Live {
             Answer::Said(said) => self.said(contract, said).await,
             Answer::Failed(why) => {
                 let why = self.text(why).await;
-                self.warn(contract, &format!("{why}{reserved}"));
+                self.warn(contract, &format!("the call failed: {why}{reserved}"));
             }
             Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost{reserved}")),
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped{reserved}")),
@@ -349,8 +350,8 @@ impl Live {
         }
         let hires = self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
         if self.level == Level::Verbose || is_root && (said.calls > 0 || hires) {
-            let words = self.text(words).await;
-            self.line(contract, DIM, &format!("says: {words}"));
+            let words = markdown::plain(&self.whole_text(words).await);
+            self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use crate::print::tame_lines;
 use crate::screen::wrap_with;
 
 const HEADING: Style = Style::new().bold().underline();
@@ -22,6 +23,11 @@ pub(crate) fn render(text: &str, columns: usize) -> String {
     }
     page.end_block();
     page.done.trim_end().to_owned()
+}
+
+/// Returns a text without its marks, in as few rows as it has lines.
+pub(crate) fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(&render(&tame_lines(text), usize::from(u16::MAX))).to_string()
 }
 
 /// What was rendered, and where in the text it stands.
@@ -204,14 +210,14 @@ impl Page {
 mod tests {
     use super::render;
 
-    fn plain(text: &str, columns: usize) -> String {
+    fn shown(text: &str, columns: usize) -> String {
         anstream::adapter::strip_str(&render(text, columns)).to_string()
     }
 
     #[test]
     fn a_page_is_rendered_for_its_width() {
         let text = "# Result\n\nThe **day** is *Tuesday*,\nsee `notes.txt` and [the plan](https://x.y/z).\n\n- one thing that is long\n  - below\n1. first\n2. second\n\n> said\n\n```sh\nmake  all\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
-        insta::assert_snapshot!(plain(text, 24), @r"
+        insta::assert_snapshot!(shown(text, 24), @r"
         Result
 
         The day is Tuesday,
@@ -237,7 +243,7 @@ mod tests {
     #[test]
     fn plain_lines_stay_as_they_are() {
         for text in ["one\ntwo", "a * b * c", "1 < 2 & 3", "snake_case_name"] {
-            assert_eq!(plain(text, 80), text);
+            assert_eq!(shown(text, 80), text);
         }
         assert_eq!(render("", 80), "");
     }

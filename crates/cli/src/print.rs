@@ -36,6 +36,14 @@ pub(crate) fn out_words(words: &str) -> Result<(), Unwritten> {
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
+/// Prints an agent's words in a conversation. On a terminal, an empty row before and after sets them off.
+pub(crate) fn out_set_off(words: &str) -> Result<(), Unwritten> {
+    match stdout_columns() {
+        None => out_words(words),
+        Some(columns) => out(&format!("\n{}\n", markdown::render(&tame_lines(words.trim()), columns))),
+    }
+}
+
 /// Says something in a style, however little the person wants to be told.
 pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));

@@ -160,7 +160,8 @@ pub(crate) fn forget_words() {
 pub(crate) fn say(line: &str) {
     let mut screen = screen();
     let columns = stderr_columns();
-    let line = columns.map_or_else(|| line.to_owned(), |columns| wrap(line, columns));
+    let wrapped = |columns| line.split('\n').map(|line| wrap(line, columns)).collect::<Vec<_>>().join("\n");
+    let line = columns.map_or_else(|| line.to_owned(), wrapped);
     if let Some(printer) = &mut screen.printer {
         let shown = match AutoStream::choice(&io::stderr()) {
             ColorChoice::Never => anstream::adapter::strip_str(&line).to_string(),
@@ -178,6 +179,11 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn prompt(sign: &str) {
     let mut stderr = anstream::stderr().lock();
     write!(stderr, "{sign}").and_then(|()| stderr.flush()).ok();
+}
+
+/// Takes away what stands on the row of the cursor.
+pub(crate) fn clear_row() {
+    write!(io::stderr(), "\r\u{1b}[K").ok();
 }
 
 /// Writes lines of the result to stdout.

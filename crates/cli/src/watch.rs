@@ -12,18 +12,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::amount::both;
+use crate::amount::{both, sats};
 use crate::args::{Output, WatchArgs};
-use crate::bill::{Extent, Sheet};
+use crate::bill::{Extent, Sheet, charges};
+use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, Unwritten, WARN, note, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, Unwritten, WARN, note, out_set_off, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns};
 use crate::showing;
-use crate::talk::{Next, Talk, Typed, is_for_person};
+use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
 /// The most that is shown of why a model failed, in characters.
@@ -195,8 +196,9 @@ impl Work {
     async fn finish(mut self, ended: Ended) -> Result<Exit, Failure> {
         let words = self.talk.as_mut().and_then(Talk::rest);
         self.speak(words).await?;
+        let shown = self.talk.take().and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
-        self.print(&ended, exit);
+        self.print(&ended, exit, shown);
         // What has queued up for the transcripts is written before the process ends.
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
@@ -245,13 +247,14 @@ impl Work {
 
     async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
         let root = self.running.root().path.clone();
+        let is_own = self.talk.as_ref().is_some_and(|talk| talk.is_own_words(&stored.fact));
         let talk = self.talk.as_mut().filter(|_| stored.contract == root);
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
         let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
         let told = self.live.lines(stored).await;
         match &mut self.telling {
-            Telling::Live if !shown => told.iter().for_each(|line| say(line)),
+            Telling::Live if !shown && !is_own => told.iter().for_each(|line| say(line)),
             Telling::Later(lines) => lines.extend(told),
             Telling::Live | Telling::Never => {}
         }
@@ -263,7 +266,7 @@ impl Work {
         let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
         if self.args.output.output == Output::Text {
             let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
-            let written = out_words(&String::from_utf8_lossy(&text));
+            let written = out_set_off(&String::from_utf8_lossy(&text));
             self.unwritten = self.unwritten.take().or(written.err());
             talk.shown = Some(words);
         }
@@ -296,6 +299,11 @@ impl Work {
                 }
                 Err(why) => return Err(why.into()),
             },
+            Typed::Command(command) => {
+                tell_command(&self.live, &command);
+                talk.lines.invite();
+                return Ok(());
+            }
             Typed::TooLong => say_in(WARN, TOO_LONG),
             Typed::Unreadable(why) => {
                 say_in(WARN, &format!("stdin can't be read any more: {why}"));
@@ -307,7 +315,8 @@ impl Work {
     }
 
     /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
-    async fn leave(self) -> Exit {
+    async fn leave(mut self) -> Exit {
+        self.talk = None;
         let id = self.running.id().clone();
         // What was stored is durable without this. A journal that is slow to close does not delay the end.
         let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
@@ -320,7 +329,7 @@ impl Work {
         Exit::Interrupted
     }
 
-    fn print(&mut self, ended: &Ended, exit: Exit) {
+    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>) {
         let sheet = sheet(ended, self.live.names());
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
@@ -336,7 +345,7 @@ impl Work {
                 "quote": quote::json(&quotes, models),
             })),
             Output::Text => {
-                let written = self.answer(ended).map_or(Ok(()), out_words);
+                let written = answer(ended, shown).map_or(Ok(()), out_words);
                 if screen::level() > Level::Quiet {
                     rule("");
                     for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
@@ -354,24 +363,36 @@ impl Work {
             advise(ended);
         }
     }
+}
 
-    /// The answer that is printed, set off from what was told before. One that failed has none, and one that was shown as
-    /// words of a conversation is not shown again.
-    fn answer<'a>(&self, ended: &'a Ended) -> Option<&'a str> {
-        let shown = self.talk.as_ref().and_then(|talk| talk.shown);
-        let is_shown = shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash);
-        let answer = ended.text.trim();
-        if is_shown || answer.is_empty() || ended.report.outcome == Outcome::Failed {
-            return None;
-        }
-        rule("answer");
-        Some(answer)
+/// The answer that is printed, set off from what was told before. One that failed has none, and one that was shown as words of a
+/// conversation is not shown again.
+fn answer(ended: &Ended, shown: Option<TextRef>) -> Option<&str> {
+    let is_shown = shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash);
+    let answer = ended.text.trim();
+    if is_shown || answer.is_empty() || ended.report.outcome == Outcome::Failed {
+        return None;
     }
+    rule("answer");
+    Some(answer)
 }
 
 /// How much of the bill is printed after the work.
 fn extent() -> Extent {
     if screen::level() == Level::Verbose { Extent::Whole } else { Extent::Short }
+}
+
+/// Does what a person asked of this program in a conversation. The agent hears nothing of it, and it costs nothing.
+fn tell_command(live: &Live, command: &Command) {
+    match command {
+        Command::Help => say(HELP),
+        Command::Cost => {
+            let (spent, budget) = live.cost();
+            say(&format!("{} of {} so far", charges(spent, sats), sats(budget)));
+        }
+        Command::Agents => live.at_work().iter().for_each(|agent| say(agent)),
+        Command::Unknown(typed) => unknown(typed),
+    }
 }
 
 /// Waits for what is typed, in a conversation.

@@ -51,7 +51,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     note(&format!("session {} goes on", running.id()));
     let talk = match running.root().stay {
         Stay::Once => None,
-        Stay::Open => Some(Talk::new(Lines::read()?)),
+        Stay::Open => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
     Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
 }
