@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use guildhall::kernel::AskKey;
 use guildhall::local::Head;
 use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::{Billed, Budget};
+use crate::complete;
 use crate::consent::Consent;
 use crate::screen::Level;
 use crate::session_ref::{SessionRef, TargetRef};
@@ -69,6 +72,12 @@ Examples:
 A call is reserved if it was lost, stopped or failed, or if nobody reported its cost: it may have been billed, so what was \
 held for it counts against the budget until you know.";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  echo 'source <(guildhall completions bash)' >> ~/.bashrc
+  echo 'source <(guildhall completions zsh)' >> ~/.zshrc
+  guildhall completions fish > ~/.config/fish/completions/guildhall.fish";
+
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
 #[command(name = "guildhall", version, about = "Agents at work, within a budget, in a journal that survives everything", after_help = EXAMPLES, arg_required_else_help = true)]
@@ -114,6 +123,11 @@ pub(crate) enum Command {
     Paths(PathsArgs),
     /// See a team at work on a small service with a fault: no key, no network, nothing of yours is touched
     Demo(DemoArgs),
+    /// Print the script that lets a shell complete commands, flags, sessions and agents
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for each command into a directory
+    Man(ManArgs),
 }
 
 impl Command {
@@ -134,9 +148,25 @@ impl Command {
             | Command::Verify(_)
             | Command::Models(_)
             | Command::Paths(_)
-            | Command::Demo(_) => Level::Normal,
+            | Command::Demo(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Level::Normal,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_parser = PossibleValuesParser::new(complete::shells()))]
+    pub(crate) shell: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where the pages are written, such as ~/.local/share/man/man1 [default: one page, to stdout]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -173,7 +203,7 @@ pub(crate) struct ChatArgs {
 pub(crate) struct WorkArgs {
     /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
     /// tools, model, maxTurns) and instructions [default: the one of --team whom nobody else hires]
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// A directory of agents. One beneath the current directory that keeps them in agents/ is also the project
     #[arg(long, value_name = "DIR")]
@@ -206,7 +236,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// Go on in a session that has ended, with what is left of its money
-    #[arg(long = "continue", value_name = "ID")]
+    #[arg(long = "continue", value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) after: Option<SessionRef>,
     /// The directory that the agent may read [default: the current one]
     #[arg(long, value_name = "DIR")]
@@ -227,7 +257,8 @@ impl WorkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The session
+    /// The session: its id, the beginning of its id, or `last`
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) id: SessionRef,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
@@ -240,8 +271,8 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session, or a contract of it: ID or ID/1.2
-    #[arg(value_name = "ID[/CONTRACT]")]
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) id: TargetRef,
     /// List every fact as well
     #[arg(long)]
@@ -258,7 +289,8 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// The session, or a contract of it: ID or ID/1.2
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
     /// What to say
     pub(crate) text: String,
@@ -267,9 +299,10 @@ pub(crate) struct MessageArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HireArgs {
     /// The session, or a contract of it, which is the hirer and hears the report: ID or ID/1.2
-    #[arg(value_name = "ID[/CONTRACT]")]
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
-    /// Whom: one whom the hirer may hire
+    /// The agent: one that the hirer may hire
+    #[arg(add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: String,
     /// What is to be done
     pub(crate) task: String,
@@ -280,7 +313,8 @@ pub(crate) struct HireArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopupArgs {
-    /// The session, or a contract of it: ID or ID/1.2
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
     /// How much: 500sat, 20000msat or 0.50usd
     #[arg(allow_hyphen_values = true)]
@@ -289,8 +323,8 @@ pub(crate) struct TopupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CorrectArgs {
-    /// The session
-    #[arg(value_name = "ID")]
+    /// The session: its id, the beginning of its id, or `last`
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: SessionRef,
     /// The call, as the bill names it: 1.2#7
     #[arg(value_parser = ask)]
@@ -310,7 +344,7 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) team: Option<PathBuf>,
     /// Who takes the work on
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// The project whose agents count [default: the current directory]
     #[arg(long, value_name = "DIR")]
@@ -339,6 +373,7 @@ pub(crate) enum AgentsAction {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The session; all if it is left out
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) id: Option<SessionRef>,
     /// The head that was printed with a bill: finds out whether anything was cut off since
     #[arg(long, requires = "id")]
@@ -347,7 +382,8 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The session, or a contract of it: ID or ID/1.2
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) id: TargetRef,
     /// Let it make one last report, which is paid for
     #[arg(long)]

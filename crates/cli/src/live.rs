@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path, Report, Said,
-    Sender, Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path, Report,
+    Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
@@ -187,31 +187,35 @@ impl Live {
     }
 
     async fn opened(&mut self, contract: &Path, brief: &Brief, at: Millis) {
-        let money = sats(brief.grant.money);
-        // All that its hirer asked together with it has been told by now.
         if let Some(hirer) = contract.hirer() {
+            // All that its hirer asked together with it has been told by now.
             self.selects(&hirer);
             let awaited = std::mem::take(&mut self.of(&hirer).awaits);
             self.waits(&hirer, &awaited);
         } else {
             self.tally.at_work.clear();
             (self.tally.charges, self.tally.budget) = (Charges::default(), brief.grant.money);
+            self.begins(contract, brief, "begins").await;
         }
         self.tally.at_work.insert(contract.clone());
+        self.of(contract).began = at;
+        if let Some(hiring) = &brief.hiring {
+            self.detail(contract, &words::team(hiring));
+        }
+    }
+
+    /// Tells that a contract was made, and learns what it is called.
+    async fn begins(&mut self, contract: &Path, brief: &Brief, how: &str) {
         let task = self.whole_text(&brief.task).await;
         let list = Tasks::read(&task);
         let task = list.as_ref().map_or(task, Tasks::label);
         let name = name(&self.hall, brief).await;
         let agent = if name == brief.agent.as_str() { String::new() } else { format!(" ({})", brief.agent) };
         let team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
-        *self.of(contract) = Known { name, began: at, team, is_list: list.is_some(), ..Known::default() };
-        let how = if contract.level() == 0 { "begins" } else { "hired" };
-        let line = format!("{how}{agent} with {money}");
+        *self.of(contract) = Known { name, team, is_list: list.is_some(), ..Known::default() };
+        let line = format!("{how}{agent} with {}", sats(brief.grant.money));
         let excerpt = self.excerpt(contract, &line, &task);
         self.line(contract, DIM, &format!("{line}{excerpt}"));
-        if let Some(hiring) = &brief.hiring {
-            self.detail(contract, &words::team(hiring));
-        }
     }
 
     /// As much of a task as the rest of a row has room for.
@@ -262,7 +266,8 @@ impl Live {
             Ask::Model(_) => (self.asks_model(contract), false),
             Ask::Tool(call) => (words::tool_call(call.tool.as_str(), &self.whole_text(&call.arguments).await), false),
             Ask::Hire { brief, mode } => {
-                let what = format!("{} {}", brief.path, name(&self.hall, brief).await);
+                self.begins(&brief.path, brief, "hired").await;
+                let what = format!("{} {}", brief.path, self.name(&brief.path));
                 if *mode == Mode::Blocking {
                     self.of(contract).awaits.push(what.clone());
                 }
@@ -270,7 +275,6 @@ impl Live {
             }
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
-        // A hire is told when it begins.
         if !is_hire {
             self.detail(contract, &format!("{what}{holds}"));
         }

@@ -5,6 +5,7 @@ mod amount;
 mod args;
 mod bill;
 mod commands;
+mod complete;
 mod config;
 mod consent;
 mod exit;
@@ -52,6 +53,7 @@ fn runtime() -> io::Result<Runtime> {
 }
 
 fn main() -> ExitCode {
+    complete::answer_shell();
     let cli = Cli::parse();
     screen::set_level(cli.command.level());
     let runtime = match runtime() {

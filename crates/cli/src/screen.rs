@@ -181,9 +181,9 @@ pub(crate) fn prompt(sign: &str) {
     write!(stderr, "{sign}").and_then(|()| stderr.flush()).ok();
 }
 
-/// Takes away what stands on the row of the cursor.
-pub(crate) fn clear_row() {
-    write!(io::stderr(), "\r\u{1b}[K").ok();
+/// Takes away the line that was edited, and ends the mode in which pastes are marked.
+pub(crate) fn end_editing() {
+    write!(io::stderr(), "\u{1b}[?2004l\r\u{1b}[J").ok();
 }
 
 /// Writes lines of the result to stdout.

@@ -153,7 +153,7 @@ impl Drop for Lines {
             thread::sleep(SHOWN_WITHIN);
             // It fails only where the terminal is gone, and with it all its settings.
             tcsetattr(io::stdin(), OptionalActions::Now, &before).ok();
-            screen::clear_row();
+            screen::end_editing();
         }
     }
 }

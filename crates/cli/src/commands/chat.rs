@@ -25,7 +25,10 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
 
 /// Says that there is no such command.
 pub(crate) fn unknown(typed: &str) {
-    say_in(WARN, &format!("there is no {}: /help lists what can be typed. Nothing was said to the agent", tame(typed, 40)));
+    say_in(
+        WARN,
+        &format!("there is no {}: /help lists what can be typed. Nothing was said to the agent", tame(typed, 40)),
+    );
 }
 
 /// The first words, if there are any.
