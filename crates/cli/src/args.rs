@@ -22,7 +22,8 @@ Examples:
   guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
   guildhall demo                        see a team at work, without a key
   guildhall chat --budget 2000sat       talk with an agent and its team
-  guildhall resume brave-otter-17       take up what was interrupted
+  guildhall resume last                 take up what was interrupted
+  guildhall show brave/1.2              what one agent did; ids may be shortened
   guildhall models                      what can be asked, and what it costs
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
@@ -48,7 +49,8 @@ A file of tasks; each is begun when those it comes after have reported, and is h
 
 Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or \
 OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
-announced, and used once you have agreed; else the rehearsal, a program in the model's seat.
+announced, and used once you have agreed. If there is none of these, a terminal offers the rehearsal, a program in a model's \
+place, and a script gets exit code 2. All settings: docs/configuration.md.
 
 Ctrl-C once asks for a last report, which is paid for; twice stops at once, and `guildhall resume ID` goes on. What is stored is \
 kept either way; a call that is cut off may be billed, so what was held for it stays reserved.";
@@ -226,7 +228,7 @@ pub(crate) struct WorkArgs {
     /// so that it can be exceeded; --budget can't
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the config's, a key's, a local server's, the rehearsal]
+    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the agent's, the config's, a key's, a local server's]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// How many replies the agent may take [default: 50, or what its file says]

@@ -103,7 +103,19 @@ impl Page {
             }
             Tag::Paragraph if self.lists.is_empty() => self.gap(),
             Tag::Table(_) => self.gap(),
-            _ => {}
+            Tag::Paragraph
+            | Tag::HtmlBlock
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::TableHead
+            | Tag::TableRow
+            | Tag::TableCell
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
         }
     }
 
@@ -132,7 +144,15 @@ impl Page {
                 self.end_block();
             }
             TagEnd::TableCell => self.open.push_str("  "),
-            _ => {}
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Table
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
         }
     }
 
@@ -196,7 +216,7 @@ impl Page {
         let then = format!("{quote}{indent}{hanging}");
         for line in text.split('\n') {
             if self.is_code {
-                self.done.push_str(&format!("{first}  {line}"));
+                write!(self.done, "{first}  {line}").ok();
             } else {
                 self.done.push_str(&wrap_with(line, self.columns, &first, &then));
             }

@@ -18,6 +18,7 @@ use crate::consent::{self, Consent};
 use crate::exit::Failure;
 use crate::local_server;
 use crate::print::{WARN, note, say_in, tame, warn};
+use crate::session_ref::SessionRef;
 use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
@@ -53,13 +54,7 @@ impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let after = match &args.after {
-            Some(typed) => {
-                let hall = world.hall(here()?)?;
-                let id = typed.find(&hall).await?;
-                // Whatever else could be said of it: as long as somebody runs it, nothing can be begun in it.
-                hall.journal().at_rest(&id, UnixMs::now()).await?;
-                Some(id)
-            }
+            Some(typed) => Some(at_rest(world, typed).await?),
             None => None,
         };
         let about = match (&args.project, &args.team) {
@@ -102,34 +97,38 @@ impl Prepared {
             (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
-        let most = both(most, &rate);
         let prepared = Prepared { hall, args, after, entry, budget };
-        let staffing = prepared.undertaking(String::new()).staffing().await?;
+        prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
+        Ok(prepared)
+    }
+
+    /// Says who works with which model and for how much, and makes sure that the user agrees.
+    async fn agree(&self, world: &World, most: &str, maps: &[String], files: &Files) -> Result<(), Failure> {
+        let staffing = self.undertaking(String::new()).staffing().await?;
         let models = staffing.models();
         world.need_keys(&models)?;
-        if prepared.args.model.is_none() {
-            warn_of_models(&prepared.hall, &staffing, &files);
+        if self.args.model.is_none() {
+            warn_of_models(&self.hall, &staffing, files);
         }
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
-        note(&format!("{named}, at most {most}, {}", at_rate(&rate)));
+        note(&format!("{named}, at most {most}, {}", at_rate(self.hall.models().rate())));
         if models.contains(REHEARSAL) {
             note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
         }
-        if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
+        if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
             warn_of_short_time(time);
         }
-        for map in &maps {
+        for map in maps {
             note(map);
         }
         let mut paid = Paid::Nobody;
         for model in &models {
-            let name = prepared.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
-            if prepared.hall.models().paid(&name) == Paid::Provider {
+            let name = self.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
+            if self.hall.models().paid(&name) == Paid::Provider {
                 paid = Paid::Provider;
             }
         }
-        consent::to_pay(&world.paths.data, paid, prepared.args.consent(), &most, &named)?;
-        Ok(prepared)
+        consent::to_pay(&world.paths.data, paid, self.args.consent(), most, &named)
     }
 
     /// Describes the work on a task.
@@ -167,6 +166,14 @@ impl Prepared {
             EntryAgent::Kept | EntryAgent::Tasks(_) => work,
         }
     }
+}
+
+/// Finds the session that is to go on. As long as somebody runs it, nothing can be begun in it.
+async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
+    let hall = world.hall(here()?)?;
+    let id = typed.find(&hall).await?;
+    hall.journal().at_rest(&id, UnixMs::now()).await?;
+    Ok(id)
 }
 
 /// What is left of a session. That is known once nothing is on its way back to it any more.
@@ -232,19 +239,21 @@ fn broken<'a>(found: &'a Found, maps: &[Map<'_>]) -> Option<&'a Problem> {
         }
         needed.insert(agent.name.to_string());
     }
-    found.errors().find(|problem| match &problem.flaw {
-        ProblemKind::DoubledName { name, .. } => needed.contains(name),
-        _ => problem.place.file.file_stem().is_some_and(|stem| needed.contains(&*stem.to_string_lossy())),
+    found.errors().find(|problem| {
+        let stem = || problem.place.file.file_stem().is_some_and(|stem| needed.contains(&*stem.to_string_lossy()));
+        if let ProblemKind::DoubledName { name, .. } = &problem.flaw { needed.contains(name) } else { stem() }
     })
 }
 
 /// The file of each agent.
-fn files(found: &Found) -> BTreeMap<AgentName, PathBuf> {
+type Files = BTreeMap<AgentName, PathBuf>;
+
+fn files(found: &Found) -> Files {
     found.roster.agents().map(|agent| (agent.name.clone(), agent.place.file.to_path_buf())).collect()
 }
 
 /// Says which agents work with another model than their files name, because that one can't be asked here.
-fn warn_of_models(hall: &Hall, staffing: &Staffing, files: &BTreeMap<AgentName, PathBuf>) {
+fn warn_of_models(hall: &Hall, staffing: &Staffing, files: &Files) {
     for agent in &staffing.agents {
         let (Some(own), Some(model)) = (&agent.model, staffing.seated.get(&agent.name)) else { continue };
         if let Err(why) = hall.models().find_own(own, SystemTime::now()) {

@@ -33,12 +33,10 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
     }
     sources.push(Source::BuiltIn);
     let alone = named.map(|directory| Roster::load(&[Source::Named(directory)]));
-    if let Some(alone) = &alone {
-        if alone.agents().next().is_none() {
-            let errors: Vec<String> = errors(alone).map(ToString::to_string).collect();
-            let why = if errors.is_empty() { "there is no agent in it".to_owned() } else { errors.join("\n") };
-            return Err(Failure::usage(format!("the team {}: {why}", team.unwrap_or(project).display())));
-        }
+    if let Some(alone) = alone.as_ref().filter(|alone| alone.agents().next().is_none()) {
+        let errors: Vec<String> = errors(alone).map(ToString::to_string).collect();
+        let why = if errors.is_empty() { "there is no agent in it".to_owned() } else { errors.join("\n") };
+        return Err(Failure::usage(format!("the team {}: {why}", team.unwrap_or(project).display())));
     }
     Ok(Found { roster: Roster::load(&sources), named: alone })
 }

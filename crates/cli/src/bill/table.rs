@@ -73,7 +73,9 @@ impl Table {
         if let Some((_, _, names)) = narrowed.get_mut(1) {
             let wide = names.iter().map(|name| width(name)).max().unwrap_or_default();
             let room = wide.saturating_sub(over).max(NAME_COLUMNS_MIN);
-            names.iter_mut().for_each(|name| *name = cut(name, room));
+            for name in names {
+                *name = cut(name, room);
+            }
         }
         Table(narrowed)
     }

@@ -90,9 +90,9 @@ impl<'a> Shown<'a> {
     async fn find(hall: &Hall, view: &View, all: &'a [Stored], wanted: Option<&Path>) -> Result<Shown<'a>, Failure> {
         let newest = || view.request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let path = wanted.cloned().unwrap_or_else(newest);
-        let opened = |stored: &'a Stored| match &stored.fact {
-            Fact::Opened(brief) => Some((&stored.contract, brief.as_ref())),
-            _ => None,
+        let opened = |stored: &'a Stored| {
+            let Fact::Opened(brief) = &stored.fact else { return None };
+            Some((&stored.contract, brief.as_ref()))
         };
         let mut names = BTreeMap::new();
         for (contract, brief) in all.iter().filter_map(opened) {
@@ -102,10 +102,9 @@ impl<'a> Shown<'a> {
         if wanted.is_some() && brief.is_none() {
             return Err(no_contract(&view.row.id, &path, &names));
         }
-        let closed = all.iter().filter(|stored| stored.contract == path).find_map(|stored| match &stored.fact {
-            Fact::Closed(report) => Some(report.as_ref()),
-            _ => None,
-        });
+        let report =
+            |stored: &'a Stored| if let Fact::Closed(report) = &stored.fact { Some(report.as_ref()) } else { None };
+        let closed = all.iter().filter(|stored| stored.contract == path).find_map(report);
         let task = match brief {
             Some(brief) => stored(hall, brief.task.hash).await.unwrap_or_else(|| view.row.label.clone()),
             None => view.row.label.clone(),
@@ -143,9 +142,9 @@ async fn stored(hall: &Hall, hash: guildhall::kernel::Hash) -> Option<String> {
 }
 
 fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> Failure {
-    let named: Vec<String> = names.iter().take(NAMED_MAX).map(|(path, name)| format!("{path} {name}")).collect();
+    let some: Vec<String> = names.iter().take(NAMED_MAX).map(|(path, name)| format!("{path} {name}")).collect();
     let more = if names.len() > NAMED_MAX { ", …" } else { "" };
-    Failure::usage(format!("there is no contract {path} in {id}: it has {}{more}", named.join(", ")))
+    Failure::usage(format!("there is no contract {path} in {id}: it has {}{more}", some.join(", ")))
 }
 
 fn out_line(line: &str) -> Result<(), Failure> {

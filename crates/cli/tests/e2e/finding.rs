@@ -87,7 +87,7 @@ fn a_shell_is_offered_commands_sessions_contracts_and_agents() {
     assert_eq!(offered(&house, &["show", "l"]), Vec::<String>::new(), "there is no session");
     let id = house.run(&CREW).expect(0).json()["session"].as_str().unwrap().to_owned();
     assert_eq!(offered(&house, &["sho"]), ["show"]);
-    assert_eq!(offered(&house, &["show", &id[..id.len() - 2]]), [id.clone()]);
+    assert_eq!(offered(&house, &["show", &id[..id.len() - 2]]), std::slice::from_ref(&id));
     assert_eq!(offered(&house, &["message", "last/1."]), ["last/1.1"]);
     assert_eq!(offered(&house, &["run", "--team", "crew", "--agent", "le"]), ["lead"]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
