@@ -352,8 +352,8 @@ impl Live {
         if is_root {
             screen::forget_words();
         }
-        let hires = self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
-        if self.level == Level::Verbose || is_root && (said.calls > 0 || hires) {
+        let hires = || self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
+        if self.level == Level::Verbose || is_root && (said.calls > 0 || hires()) {
             let words = markdown::plain(&self.whole_text(words).await);
             self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
         }

@@ -17,7 +17,7 @@ use crate::commands::run::{before, here, project};
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
 use crate::local_server;
-use crate::print::{WARN, note, say_in, tame, warn};
+use crate::print::{note, tame, warn};
 use crate::session_ref::SessionRef;
 use crate::task_file;
 use crate::team::{self, Found};
@@ -206,9 +206,8 @@ async fn with_model(
     if let Some((world, model)) = local_server::find(world, said).await? {
         return Ok((world, Some(model)));
     }
-    say_in(WARN, "no model is set up: there is no key, the config names no model, and no model server is used here");
-    let question =
-        "Run the rehearsal instead? It is a program in a model's place: it shows how a team works, and thinks nothing.";
+    let question = "No model is set up: there is no key, the config names no model, and no model server is used here. Run the \
+                    rehearsal instead? It is a program in a model's place: it shows how a team works, and thinks nothing.";
     match consent::to_use(question, Consent::NotAsked)? {
         Consent::Given => Ok((world.clone(), Some(REHEARSAL.to_owned()))),
         Consent::Refused | Consent::NotAsked => Err(Failure::usage(NO_MODEL)),

@@ -36,8 +36,8 @@ impl SessionRef {
             return Ok(row.id.clone());
         }
         if typed == LAST {
-            let newest = rows.into_iter().max_by_key(|row| row.created_at.0).map(|row| row.id);
-            return newest.ok_or_else(|| {
+            // The newest comes first.
+            return rows.into_iter().next().map(|row| row.id).ok_or_else(|| {
                 Failure::usage("there is no session yet, so `last` names none. Begin one with: guildhall run \"…\"")
             });
         }

@@ -22,7 +22,7 @@ use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
 use crate::print::{BAD, Unwritten, WARN, note, out_set_off, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
-use crate::screen::{self, Level, stderr_columns};
+use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
 use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
@@ -373,7 +373,10 @@ fn answer(ended: &Ended, shown: Option<TextRef>) -> Option<&str> {
     if is_shown || answer.is_empty() || ended.report.outcome == Outcome::Failed {
         return None;
     }
-    rule("answer");
+    // An answer that goes to a file is not between the lines of the terminal.
+    if stdout_columns().is_some() || stderr_columns().is_none() {
+        rule("answer");
+    }
     Some(answer)
 }
 

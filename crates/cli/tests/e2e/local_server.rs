@@ -53,7 +53,7 @@ fn answered(house: &House, args: &[&str], answers: &[(&str, &str)]) -> Ended {
 
 /// What a person is asked.
 const USE_SERVER: &str = "Use local/qwen3:8b there";
-const REHEARSE: &str = "Run the rehearsal instead?";
+const REHEARSE: &str = "rehearsal instead?";
 
 /// What a script is told that has no model.
 const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY";
@@ -275,7 +275,7 @@ fn a_person_without_a_model_is_offered_the_rehearsal() {
         terminal.type_in("y\n");
         running.told("shown from its facts");
         terminal.type_in(" ");
-        let ended = running.end().expect(0).says("no model is set up: there is no key").says(REHEARSAL);
+        let ended = running.end().expect(0).says("No model is set up: there is no key").says(REHEARSAL);
         assert!(ended.stdout.starts_with(REHEARSAL), "{ended:?}");
     }
     answered(&house, &RUN, &[(REHEARSE, "\n")]).expect(2).says(NO_MODEL).says("guildhall demo");

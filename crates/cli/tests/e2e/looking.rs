@@ -104,7 +104,7 @@ fn models_and_paths_are_told_for_people_and_for_programs() {
     assert_eq!(listed[0]["msat_per_million"], json!({"input": 1_000_000, "output": 5_000_000}));
     let home = house.home().display().to_string();
     let text = house.guildhall(&["paths"]).expect(0).stdout;
-    assert!(text.lines().count() == 4 && text.lines().all(|line| line.contains(&home)), "{text}");
+    assert!(text.lines().count() == 5 && text.lines().all(|line| line.contains(&home)), "{text}");
     let paths = house.guildhall(&["paths", "--output", "json"]).expect(0).json();
     assert_eq!(paths["journal"], format!("{home}/journal.db"));
     assert_eq!(house.requests().len(), 0, "looking asks nobody");
