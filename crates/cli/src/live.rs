@@ -45,8 +45,8 @@ pub(crate) struct Live {
     /// How far the root's tokens are from their limit, if they have one.
     tokens: Option<TokenLimit>,
     tally: Tally,
-    /// What there is to say of the newest fact.
-    lines: Vec<String>,
+    /// What there is to say of the newest fact, and about which contract.
+    lines: Vec<(Path, String)>,
 }
 
 /// What is known of a contract.
@@ -109,8 +109,8 @@ impl Live {
         self.known.iter().map(|(contract, known)| (contract.clone(), known.name.clone())).collect()
     }
 
-    /// Returns the lines that tell one fact.
-    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<String> {
+    /// Returns the lines that tell one fact, each with the contract that it is about.
+    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<(Path, String)> {
         self.put_into_words(stored).await;
         std::mem::take(&mut self.lines)
     }
@@ -397,7 +397,7 @@ impl Live {
             Level::Quiet | Level::Normal => String::new(),
         };
         let line = format!("{} {style}{how}{style:#}{DIM}: {spent}, {took}{change}{DIM:#}", self.who(contract));
-        self.lines.push(line);
+        self.lines.push((contract.clone(), line));
     }
 
     /// The limit of tokens that ended a contract, if one did. Those below the root are asked by their hirer.
@@ -430,7 +430,7 @@ impl Live {
     }
 
     fn line(&mut self, contract: &Path, style: Style, what: &str) {
-        self.lines.push(format!("{} {style}{what}{style:#}", self.who(contract)));
+        self.lines.push((contract.clone(), format!("{} {style}{what}{style:#}", self.who(contract))));
     }
 
     fn who(&self, contract: &Path) -> String {

@@ -252,9 +252,9 @@ impl Work {
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
         let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
-        let told = self.live.lines(stored).await;
+        let told = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
         match &mut self.telling {
-            Telling::Live if !shown && !is_own => told.iter().for_each(|line| say(line)),
+            Telling::Live if !shown && !is_own => told.for_each(|line| say(&line)),
             Telling::Later(lines) => lines.extend(told),
             Telling::Live | Telling::Never => {}
         }

@@ -60,9 +60,11 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
         }))?,
         Output::Text => {
             let mut live = Live::in_full(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
-            for fact in facts {
-                for line in live.lines(fact).await {
-                    out_line(&line)?;
+            // Every fact teaches who is who; those that are asked for are told.
+            for fact in all.iter().filter(|_| args.facts) {
+                let lines = live.lines(fact).await;
+                for (_, line) in lines.iter().filter(|(contract, _)| shown.includes(contract)) {
+                    out_line(line)?;
                 }
             }
             text(&view, &shown, &unreadable, sheet.as_ref())?;

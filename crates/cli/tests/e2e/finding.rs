@@ -63,6 +63,9 @@ fn a_contract_is_shown_with_its_whole_task_its_report_and_its_cost() {
         &["/1.1 ada  done", "granted  900 sat", "Look.\nTwice.", "Tuesday, I found.", "of 900 sat"],
     );
     assert_lacks(&shown.stdout, &["On Tuesday.", "lead"]);
+    let facts = house.guildhall(&["show", "last/1.1", "--facts"]).expect(0).stdout;
+    assert_has(&facts, &["1.1 ada hired with 900 sat", "1.1 ada asks the model", "1.1 ada done: used "]);
+    assert_lacks(&facts, &["1 lead"]);
     let json = house.guildhall(&["show", "last/1.1", "--facts", "--output", "json"]).expect(0).json();
     assert_eq!(
         (&json["contract"], &json["agent"], &json["answer"]),
