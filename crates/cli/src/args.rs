@@ -60,6 +60,8 @@ Examples:
   guildhall chat --team examples/research --budget 2000sat
   guildhall chat --continue brave-otter-17
 
+/help lists what else can be typed: /cost, /agents and /exit are not said to the agent and cost nothing.
+
 Hires in the background live on while you talk; at the end they are waited for. From another terminal:
   guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
 
@@ -93,7 +95,7 @@ pub(crate) enum Command {
     /// Do a task, within a budget
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Talk with an agent and its team: each line is heard, until /end or the end of input
+    /// Talk with an agent and its team: each line is said to it, until /exit or the end of input
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(ChatArgs),
     /// Take up a session that was interrupted
@@ -204,7 +206,7 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
-    /// tools, model, maxTurns) and instructions [default: the one of --team whom nobody else hires]
+    /// tools, model, maxTurns) and instructions [default: the agent of --team that no other agent hires]
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// A directory of agents. One beneath the current directory that keeps them in agents/ is also the project

@@ -168,10 +168,10 @@ impl Live {
             Fact::Nudged(nudge) => self.detail(contract, words::nudged(*nudge)),
             Fact::Compacted { .. } => self.detail(contract, "leaves older results out to save room"),
             Fact::Closing(outcome) => {
-                let why = ending(*outcome, self.out_of_tokens(contract));
                 // The report of a hire says the same, and so does that of a conversation that is over.
                 if contract.level() == 0 && *outcome != Outcome::Done || self.level == Level::Verbose {
-                    self.warn(contract, &format!("wraps up: {why}"));
+                    let why = words::wraps_up(*outcome, self.out_of_tokens(contract));
+                    self.warn(contract, &why);
                 }
             }
             Fact::Closed(report) => self.closed(contract, report, stored.at),

@@ -123,7 +123,8 @@ pub(crate) fn draw(status: &dyn Fn(usize) -> String) {
     let mut rows: Vec<String> = Vec::new();
     if !screen.words.trim().is_empty() && columns >= COLUMNS_MIN {
         let words = markdown::render(&screen.words, columns);
-        rows.extend(words.lines().map(|row| cut_row(row, columns)));
+        // A style that goes on in the next row ends here: that row may be the status line.
+        rows.extend(words.lines().map(|row| format!("{}{}", cut_row(row, columns), anstyle::Reset)));
         rows.drain(..rows.len().saturating_sub(height / 2));
     }
     rows.push(cut_row(&status(columns), columns));
@@ -248,7 +249,7 @@ pub(crate) fn wrap_with(text: &str, columns: usize, first: &str, then: &str) -> 
     textwrap::fill(text, options)
 }
 
-/// Cuts a text to so many columns, without a break in a colour: styles that are left open are ended.
+/// Cuts a row to so many columns. One that is cut loses its colours.
 fn cut_row(row: &str, columns: usize) -> String {
     if width(row) <= columns {
         return row.to_owned();

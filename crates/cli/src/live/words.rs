@@ -133,12 +133,20 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
         Outcome::Exhausted(Limit::Deadline) => "out of time",
         Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
             Some(limit) => return format!("out of tokens (limit {limit})"),
-            None => "asked to wrap up",
+            None => "stopped early (told to wrap up)",
         },
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
     };
     words.to_owned()
+}
+
+/// Why a contract makes its last report.
+pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
+    match (outcome, out_of_tokens) {
+        (Outcome::Exhausted(Limit::Asked), None) => "wraps up: it was told to".to_owned(),
+        (outcome, out_of_tokens) => format!("wraps up: {}", ending(outcome, out_of_tokens)),
+    }
 }
 
 /// How a contract ended, and what its report lacks.
