@@ -35,7 +35,9 @@ impl Charges {
         sum(sum(self.used, self.estimated), self.reserved)
     }
 
-    pub(crate) fn and(self, other: Charges) -> Charges {
+    /// Adds two amounts up, part by part.
+    #[must_use]
+    pub fn and(self, other: Charges) -> Charges {
         Charges {
             used: sum(self.used, other.used),
             estimated: sum(self.estimated, other.estimated),

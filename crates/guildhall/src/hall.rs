@@ -399,12 +399,19 @@ impl Hall {
         wanted: Option<&str>,
         task_list: Option<&AgentName>,
     ) -> Result<Staffing, HallError> {
-        let first = agents.first().and_then(|agent| agent.model.as_deref());
-        let main = self.models().find(wanted.or(first))?;
         let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
+        let first = agents.first().and_then(|agent| agent.model.as_deref());
+        let main = match (wanted, first) {
+            (None, Some(own)) => match (self.models().find_own(own, now), self.models().find(None)) {
+                (Ok(own), _) => own,
+                (Err(_), Ok(usual)) => usual,
+                (Err(why), Err(_)) => return Err(why.into()),
+            },
+            (wanted, _) => self.models().find(wanted)?,
+        };
         for agent in agents.iter().filter(|agent| Some(&agent.name) != task_list) {
             let own = agent.model.as_deref().filter(|_| wanted.is_none());
-            let own = own.and_then(|model| self.models().find(Some(model)).ok());
+            let own = own.and_then(|model| self.models().find_own(model, now).ok());
             let name = own.unwrap_or_else(|| main.clone());
             let price = self.models().lock(&name, now)?;
             locked.entry(name.to_string()).or_insert(price);

@@ -73,7 +73,7 @@ pub enum ModelsError {
     #[error("no model was chosen")]
     NoneChosen,
     /// Its provider is not set up.
-    #[error("model {model:?} is served by {source_name:?}, which is not set up here")]
+    #[error("model {model} is served by {source_name}, which is not set up here")]
     NoSource {
         /// The model.
         model: String,
@@ -314,6 +314,19 @@ impl Models {
         } else {
             Err(ModelsError::NoSource { model, source_name: source })
         }
+    }
+
+    /// Finds the model that an agent's file names, if it can be asked here: its provider is set up and its price is known. A
+    /// short name such as `opus` means a model of its maker, which a server on this machine is not taken to have.
+    pub fn find_own(&self, name: &str, now: SystemTime) -> Result<ModelName, ModelsError> {
+        let found = self.find(Some(name))?;
+        let is_short = ALIASES.iter().any(|(alias, _)| alias.eq_ignore_ascii_case(name.trim()));
+        let is_local = matches!(self.sources.seller(&found.source), Some(Seller::Local));
+        if is_short && is_local && !self.aliases.contains_key(name) && found.source != ANTHROPIC {
+            return Err(ModelsError::NoSource { model: found.model, source_name: ANTHROPIC.to_owned() });
+        }
+        self.lock(&found, now)?;
+        Ok(found)
     }
 
     /// Returns what a model can be called, by its full name here, the shortest first.

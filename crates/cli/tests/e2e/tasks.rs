@@ -86,7 +86,8 @@ fn the_list_of_the_examples_is_worked_off_without_a_key() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let (team, list) = (repository().join("examples/payment"), repository().join("examples/tasks.toml"));
     let (team, list) = (team.to_str().unwrap(), list.to_str().unwrap());
-    let list = ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat"];
+    let list =
+        ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat", "-v"];
     let ended = house.guildhall(&list).expect(0);
     assert!(ended.stdout.starts_with("code ("), "{}", ended.stdout);
     assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence meets at "]);
