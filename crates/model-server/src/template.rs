@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::script::reply::Text;
 use crate::turn::Turn;
 
 /// The values of one request.
@@ -11,7 +12,6 @@ pub(crate) struct Filler<'a> {
     pub(crate) turn: &'a Turn,
     /// The number of the request.
     pub(crate) n: u64,
-    pub(crate) request_key: Option<&'a str>,
 }
 
 impl Filler<'_> {
@@ -27,6 +27,13 @@ impl Filler<'_> {
             rest = more;
         }
         filled + rest
+    }
+
+    pub(crate) fn fill_text(&self, text: &Text, i: usize) -> Text {
+        match text {
+            Text::Plain(text) => Text::Plain(self.fill(text, i)),
+            Text::Escaped { .. } | Text::Again { .. } | Text::Nested { .. } => text.clone(),
+        }
     }
 
     /// Fills all texts of a value.
@@ -47,28 +54,10 @@ impl Filler<'_> {
             "tool_result" => self.turn.tool_results.join("\n"),
             "model" => self.turn.model.clone(),
             "messages" => self.turn.messages.to_string(),
-            "request_key" => self.request_key.unwrap_or_default().into(),
+            "request_key" => self.turn.request_key.clone().unwrap_or_default(),
             "n" => self.n.to_string(),
             "i" => i.to_string(),
             _ => return None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::script::Protocol;
-
-    #[test]
-    fn values_are_filled_in_once() {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": "{{n}} }} {{"}]});
-        let turn = Turn::read(Protocol::Anthropic, &body, 0);
-        let filler = Filler { turn: &turn, n: 5, request_key: None };
-        assert_eq!(filler.fill("{{last_user}}|{{n}}|{{i}}|{{messages}}{{model}}", 2), "{{n}} }} {{|5|2|1m");
-        assert_eq!(filler.fill("{{what}} {{ {{n}} }}", 0), "{{what}} {{ 5 }}");
-        assert_eq!(filler.fill_value(&json!({"a": ["{{n}}", 1]}), 0), json!({"a": ["5", 1]}));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::script::Protocol;
 
+pub(super) const NO_VERSION: &str = "anthropic-version: header is required";
 const CACHE_BLOCKS_MAX: usize = 4;
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
@@ -142,67 +143,4 @@ fn unanswered(messages: &[Value]) -> Option<String> {
              'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn check(protocol: Protocol, messages: &Value, expect: &str) {
-        let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
-        let told = fault(protocol, &body).unwrap_or_default();
-        assert!(told.contains(expect) && told.is_empty() == expect.is_empty(), "{told}");
-    }
-
-    #[test]
-    fn anthropic_wants_calls_and_results_in_pairs() {
-        let user = json!({"role": "user", "content": "x"});
-        let call = |id: &&str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
-        let calls = |ids: &[&str]| json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>()});
-        let result = |id: &&str| json!({"type": "tool_result", "tool_use_id": id, "content": ""});
-        let results = |ids: &[&str]| json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()});
-        let check = |messages: &[&Value], expect| check(Protocol::Anthropic, &json!(messages), expect);
-        check(&[&user, &calls(&["a", "b"]), &results(&["b", "a"])], "");
-        check(&[&user, &calls(&["a", "b"]), &results(&["b"])], "without `tool_result` blocks immediately after: a.");
-        check(&[&user, &calls(&["a"]), &user], "messages.1: `tool_use` ids were found without");
-        check(&[&user, &results(&["a"])], "messages.1: unexpected `tool_use_id`");
-        check(&[&user, &calls(&["a", "a"]), &results(&["a"])], "ids must be unique: a");
-        check(&[], "at least one message");
-        check(&[&json!({"role": "user", "content": ""})], "messages.0: text content blocks must be non-empty");
-        check(&[&json!({"role": "system", "content": "x"})], "messages.0: role");
-        let odd = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": "{"}]});
-        check(&[&user, &odd, &results(&["a"])], "valid dictionary");
-    }
-
-    #[test]
-    fn openai_wants_a_message_for_each_call() {
-        let user = json!({"role": "user", "content": "x"});
-        let calls = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]});
-        let tool = |id| json!({"role": "tool", "tool_call_id": id, "content": ""});
-        let check = |messages: &[&Value], expect| check(Protocol::OpenAi, &json!(messages), expect);
-        check(&[&user, &calls, &tool("b"), &tool("a"), &user], "");
-        check(&[&user, &calls, &tool("b"), &user, &tool("a")], "did not have response messages: a");
-        check(&[&user, &calls], "did not have response messages: a, b");
-        check(&[&user, &tool("a")], "must be a response to a preceeding message");
-    }
-
-    #[test]
-    fn requests_have_limits_and_tools_have_names() {
-        let check = |body: &Value, expect: &str| {
-            let told = fault(Protocol::Anthropic, body).unwrap_or_default();
-            assert!(told.contains(expect), "{told}");
-        };
-        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
-        check(&json!("{oops"), "model: Field required");
-        check(&body, "max_tokens: Field required");
-        body["max_tokens"] = json!(1);
-        assert_eq!(fault(Protocol::Anthropic, &body), None);
-        body["tools"] = json!([{"name": "read file"}]);
-        check(&body, "\"read file\" should match pattern");
-        let cached = json!({"name": "f", "cache_control": {"type": "ephemeral"}});
-        body["tools"] = json!([cached, cached, cached, cached, cached]);
-        check(&body, "A maximum of 4 blocks with cache_control may be provided. Found 5.");
-    }
 }
