@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::entry::Said;
 use crate::refusal::error_event;
 use crate::render::Rendered;
-use crate::script::reply::{Cut, Damage, Pace, Place, Reply};
+use crate::script::{Cut, Damage, Pace, Place, Reply};
 use crate::turn::Turn;
 
 /// How far from the end of an event its JSON is surely not finished: `"}}` and two line ends.

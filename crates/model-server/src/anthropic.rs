@@ -1,8 +1,7 @@
 //! Anthropic Messages on the wire.
 
-use crate::render::{Part, Rendered, Resolved, sum};
-use crate::script::reply::{Amount, Usage};
-use crate::text::quote;
+use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::script::{Amount, Usage};
 
 /// The body of a reply that is not streamed.
 pub(crate) fn message(reply: &Resolved<'_>) -> String {
@@ -19,18 +18,18 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
         ..usage.clone()
     });
     let message = envelope(reply, "", "null", &usage(begun.as_ref()));
-    out.push(event("message_start", &format!(r#","message":{message}"#)));
-    out.push(event("ping", ""));
+    out.events.push(event("message_start", &format!(r#","message":{message}"#)));
+    out.events.push(event("ping", ""));
     for (index, part) in reply.parts.iter().enumerate() {
         let (start, deltas) = start_and_deltas(part, reply.chunk_chars);
-        out.push(event("content_block_start", &format!(r#","index":{index},"content_block":{start}"#)));
+        out.events.push(event("content_block_start", &format!(r#","index":{index},"content_block":{start}"#)));
         for delta in deltas {
             out.push_delta(event("content_block_delta", &format!(r#","index":{index},"delta":{delta}"#)));
         }
-        out.push(event("content_block_stop", &format!(r#","index":{index}"#)));
+        out.events.push(event("content_block_stop", &format!(r#","index":{index}"#)));
     }
     for earlier in reply.usage.iter().flat_map(|usage| &usage.earlier) {
-        out.push(message_delta("null", Some(earlier)));
+        out.events.push(message_delta("null", Some(earlier)));
     }
     out.push_end(message_delta(&stop(reply), reply.usage.as_ref()));
     out.push_end(event("message_stop", ""));

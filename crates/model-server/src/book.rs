@@ -11,8 +11,7 @@ use crate::bomb::gzip_bomb;
 use crate::entry::Said;
 use crate::refusal::{bad_request, refuse};
 use crate::render::render;
-use crate::script::reply::{Damage, Reply};
-use crate::script::{Endpoint, Protocol, Rule, Script, Then, When, Wrong};
+use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
 use crate::template::Filler;
 use crate::tree;
 use crate::turn::Turn;
@@ -21,6 +20,8 @@ use crate::turn::Turn;
 pub(crate) struct Book {
     script: Script,
     fired: Vec<u64>,
+    /// Requests until now.
+    received: u64,
     /// Requests until now, without replays.
     requests: u64,
     /// Requests per marker of an agent.
@@ -48,6 +49,7 @@ impl Book {
         let agents = script.rules.iter().filter_map(|rule| rule.when.agent.clone());
         Self {
             fired: vec![0; script.rules.len()],
+            received: 0,
             requests: 0,
             by_agent: agents.map(|agent| (agent, 0)).collect(),
             by_key: HashMap::new(),
@@ -58,6 +60,12 @@ impl Book {
     /// The key that requests must carry.
     pub(crate) fn api_key(&self) -> Option<&str> {
         self.script.key.as_deref()
+    }
+
+    /// The number of the next request.
+    pub(crate) fn receive(&mut self) -> u64 {
+        self.received += 1;
+        self.received
     }
 
     pub(crate) fn decide(&mut self, turn: &Turn) -> Decision {

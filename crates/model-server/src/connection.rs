@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::io;
-use std::io::ErrorKind::{self, BrokenPipe, ConnectionReset, UnexpectedEof};
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -97,23 +96,14 @@ impl Drop for End<'_> {
     }
 }
 
-/// Answers request after request until one side has enough.
-pub(crate) async fn attend(server: Rc<Server>, mut stream: TcpStream, connection: u64) {
-    match converse(&server, &mut stream, connection).await {
-        Ok(()) => {}
-        // The client went away, which the log tells as the end of the answer.
-        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) => {}
-        Err(error) => eprintln!("connection {connection}: {error}"),
-    }
-}
-
-async fn converse(server: &Server, stream: &mut TcpStream, connection: u64) -> io::Result<()> {
+/// Answers request after request until one side ends the connection.
+pub(crate) async fn attend(server: Rc<Server>, mut stream: TcpStream, connection: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader);
     while let Some(request) = Request::read(&mut reader).await? {
-        let (number, answer) = decide(server, request, connection);
-        let mut end = End { server, request: number, bytes: 0, ending: Ending::HungUp };
+        let (number, answer) = decide(&server, request, connection);
+        let mut end = End { server: &server, request: number, bytes: 0, ending: Ending::HungUp };
         tokio::select! {
             biased;
             sent = send(&mut writer, &answer, &mut end) => sent?,
@@ -132,9 +122,8 @@ async fn converse(server: &Server, stream: &mut TcpStream, connection: u64) -> i
 fn decide(server: &Server, request: Request, connection: u64) -> (u64, Answer) {
     let text = || Value::String(String::from_utf8_lossy(&request.body).into());
     let body = serde_json::from_slice(&request.body).unwrap_or_else(|_| text());
-    let number = server.requests.get() + 1;
-    server.requests.set(number);
     let mut book = server.book.borrow_mut();
+    let number = book.receive();
     server.log.write(&Entry::Request {
         request: number,
         connection,
@@ -185,7 +174,7 @@ async fn send(to: &mut WriteHalf<'_>, answer: &Answer, end: &mut End<'_>) -> io:
         Finish::Down(time) => {
             end.ending = Ending::Closed;
             end.server.down.send(time).expect("the server outlives its connections");
-            pending().await
+            pending::<()>().await;
         }
     }
     Ok(())
@@ -200,6 +189,6 @@ async fn pause(time: Duration) {
 /// Waits until the client goes away. Another request that comes early stays where it is.
 async fn hung_up(reader: &mut (impl AsyncBufRead + Unpin)) {
     if reader.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty()) {
-        pending().await
+        pending::<()>().await;
     }
 }

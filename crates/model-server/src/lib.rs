@@ -25,12 +25,13 @@ mod render;
 mod script;
 mod server;
 mod template;
-mod text;
 mod tree;
 mod turn;
 
 pub use entry::{Ending, Entry, Said};
 pub use peer::Peer;
-pub use script::reply::{Amount, Call, Cut, Damage, Drip, Pace, Place, Reply, Text, Thinking, Usage, UsageTold};
-pub use script::{Count, Endpoint, Protocol, Raw, RetryAfter, Rule, Script, ScriptError, Then, Tree, When, Wrong};
+pub use script::{
+    Amount, Call, Count, Cut, Damage, Drip, Endpoint, Pace, Place, Protocol, Raw, Reply, RetryAfter, Rule, Script,
+    ScriptError, Text, Then, Thinking, Tree, Usage, UsageTold, When, Wrong,
+};
 pub use server::{Options, ServeError, serve};

@@ -1,8 +1,7 @@
 //! OpenAI Chat Completions on the wire.
 
-use crate::render::{Part, Rendered, Resolved, sum};
-use crate::script::reply::Usage;
-use crate::text::quote;
+use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::script::Usage;
 
 /// All replies claim the same time of creation, so that the same request gets the same bytes.
 const CREATED: u64 = 1_700_000_000;
@@ -44,7 +43,7 @@ pub(crate) fn completion(reply: &Resolved<'_>) -> String {
 pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
     let delta = |delta: &str| chunk(reply, &format!(r#"{{"index":0,"delta":{delta},"finish_reason":null}}"#), None);
-    out.push(delta(r#"{"role":"assistant","content":""}"#));
+    out.events.push(delta(r#"{"role":"assistant","content":""}"#));
     let mut calls = 0;
     for part in &reply.parts {
         match part {
@@ -73,7 +72,7 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     }
     let told = reply.usage.as_ref().filter(|_| reply.include_usage);
     for earlier in told.iter().flat_map(|usage| &usage.earlier) {
-        out.push(chunk(reply, "", Some(earlier)));
+        out.events.push(chunk(reply, "", Some(earlier)));
     }
     let last = format!(r#"{{"index":0,"delta":{{}},"finish_reason":{}}}"#, stop(reply));
     out.push_end(chunk(reply, &last, None));

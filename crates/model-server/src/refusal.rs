@@ -9,16 +9,17 @@ use crate::turn::Turn;
 
 const REQUEST: &str = "invalid_request_error";
 
-/// A status, a type, a code and a message.
-type Words = (u16, &'static str, Option<&'static str>, String);
+/// A status, a type, a code and a message, in which `{model}` stands for the model.
+type Words = (u16, &'static str, Option<&'static str>, &'static str);
 
 /// What the provider says when something is wrong with a request.
 pub(crate) fn refuse(wrong: &Wrong, turn: &Turn, n: u64) -> Answer {
     let (status, kind, code, message) = match turn.protocol {
-        Protocol::Anthropic => anthropic(wrong, &turn.model),
-        Protocol::OpenAi => openai(wrong, &turn.model),
+        Protocol::Anthropic => anthropic(wrong),
+        Protocol::OpenAi => openai(wrong),
     };
     let headers = wrong.retry_after().map(|retry| ("retry-after".into(), retry));
+    let message = message.replace("{model}", &turn.model);
     Answer::whole(Said::Fault, status, headers.into_iter().collect(), body(turn, n, kind, code, &message))
 }
 
@@ -57,32 +58,31 @@ fn error(protocol: Protocol, kind: &str, code: Option<&str>, message: &str) -> V
     }
 }
 
-fn anthropic(wrong: &Wrong, model: &str) -> Words {
-    let (status, kind, code, message) = match wrong {
+fn anthropic(wrong: &Wrong) -> Words {
+    let limit = "rate_limit_error";
+    match wrong {
         Wrong::Key => (401, "authentication_error", None, "invalid x-api-key"),
-        Wrong::Model => return (404, "not_found_error", None, format!("model: {model}")),
+        Wrong::Model => (404, "not_found_error", None, "model: {model}"),
         Wrong::ContextTooLong => (400, REQUEST, None, "prompt is too long: 208310 tokens > 200000 maximum"),
         Wrong::Request => (400, REQUEST, None, "messages: Field required"),
-        Wrong::RateLimit { .. } => {
-            (429, "rate_limit_error", None, "This request would exceed your organization's rate limit.")
-        }
+        Wrong::RateLimit { .. } => (429, limit, None, "This request would exceed your organization's rate limit."),
         Wrong::SpendLimit => {
             let message = "Your organization has reached its monthly API usage limit.";
-            (429, "rate_limit_error", Some("enforced_spend_limit_reached"), message)
+            (429, limit, Some("enforced_spend_limit_reached"), message)
         }
         Wrong::Credit => (400, REQUEST, None, "Your credit balance is too low to access the Anthropic API."),
         Wrong::Overloaded { .. } => (529, "overloaded_error", None, "Overloaded"),
         Wrong::Server => (500, "api_error", None, "Internal server error"),
-    };
-    (status, kind, code, message.into())
+    }
 }
 
-fn openai(wrong: &Wrong, model: &str) -> Words {
-    let (status, kind, code, message) = match wrong {
+fn openai(wrong: &Wrong) -> Words {
+    let (quota, server) = ("insufficient_quota", "server_error");
+    match wrong {
         Wrong::Key => (401, REQUEST, Some("invalid_api_key"), "Incorrect API key provided."),
         Wrong::Model => {
-            let message = format!("The model `{model}` does not exist or you do not have access to it.");
-            return (404, REQUEST, Some("model_not_found"), message);
+            let message = "The model `{model}` does not exist or you do not have access to it.";
+            (404, REQUEST, Some("model_not_found"), message)
         }
         Wrong::ContextTooLong => {
             let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
@@ -91,8 +91,8 @@ fn openai(wrong: &Wrong, model: &str) -> Words {
         }
         Wrong::Request => (400, REQUEST, None, "Missing required parameter: 'messages'."),
         Wrong::RateLimit { .. } => {
-            let message = format!("Rate limit reached for {model} on requests per min (RPM).");
-            return (429, "requests", Some("rate_limit_exceeded"), message);
+            let message = "Rate limit reached for {model} on requests per min (RPM).";
+            (429, "requests", Some("rate_limit_exceeded"), message)
         }
         Wrong::SpendLimit => {
             let message = "Your organization has reached its hard spend limit.";
@@ -100,16 +100,14 @@ fn openai(wrong: &Wrong, model: &str) -> Words {
         }
         Wrong::Credit => {
             let message = "You exceeded your current quota, please check your plan and billing details.";
-            (429, "insufficient_quota", Some("insufficient_quota"), message)
+            (429, quota, Some(quota), message)
         }
         Wrong::Overloaded { .. } => {
             let message = "The server is currently overloaded with other requests. Please retry after a brief wait.";
-            (503, "server_error", None, message)
+            (503, server, None, message)
         }
         Wrong::Server => {
-            let message = "The server had an error while processing your request. Sorry about that!";
-            (500, "server_error", None, message)
+            (500, server, None, "The server had an error while processing your request. Sorry about that!")
         }
-    };
-    (status, kind, code, message.into())
+    }
 }

@@ -1,10 +1,15 @@
-//! A reply with everything filled in, and what is common to writing it in both protocols.
+//! A reply with everything filled in, and what is common to writing it in both protocols. JSON is written by hand, because
+//! a library would refuse lone surrogates, broken arguments and numbers out of range.
 
-use crate::script::Protocol;
-use crate::script::reply::{Amount, Reply, Text, Thinking, Usage, UsageTold};
+use std::borrow::Cow;
+
+use crate::script::{Amount, Protocol, Reply, Text, Thinking, Usage, UsageTold};
 use crate::template::Filler;
-use crate::text::quote;
 use crate::{anthropic, openai};
+
+/// More deltas than this would test patience, not clients.
+const DELTAS_MAX: usize = 1000;
+const DELTA_CHARS: usize = 24;
 
 /// A reply with all templates filled in.
 pub(crate) struct Resolved<'a> {
@@ -128,10 +133,6 @@ impl Rendered {
         Self { events: vec![json], last_delta: None, end: 0 }
     }
 
-    pub(crate) fn push(&mut self, event: String) {
-        self.events.push(event);
-    }
-
     pub(crate) fn push_delta(&mut self, event: String) {
         self.last_delta = Some(self.events.len());
         self.events.push(event);
@@ -153,4 +154,45 @@ pub(crate) fn sum(amounts: &[&Amount]) -> String {
         }
     }
     total.to_string()
+}
+
+impl Text {
+    /// The text as it is.
+    pub(crate) fn verbatim(&self) -> Cow<'_, str> {
+        match self {
+            Self::Plain(text) | Self::Escaped { escaped: text } => text.into(),
+            Self::Again { again, times } => again.repeat(*times).into(),
+            Self::Nested { nested } => format!("{}1{}", r#"{"a":"#.repeat(*nested), "}".repeat(*nested)).into(),
+        }
+    }
+
+    /// The text as a JSON string, with its quotes.
+    pub(crate) fn quoted(&self) -> String {
+        match self {
+            Self::Escaped { escaped } => format!("\"{escaped}\""),
+            Self::Plain(_) | Self::Again { .. } | Self::Nested { .. } => quote(&self.verbatim()),
+        }
+    }
+
+    /// The text in pieces, each a JSON string.
+    pub(crate) fn deltas(&self, chunk_chars: Option<usize>) -> Vec<String> {
+        if matches!(self, Self::Escaped { .. }) {
+            return vec![self.quoted()];
+        }
+        let text = self.verbatim();
+        let chars = chunk_chars.unwrap_or(DELTA_CHARS).max(text.len().div_ceil(DELTAS_MAX));
+        let mut rest = &*text;
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let end = rest.char_indices().nth(chars).map_or(rest.len(), |(at, _)| at);
+            pieces.push(quote(&rest[..end]));
+            rest = &rest[end..];
+        }
+        pieces
+    }
+}
+
+/// A JSON string, with its quotes.
+pub(crate) fn quote(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is JSON")
 }

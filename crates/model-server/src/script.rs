@@ -2,14 +2,14 @@
 //! a rule that it can't carry out.
 #![allow(missing_docs, reason = "a field whose name says everything has no comment")]
 
-pub(crate) mod reply;
+mod reply;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use reply::Reply;
+pub use reply::{Amount, Call, Cut, Damage, Drip, Pace, Place, Reply, Text, Thinking, Usage, UsageTold};
 
 /// What the server does, for all of its life: a list of rules, the first that matches a request answers it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -105,11 +105,10 @@ pub enum Then {
     Reply(Box<Reply>),
     /// The provider says no, in its own words.
     Wrong(Wrong),
+    /// A response byte for byte.
     Raw(Raw),
     /// A redirect (307) to another address.
-    Redirect {
-        to: String,
-    },
+    Redirect { to: String },
     /// The connection is closed before any header.
     Close,
     /// The connection is reset before any header.
@@ -117,13 +116,10 @@ pub enum Then {
     /// Nothing is ever answered.
     Stall,
     /// The server closes all its connections and refuses new ones for a while.
-    Down {
-        ms: u64,
-    },
+    Down { ms: u64 },
     /// A small compressed body that grows to this many MiB of spaces.
-    GzipBomb {
-        mib: u32,
-    },
+    GzipBomb { mib: u32 },
+    /// A tree of delegations.
     Tree(Tree),
 }
 
@@ -201,7 +197,6 @@ pub enum ScriptError {
 }
 
 impl Script {
-    /// A script of these rules, without a key, for all models, without replay.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..Self::default() }
     }
@@ -220,18 +215,15 @@ impl FromStr for Script {
 }
 
 impl Rule {
-    /// A rule that always applies.
     pub fn new(then: Then) -> Self {
         Self { when: When::default(), then, repeat: None }
     }
 
-    /// The rule, under these conditions.
     #[must_use]
     pub fn when(self, when: When) -> Self {
         Self { when, ..self }
     }
 
-    /// The rule, which may fire this often.
     #[must_use]
     pub fn repeat(self, times: u64) -> Self {
         Self { repeat: Some(times), ..self }
@@ -248,7 +240,7 @@ impl Rule {
             Then::Reply(reply) => reply.fault(),
             Then::Wrong(wrong) => wrong.retry_after().and_then(|retry| value_fault(&retry)),
             Then::Redirect { to } => value_fault(to),
-            Then::Raw(raw) => raw.fault(),
+            Then::Raw(raw) => raw_fault(raw),
             Then::Close | Then::Reset | Then::Stall | Then::Down { .. } | Then::GzipBomb { .. } | Then::Tree(_) => None,
         }
     }
@@ -265,16 +257,14 @@ impl Wrong {
     }
 }
 
-impl Raw {
-    fn fault(&self) -> Option<&'static str> {
-        let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-        if !(200..=599).contains(&self.status) {
-            Some("a status is from 200 to 599")
-        } else if self.headers.keys().any(|name| name.is_empty() || !name.chars().all(is_token)) {
-            Some("a header has a bad name")
-        } else {
-            self.headers.values().find_map(|value| value_fault(value))
-        }
+fn raw_fault(raw: &Raw) -> Option<&'static str> {
+    let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+    if !(200..=599).contains(&raw.status) {
+        Some("a status is from 200 to 599")
+    } else if raw.headers.keys().any(|name| name.is_empty() || !name.chars().all(is_token)) {
+        Some("a header has a bad name")
+    } else {
+        raw.headers.values().find_map(|value| value_fault(value))
     }
 }
 

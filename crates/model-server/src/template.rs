@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::script::reply::Text;
+use crate::script::Text;
 use crate::turn::Turn;
 
 /// The values of one request.

@@ -3,8 +3,7 @@
 
 use serde_json::json;
 
-use crate::script::Tree;
-use crate::script::reply::{Call, Reply};
+use crate::script::{Call, Reply, Tree};
 use crate::turn::Turn;
 
 /// A task of the tree.

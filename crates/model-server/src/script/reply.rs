@@ -10,7 +10,6 @@ pub struct Reply {
     /// What it thinks; `reasoning_content` in the OpenAI protocol.
     pub thinking: Vec<Thinking>,
     pub text: Option<Text>,
-    /// The tools it calls, all in this turn.
     pub calls: Vec<Call>,
     pub usage: UsageTold,
     /// The stop reason in Anthropic's words, which are translated; any other word is sent as it is, and `missing` is none.
@@ -163,17 +162,14 @@ pub enum Cut {
 }
 
 impl Reply {
-    /// A turn that only says something.
     pub fn text(text: impl Into<String>) -> Box<Self> {
         Box::new(Self { text: Some(Text::Plain(text.into())), ..Self::default() })
     }
 
-    /// A turn that calls tools.
     pub fn calls(calls: impl IntoIterator<Item = Call>) -> Box<Self> {
         Box::new(Self { calls: calls.into_iter().collect(), ..Self::default() })
     }
 
-    /// The reply, damaged.
     #[must_use]
     pub fn damage(self: Box<Self>, damage: Damage) -> Box<Self> {
         Box::new(Self { damage: Some(damage), ..*self })
@@ -199,18 +195,15 @@ impl Call {
         Self { id: None, name: name.into(), arguments, raw: None, times: None }
     }
 
-    /// A call whose arguments are this text.
     pub fn raw(name: impl Into<String>, raw: Text) -> Self {
         Self { raw: Some(raw), ..Self::new(name, Value::Object(Map::new())) }
     }
 
-    /// The call, with this id.
     #[must_use]
     pub fn id(self, id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..self }
     }
 
-    /// The call, this many times.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self { times: Some(times), ..self }
