@@ -23,9 +23,8 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     for (index, part) in reply.parts.iter().enumerate() {
         let (start, deltas) = start_and_deltas(part, reply.chunk_chars);
         out.events.push(event("content_block_start", &format!(r#","index":{index},"content_block":{start}"#)));
-        for delta in deltas {
-            out.push_delta(event("content_block_delta", &format!(r#","index":{index},"delta":{delta}"#)));
-        }
+        let deltas = deltas.iter().map(|delta| format!(r#","index":{index},"delta":{delta}"#));
+        out.push_deltas(deltas.map(|delta| event("content_block_delta", &delta)));
         out.events.push(event("content_block_stop", &format!(r#","index":{index}"#)));
     }
     for earlier in reply.usage.iter().flat_map(|usage| &usage.earlier) {
@@ -46,7 +45,7 @@ fn message_delta(stop: &str, told: Option<&Usage>) -> String {
 }
 
 fn envelope(reply: &Resolved<'_>, content: &str, stop: &str, usage: &str) -> String {
-    let (n, model) = (reply.n, quote(reply.model));
+    let (n, model) = (reply.turn.n, quote(&reply.turn.model));
     format!(
         r#"{{"id":"msg_{n}","type":"message","role":"assistant","model":{model},"content":[{content}],"stop_reason":{stop},"stop_sequence":null{usage}}}"#
     )
@@ -71,25 +70,24 @@ fn call_block(id: &str, name: &str, input: &str) -> String {
 
 /// A block as a stream begins it, and the deltas that fill it.
 fn start_and_deltas(part: &Part, chunk_chars: Option<usize>) -> (String, Vec<String>) {
-    let delta = |kind: &str, field: &str, piece: &str| format!(r#"{{"type":"{kind}","{field}":{piece}}}"#);
+    let deltas = |kind: &str, field: &str, pieces: Vec<String>| -> Vec<String> {
+        pieces.iter().map(|piece| format!(r#"{{"type":"{kind}","{field}":{piece}}}"#)).collect()
+    };
     match part {
         Part::Thinking { text, signature } => {
-            let pieces = text.deltas(chunk_chars).into_iter();
-            let deltas = pieces.map(|piece| delta("thinking_delta", "thinking", &piece));
-            let signed = delta("signature_delta", "signature", &quote(signature));
-            (thinking_block("\"\"", ""), deltas.chain([signed]).collect())
+            let mut all = deltas("thinking_delta", "thinking", text.deltas(chunk_chars));
+            all.extend(deltas("signature_delta", "signature", vec![quote(signature)]));
+            (thinking_block("\"\"", ""), all)
         }
         Part::Redacted(_) => (block(part), Vec::new()),
         Part::Text(text) => {
-            let pieces = text.deltas(chunk_chars).into_iter();
-            let deltas = pieces.map(|piece| delta("text_delta", "text", &piece));
-            (r#"{"type":"text","text":""}"#.into(), deltas.collect())
+            (r#"{"type":"text","text":""}"#.into(), deltas("text_delta", "text", text.deltas(chunk_chars)))
         }
         Part::Call { id, name, arguments } => {
             // The first delta of a call is always empty.
-            let pieces = ["\"\"".to_owned()].into_iter().chain(arguments.deltas(chunk_chars));
-            let deltas = pieces.map(|piece| delta("input_json_delta", "partial_json", &piece));
-            (call_block(id, name, "{}"), deltas.collect())
+            let mut pieces = vec![quote("")];
+            pieces.extend(arguments.deltas(chunk_chars));
+            (call_block(id, name, "{}"), deltas("input_json_delta", "partial_json", pieces))
         }
     }
 }

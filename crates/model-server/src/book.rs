@@ -12,7 +12,6 @@ use crate::entry::Said;
 use crate::refusal::{bad_request, refuse};
 use crate::render::render;
 use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
-use crate::template::Filler;
 use crate::tree;
 use crate::turn::Turn;
 
@@ -68,7 +67,8 @@ impl Book {
         self.received
     }
 
-    pub(crate) fn decide(&mut self, turn: &Turn) -> Decision {
+    pub(crate) fn decide(&mut self, turn: &mut Turn) -> Decision {
+        turn.n = self.requests;
         let (rule, answer) = match self.recall(turn) {
             Some(answer) => (None, answer),
             None => self.answer(turn),
@@ -84,11 +84,12 @@ impl Book {
             return Some(Answer { said: Said::Replayed, ..answer.clone() });
         }
         let message = "model-server: this request key came with another body before";
-        Some(bad_request(Said::KeyReused, message, turn, self.requests))
+        Some(bad_request(Said::KeyReused, message, turn))
     }
 
-    fn answer(&mut self, turn: &Turn) -> (Option<usize>, Answer) {
+    fn answer(&mut self, turn: &mut Turn) -> (Option<usize>, Answer) {
         self.requests += 1;
+        turn.n = self.requests;
         for (agent, count) in &mut self.by_agent {
             *count += u64::from(turn.system.contains(agent.as_str()));
         }
@@ -105,17 +106,17 @@ impl Book {
     /// What is refused whatever the rules say.
     fn refusal(&self, turn: &Turn) -> Option<Answer> {
         let models = &self.script.models;
-        if !turn.key_is_good {
-            return Some(refuse(&Wrong::Key, turn, self.requests));
+        if !turn.has_key {
+            return Some(refuse(&Wrong::Key, turn));
         }
         if turn.endpoint == Endpoint::Models {
             return None;
         }
         if !models.is_empty() && !models.contains(&turn.model) {
-            return Some(refuse(&Wrong::Model, turn, self.requests));
+            return Some(refuse(&Wrong::Model, turn));
         }
         let fault = turn.fault.as_ref().filter(|_| !self.script.lenient)?;
-        Some(bad_request(Said::BadRequest, fault, turn, self.requests))
+        Some(bad_request(Said::BadRequest, fault, turn))
     }
 
     fn applies(&self, at: usize, turn: &Turn) -> bool {
@@ -139,13 +140,12 @@ impl Book {
     }
 
     fn carry_out(&mut self, at: usize, turn: &Turn) -> Answer {
-        let n = self.requests;
         match self.script.rules[at].then.clone() {
             Then::Reply(reply) => self.execute(turn, &reply),
             Then::Tree(tree) => self.execute(turn, &tree::reply(&tree, turn)),
-            Then::Wrong(wrong) => refuse(&wrong, turn, n),
+            Then::Wrong(wrong) => refuse(&wrong, turn),
             Then::Raw(raw) => {
-                let body = Filler { turn, n }.fill(&raw.body, 0);
+                let body = turn.fill(&raw.body, 0);
                 Answer::whole(Said::Fault, raw.status, raw.headers.into_iter().collect(), body)
             }
             Then::Redirect { to } => Answer::whole(Said::Fault, 307, vec![("location".into(), to)], ""),
@@ -162,7 +162,7 @@ impl Book {
 
     /// The model's turn: it is counted for its key and, where that is wanted, remembered.
     fn execute(&mut self, turn: &Turn, reply: &Reply) -> Answer {
-        let body = render(reply, Filler { turn, n: self.requests });
+        let body = render(reply, turn);
         let answer = |damage| Answer::reply(body.clone(), reply, damage, turn);
         if let Some(key) = &turn.request_key {
             let known = self.by_key.entry(key.clone()).or_default();
@@ -181,8 +181,8 @@ impl Book {
                 Answer::whole(Said::Models, 200, Vec::new(), list.to_string())
             }
             Endpoint::Turn => {
-                let message = format!("model-server: no rule of the script matches request {}", self.requests);
-                bad_request(Said::NoRule, &message, turn, self.requests)
+                let message = format!("model-server: no rule of the script matches request {}", turn.n);
+                bad_request(Said::NoRule, &message, turn)
             }
         }
     }

@@ -47,7 +47,8 @@ impl Request {
         let length = headers.get("content-length").map_or(Ok(0), |length| length.parse());
         let length = length.ok().filter(|length| *length <= BODY_BYTES_MAX).ok_or(ErrorKind::FileTooLarge)?;
         if headers.contains_key("transfer-encoding") {
-            return Err(io::Error::new(ErrorKind::Unsupported, "requests in chunks are not read"));
+            eprintln!("a request in chunks is not read");
+            return Ok(None);
         }
         let mut body = vec![0; length];
         from.read_exact(&mut body).await?;
@@ -58,27 +59,21 @@ impl Request {
         self.headers.get(name).map(String::as_str)
     }
 
-    pub(crate) fn has_key(&self, expected: &str) -> bool {
-        ["x-api-key", "authorization"].iter().filter_map(|name| self.header(name)).any(|value| key(value) == expected)
-    }
-
-    /// The headers, with a marker in place of each secret.
-    fn redacted_headers(&self, expected: Option<&str>) -> BTreeMap<String, String> {
-        let mut headers = self.headers.clone();
-        for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(&name.as_str())) {
-            let marker = match expected {
-                None => "<secret>",
-                Some(expected) if key(value) == expected => "<expected key>",
-                Some(_) => "<other key>",
+    /// Puts a marker in place of each secret, and says whether the request carries the key that the script expects.
+    fn redact(&mut self, expected: Option<&str>) -> bool {
+        let mut has_key = expected.is_none();
+        for name in SECRET {
+            let Some(value) = self.headers.get_mut(name) else { continue };
+            let is_key = Some(value.strip_prefix("Bearer ").unwrap_or(value)) == expected;
+            has_key |= is_key;
+            *value = match expected {
+                None => "<secret>".into(),
+                Some(_) if is_key => "<expected key>".into(),
+                Some(_) => "<other key>".into(),
             };
-            *value = marker.into();
         }
-        headers
+        has_key
     }
-}
-
-fn key(value: &str) -> &str {
-    value.strip_prefix("Bearer ").unwrap_or(value)
 }
 
 /// Logs how an answer ended, whichever way that happened.
@@ -119,24 +114,25 @@ pub(crate) async fn attend(server: Rc<Server>, mut stream: TcpStream, connection
 }
 
 /// Logs a request and what is answered.
-fn decide(server: &Server, request: Request, connection: u64) -> (u64, Answer) {
-    let text = || Value::String(String::from_utf8_lossy(&request.body).into());
-    let body = serde_json::from_slice(&request.body).unwrap_or_else(|_| text());
+fn decide(server: &Server, mut request: Request, connection: u64) -> (u64, Answer) {
+    let body = serde_json::from_slice(&request.body);
+    let body = body.unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&request.body).into()));
     let mut book = server.book.borrow_mut();
     let number = book.receive();
+    let has_key = request.redact(book.api_key());
     server.log.write(&Entry::Request {
         request: number,
         connection,
         at_us: server.log.now_us(),
         method: request.method.clone(),
         path: request.path.clone(),
-        headers: request.redacted_headers(book.api_key()),
+        headers: request.headers.clone(),
         body: body.clone(),
     });
-    let Some(turn) = Turn::read(request, &body, book.api_key()) else {
+    let Some(mut turn) = Turn::read(request, &body, has_key) else {
         return (number, Answer::whole(Said::Fault, 404, Vec::new(), r#"{"error":{"message":"no such path"}}"#));
     };
-    let Decision { answer, rule, executions } = book.decide(&turn);
+    let Decision { answer, rule, executions } = book.decide(&mut turn);
     let status = answer.head.as_ref().map(|head| head.status);
     let (said, request_key) = (answer.said, turn.request_key);
     server.log.write(&Entry::Answer { request: number, rule, said, status, request_key, executions });

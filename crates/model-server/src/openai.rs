@@ -33,7 +33,7 @@ pub(crate) fn completion(reply: &Resolved<'_>) -> String {
         message.push(format!(r#""tool_calls":[{}]"#, calls.join(",")));
     }
     let message = message.join(",");
-    let (n, model, stop, usage) = (reply.n, quote(reply.model), stop(reply), usage(reply.usage.as_ref()));
+    let (n, model, stop, usage) = (reply.turn.n, quote(&reply.turn.model), stop(reply), usage(reply.usage.as_ref()));
     format!(
         r#"{{"id":"chatcmpl-{n}","object":"chat.completion","created":{CREATED},"model":{model},"choices":[{{"index":0,"message":{{{message}}},"logprobs":null,"finish_reason":{stop}}}]{usage}}}"#
     )
@@ -48,29 +48,26 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     for part in &reply.parts {
         match part {
             Part::Thinking { text, .. } => {
-                for piece in text.deltas(reply.chunk_chars) {
-                    out.push_delta(delta(&format!(r#"{{"reasoning_content":{piece}}}"#)));
-                }
+                let pieces = text.deltas(reply.chunk_chars).into_iter();
+                out.push_deltas(pieces.map(|piece| delta(&format!(r#"{{"reasoning_content":{piece}}}"#))));
             }
             Part::Redacted(_) => {}
             Part::Text(text) => {
-                for piece in text.deltas(reply.chunk_chars) {
-                    out.push_delta(delta(&format!(r#"{{"content":{piece}}}"#)));
-                }
+                let pieces = text.deltas(reply.chunk_chars).into_iter();
+                out.push_deltas(pieces.map(|piece| delta(&format!(r#"{{"content":{piece}}}"#))));
             }
             Part::Call { id, name, arguments } => {
                 let call = |fields: &str| delta(&format!(r#"{{"tool_calls":[{{"index":{calls},{fields}}}]}}"#));
                 let (id, name) = (quote(id), quote(name));
                 let begun = format!(r#""id":{id},"type":"function","function":{{"name":{name},"arguments":""}}"#);
-                out.push_delta(call(&begun));
-                for piece in arguments.deltas(reply.chunk_chars) {
-                    out.push_delta(call(&format!(r#""function":{{"arguments":{piece}}}"#)));
-                }
+                let pieces = arguments.deltas(reply.chunk_chars).into_iter();
+                let filled = pieces.map(|piece| call(&format!(r#""function":{{"arguments":{piece}}}"#)));
+                out.push_deltas([call(&begun)].into_iter().chain(filled));
                 calls += 1;
             }
         }
     }
-    let told = reply.usage.as_ref().filter(|_| reply.include_usage);
+    let told = reply.usage.as_ref().filter(|_| reply.turn.include_usage);
     for earlier in told.iter().flat_map(|usage| &usage.earlier) {
         out.events.push(chunk(reply, "", Some(earlier)));
     }
@@ -84,9 +81,9 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
 }
 
 fn chunk(reply: &Resolved<'_>, choice: &str, told: Option<&Usage>) -> String {
-    let (n, model) = (reply.n, quote(reply.model));
+    let (n, model) = (reply.turn.n, quote(&reply.turn.model));
     // With include_usage every chunk but the last says that its usage is null.
-    let usage = if told.is_none() && reply.include_usage { r#","usage":null"#.into() } else { usage(told) };
+    let usage = if told.is_none() && reply.turn.include_usage { r#","usage":null"#.into() } else { usage(told) };
     format!(
         "data: {{\"id\":\"chatcmpl-{n}\",\"object\":\"chat.completion.chunk\",\"created\":{CREATED},\"model\":{model},\"choices\":[{choice}]{usage}}}\n\n"
     )

@@ -13,19 +13,19 @@ const REQUEST: &str = "invalid_request_error";
 type Words = (u16, &'static str, Option<&'static str>, &'static str);
 
 /// What the provider says when something is wrong with a request.
-pub(crate) fn refuse(wrong: &Wrong, turn: &Turn, n: u64) -> Answer {
+pub(crate) fn refuse(wrong: &Wrong, turn: &Turn) -> Answer {
     let (status, kind, code, message) = match turn.protocol {
         Protocol::Anthropic => anthropic(wrong),
         Protocol::OpenAi => openai(wrong),
     };
     let headers = wrong.retry_after().map(|retry| ("retry-after".into(), retry));
     let message = message.replace("{model}", &turn.model);
-    Answer::whole(Said::Fault, status, headers.into_iter().collect(), body(turn, n, kind, code, &message))
+    Answer::whole(Said::Fault, status, headers.into_iter().collect(), body(turn, kind, code, &message))
 }
 
 /// A 400 with this message.
-pub(crate) fn bad_request(said: Said, message: &str, turn: &Turn, n: u64) -> Answer {
-    Answer::whole(said, 400, Vec::new(), body(turn, n, REQUEST, None, message))
+pub(crate) fn bad_request(said: Said, message: &str, turn: &Turn) -> Answer {
+    Answer::whole(said, 400, Vec::new(), body(turn, REQUEST, None, message))
 }
 
 /// The event that ends a stream with an error.
@@ -37,8 +37,8 @@ pub(crate) fn error_event(protocol: Protocol, kind: &str, message: &str) -> Stri
     }
 }
 
-fn body(turn: &Turn, n: u64, kind: &str, code: Option<&str>, message: &str) -> String {
-    let error = error(turn.protocol, kind, code, message);
+fn body(turn: &Turn, kind: &str, code: Option<&str>, message: &str) -> String {
+    let (n, error) = (turn.n, error(turn.protocol, kind, code, message));
     match turn.protocol {
         Protocol::Anthropic => json!({"type": "error", "error": error, "request_id": format!("req_{n}")}).to_string(),
         Protocol::OpenAi => json!({"error": error}).to_string(),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::script::{Amount, Protocol, Reply, Text, Thinking, Usage, UsageTold};
-use crate::template::Filler;
+use crate::turn::Turn;
 use crate::{anthropic, openai};
 
 /// More deltas than this would test patience, not clients.
@@ -13,15 +13,13 @@ const DELTA_CHARS: usize = 24;
 
 /// A reply with all templates filled in.
 pub(crate) struct Resolved<'a> {
-    pub(crate) n: u64,
-    pub(crate) model: &'a str,
+    pub(crate) turn: &'a Turn,
     pub(crate) parts: Vec<Part>,
     /// Absent when nothing is to be told.
     pub(crate) usage: Option<Usage>,
     /// In Anthropic's words; absent when none is to be told.
     pub(crate) stop: Option<&'a str>,
     pub(crate) chunk_chars: Option<usize>,
-    pub(crate) include_usage: bool,
 }
 
 /// A part of a reply, in the order in which they are sent.
@@ -43,9 +41,8 @@ pub(crate) struct Rendered {
 }
 
 /// The body of the response to a request.
-pub(crate) fn render(reply: &Reply, filler: Filler<'_>) -> Rendered {
-    let turn = filler.turn;
-    let mut parts = resolve(reply, filler);
+pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
+    let mut parts = resolve(reply, turn);
     let usage = match &reply.usage {
         UsageTold::Counted => Some(counted(turn.body.len(), &parts)),
         UsageTold::Absent => None,
@@ -56,13 +53,11 @@ pub(crate) fn render(reply: &Reply, filler: Filler<'_>) -> Rendered {
     }
     let usual = if parts.iter().any(|part| matches!(part, Part::Call { .. })) { "tool_use" } else { "end_turn" };
     let resolved = Resolved {
-        n: filler.n,
-        model: &turn.model,
+        turn,
         parts,
         usage,
         stop: Some(reply.stop.as_deref().unwrap_or(usual)).filter(|stop| *stop != "missing"),
         chunk_chars: reply.pace.chunk_chars,
-        include_usage: turn.include_usage,
     };
     match (turn.protocol, turn.stream) {
         (Protocol::Anthropic, true) => anthropic::stream(&resolved),
@@ -72,25 +67,25 @@ pub(crate) fn render(reply: &Reply, filler: Filler<'_>) -> Rendered {
     }
 }
 
-fn resolve(reply: &Reply, filler: Filler<'_>) -> Vec<Part> {
+fn resolve(reply: &Reply, turn: &Turn) -> Vec<Part> {
     let thinking = reply.thinking.iter().map(|thinking| match thinking {
         Thinking::Open { thinking, signature } => {
-            Part::Thinking { text: filler.fill_text(thinking, 0), signature: filler.fill(signature, 0) }
+            Part::Thinking { text: turn.fill_text(thinking, 0), signature: turn.fill(signature, 0) }
         }
         Thinking::Redacted { redacted } => Part::Redacted(redacted.clone()),
     });
-    let text = reply.text.iter().map(|text| Part::Text(filler.fill_text(text, 0)));
-    let prefix = match filler.turn.protocol {
+    let text = reply.text.iter().map(|text| Part::Text(turn.fill_text(text, 0)));
+    let prefix = match turn.protocol {
         Protocol::Anthropic => "toolu",
         Protocol::OpenAi => "call",
     };
     let calls = reply.calls.iter().flat_map(|call| (0..call.times.unwrap_or(1)).map(move |i| (call, i)));
     let calls = calls.enumerate().map(|(place, (call, i))| Part::Call {
-        id: call.id.as_ref().map_or_else(|| format!("{prefix}_{}_{place}", filler.n), |id| filler.fill(id, i)),
-        name: filler.fill(&call.name, i),
+        id: call.id.as_ref().map_or_else(|| format!("{prefix}_{}_{place}", turn.n), |id| turn.fill(id, i)),
+        name: turn.fill(&call.name, i),
         arguments: match &call.raw {
-            Some(raw) => filler.fill_text(raw, i),
-            None => Text::Plain(filler.fill_value(&call.arguments.clone().into(), i).to_string()),
+            Some(raw) => turn.fill_text(raw, i),
+            None => Text::Plain(turn.fill_value(&call.arguments.clone().into(), i).to_string()),
         },
     });
     thinking.chain(text).chain(calls).collect()
@@ -133,9 +128,11 @@ impl Rendered {
         Self { events: vec![json], last_delta: None, end: 0 }
     }
 
-    pub(crate) fn push_delta(&mut self, event: String) {
-        self.last_delta = Some(self.events.len());
-        self.events.push(event);
+    pub(crate) fn push_deltas(&mut self, events: impl IntoIterator<Item = String>) {
+        for event in events {
+            self.last_delta = Some(self.events.len());
+            self.events.push(event);
+        }
     }
 
     pub(crate) fn push_end(&mut self, event: String) {

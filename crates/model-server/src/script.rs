@@ -123,27 +123,19 @@ pub enum Then {
     Tree(Tree),
 }
 
-/// The refusals of real providers. Each protocol has its own status and body for them.
+/// The refusals of real providers, each with the status and body of its protocol (in `refusal.rs`). The monthly spend of
+/// `SpendLimit` is used up however often a client retries; with `Credit` the account has no money left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrong {
-    /// 401: the key is not known.
     Key,
-    /// 404: the model is not known.
     Model,
-    /// 400: the prompt is longer than the window.
     ContextTooLong,
-    /// 400: the request is not understood.
     Request,
-    /// 429: too many requests or tokens per minute.
     RateLimit { retry_after: Option<RetryAfter> },
-    /// 429 that stays however often the client retries: the monthly spend is used up.
     SpendLimit,
-    /// 400 or 429: the account has no money left.
     Credit,
-    /// 529, and 503 from OpenAI.
     Overloaded { retry_after: Option<RetryAfter> },
-    /// 500.
     Server,
 }
 

@@ -51,14 +51,6 @@ pub enum ServeError {
 
 impl Options {
     /// Reads the arguments, without the name of the program.
-    ///
-    /// ```
-    /// use guildhall_model_server::Options;
-    ///
-    /// let options = Options::parse(["--port", "0", "--script", "a.json"].map(String::from)).unwrap();
-    /// assert_eq!((options.port, options.log), (0, None));
-    /// assert!(Options::parse(["--port".into()]).is_err());
-    /// ```
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, ServeError> {
         let (mut port, mut script, mut log) = (None, None, None);
         let mut args = args.into_iter();

@@ -6,15 +6,7 @@ use serde_json::Value;
 use crate::script::Text;
 use crate::turn::Turn;
 
-/// The values of one request.
-#[derive(Clone, Copy)]
-pub(crate) struct Filler<'a> {
-    pub(crate) turn: &'a Turn,
-    /// The number of the request.
-    pub(crate) n: u64,
-}
-
-impl Filler<'_> {
+impl Turn {
     /// Fills `{{name}}` with its value; a name that is none stays as it is.
     pub(crate) fn fill(&self, text: &str, i: usize) -> String {
         let mut filled = String::with_capacity(text.len());
@@ -50,11 +42,11 @@ impl Filler<'_> {
 
     fn value(&self, name: &str, i: usize) -> Option<String> {
         Some(match name {
-            "last_user" => self.turn.last_user().into(),
-            "tool_result" => self.turn.tool_results.join("\n"),
-            "model" => self.turn.model.clone(),
-            "messages" => self.turn.messages.to_string(),
-            "request_key" => self.turn.request_key.clone().unwrap_or_default(),
+            "last_user" => self.last_user().into(),
+            "tool_result" => self.tool_results.join("\n"),
+            "model" => self.model.clone(),
+            "messages" => self.messages.to_string(),
+            "request_key" => self.request_key.clone().unwrap_or_default(),
             "n" => self.n.to_string(),
             "i" => i.to_string(),
             _ => return None,

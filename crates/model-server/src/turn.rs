@@ -10,6 +10,8 @@ use crate::script::{Endpoint, Protocol};
 /// What a client asked a model.
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 pub(crate) struct Turn {
+    /// Its number among the requests that were no replays.
+    pub(crate) n: u64,
     pub(crate) endpoint: Endpoint,
     pub(crate) protocol: Protocol,
     pub(crate) request_key: Option<String>,
@@ -28,19 +30,21 @@ pub(crate) struct Turn {
     pub(crate) include_usage: bool,
     /// Whether a reply is held to a schema, and must be one object: `{"calls": […]}` or `{"report": "…"}`.
     pub(crate) is_json: bool,
-    pub(crate) key_is_good: bool,
+    /// Whether it carries the key that the script expects, if it expects one.
+    pub(crate) has_key: bool,
     /// What the provider would refuse it for.
     pub(crate) fault: Option<String>,
 }
 
 impl Turn {
     /// Reads a request; what is missing is taken as empty. None: there is nothing at its path.
-    pub(crate) fn read(request: Request, body: &Value, api_key: Option<&str>) -> Option<Self> {
+    pub(crate) fn read(request: Request, body: &Value, has_key: bool) -> Option<Self> {
         let (endpoint, protocol) = route(&request)?;
         let versioned = protocol == Protocol::OpenAi || request.header("anthropic-version").is_some();
         let fault = if versioned { check::fault(protocol, body) } else { Some(check::NO_VERSION.into()) };
         let request_key = request.header("idempotency-key").or(request.header("x-idempotency-key"));
         let mut turn = Self {
+            n: 0,
             endpoint,
             protocol,
             request_key: request_key.map(Into::into),
@@ -53,11 +57,11 @@ impl Turn {
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
             is_json: body["response_format"]["type"] == "json_schema",
-            key_is_good: api_key.is_none_or(|key| request.has_key(key)),
+            has_key,
             fault,
             body: request.body,
         };
-        turn.read_messages(body["messages"].as_array().map_or(&[], Vec::as_slice));
+        turn.read_messages(list(&body["messages"]));
         Some(turn)
     }
 
@@ -89,7 +93,7 @@ impl Turn {
     }
 
     fn read_user(&mut self, content: &Value) {
-        let results = content.as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result");
+        let results = list(content).iter().filter(|block| block["type"] == "tool_result");
         self.tool_results.extend(results.map(|block| text_of(&block["content"])));
         let text = text_of(content);
         if !text.is_empty() {
@@ -116,12 +120,16 @@ fn has_calls(text: &str) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|object| object["calls"].is_array())
 }
 
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// The text of a content: a string, or the text blocks of a list, one per line.
 fn text_of(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.into();
     }
-    let blocks = content.as_array().into_iter().flatten().filter(|block| block["type"] == "text");
+    let blocks = list(content).iter().filter(|block| block["type"] == "text");
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
 }
