@@ -78,13 +78,12 @@ impl Answer {
         }
         let (place, finish) = damage.map_or((None, Finish::Whole), |damage| spoil(&mut body, damage, turn));
         let mut pieces = paced(&body, &reply.pace);
-        let all = length(&pieces);
-        if let Some(place) = place {
-            truncate(&mut pieces, locate(&body, place));
-        }
+        let all: usize = body.events.iter().map(String::len).sum();
+        let end = place.map_or(all, |place| locate(&body, place).min(all));
+        truncate(&mut pieces, end);
         let usual = if turn.stream { "text/event-stream; charset=utf-8" } else { "application/json" };
         let content_type = reply.content_type.as_deref().unwrap_or(usual);
-        let promised = if finish == Finish::Whole { length(&pieces) } else { all };
+        let promised = if finish == Finish::Whole { end } else { all };
         let framing = if turn.stream {
             ("transfer-encoding".into(), "chunked".into())
         } else {
@@ -162,8 +161,4 @@ fn truncate(pieces: &mut Vec<Piece>, at: usize) {
         left -= piece.bytes.len();
     }
     pieces.retain(|piece| !piece.bytes.is_empty());
-}
-
-fn length(pieces: &[Piece]) -> usize {
-    pieces.iter().map(|piece| piece.bytes.len()).sum()
 }
