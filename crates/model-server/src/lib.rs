@@ -34,4 +34,4 @@ pub use script::{
     Amount, Call, Count, Cut, Damage, Drip, Endpoint, Pace, Place, Protocol, Raw, Reply, RetryAfter, Rule, Script,
     ScriptError, Text, Then, Thinking, Tree, Usage, UsageTold, When, Wrong,
 };
-pub use server::{Options, ServeError, serve};
+pub use server::serve;

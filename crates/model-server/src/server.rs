@@ -2,6 +2,8 @@
 //! the server.
 
 use std::cell::RefCell;
+use std::error::Error;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,75 +19,61 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::book::Book;
 use crate::connection::attend;
 use crate::entry::Entry;
-use crate::script::{Script, ScriptError};
+use crate::script::Script;
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 4096;
 /// How long the server waits when it has no file descriptor left for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// What the command line says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The port on loopback; 0 is any.
-    pub port: u16,
-    /// The file of the script; `-` is the first line of stdin.
-    pub script: PathBuf,
-    /// The file of the log; `-` is stdout, after the first line.
-    pub log: Option<PathBuf>,
-}
+const USAGE: &str = "usage: guildhall-model-server --port PORT --script FILE.json|- [--log FILE.jsonl|-]";
 
-/// Why the server does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The command line is not understood.
-    #[error("{0}\nusage: guildhall-model-server --port PORT --script FILE.json|- [--log FILE.jsonl|-]")]
-    Usage(String),
-    /// The script is none.
-    #[error(transparent)]
-    Script(#[from] ScriptError),
-    /// A file or the port can't be used.
-    #[error("{0}: {1}")]
-    Io(String, #[source] io::Error),
+/// Why the server does not run, for a person to read.
+type Failure = Box<dyn Error>;
+
+struct Options {
+    /// The port on loopback; 0 is any.
+    port: u16,
+    /// The file of the script; `-` is the first line of stdin.
+    script: PathBuf,
+    /// The file of the log; `-` is stdout, after the first line.
+    log: Option<PathBuf>,
 }
 
 impl Options {
-    /// Reads the arguments, without the name of the program.
-    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, ServeError> {
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut port, mut script, mut log) = (None, None, None);
-        let mut args = args.into_iter();
         while let Some(name) = args.next() {
-            let Some(value) = args.next() else { return Err(ServeError::Usage(format!("{name} has no value"))) };
+            let value = args.next().ok_or_else(|| format!("{name} has no value"))?;
             match name.as_str() {
-                "--port" => port = Some(value.parse().map_err(|_| ServeError::Usage(format!("{value} is no port")))?),
-                "--script" => script = Some(PathBuf::from(value)),
-                "--log" => log = Some(PathBuf::from(value)),
-                _ => return Err(ServeError::Usage(format!("{name} is no option"))),
+                "--port" => port = Some(value.parse().map_err(|_| format!("{value} is no port"))?),
+                "--script" => script = Some(value.into()),
+                "--log" => log = Some(value.into()),
+                _ => return Err(format!("{name} is no option")),
             }
         }
-        let missing = |name: &str| ServeError::Usage(format!("{name} is missing"));
-        let port = port.ok_or_else(|| missing("--port"))?;
-        Ok(Self { port, script: script.ok_or_else(|| missing("--script"))?, log })
+        Ok(Self { port: port.ok_or("--port is missing")?, script: script.ok_or("--script is missing")?, log })
     }
 }
 
-/// Serves until stdin ends or SIGTERM comes.
-pub fn serve(options: &Options) -> Result<(), ServeError> {
+/// Runs the program with these arguments, its name left out: serves until stdin ends or SIGTERM comes.
+pub fn serve(args: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let options = Options::parse(args).map_err(|why| format!("{why}\n{USAGE}"))?;
     raise_fd_limit();
-    let script: Script = read_script(options)?.parse()?;
-    let log = Log::open(options)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed("the runtime"))?;
+    let script: Script = read_script(&options)?.parse()?;
+    let log = Log::open(&options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, run(options.port, script, log))
 }
 
-fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ServeError {
-    let what = what.into();
-    move |source| ServeError::Io(what, source)
+fn failed(what: impl Display) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("{what}: {error}")
 }
 
-fn read_script(options: &Options) -> Result<String, ServeError> {
-    if options.script.as_os_str() != "-" {
-        return fs::read_to_string(&options.script).map_err(failed(options.script.display().to_string()));
+fn read_script(options: &Options) -> Result<String, String> {
+    let path = &options.script;
+    if path.as_os_str() != "-" {
+        return fs::read_to_string(path).map_err(failed(path.display()));
     }
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(failed("stdin"))?;
@@ -110,7 +98,7 @@ pub(crate) struct Server {
     pub(crate) down: mpsc::UnboundedSender<Duration>,
 }
 
-async fn run(port: u16, script: Script, log: Log) -> Result<(), ServeError> {
+async fn run(port: u16, script: Script, log: Log) -> Result<(), Failure> {
     let mut listener = listen(port)?;
     let address = listener.local_addr().map_err(failed("the port"))?;
     // Before anybody knows that we are here, and may want us to stop.
@@ -153,7 +141,7 @@ async fn run(port: u16, script: Script, log: Log) -> Result<(), ServeError> {
     }
 }
 
-fn listen(port: u16) -> Result<TcpListener, ServeError> {
+fn listen(port: u16) -> Result<TcpListener, String> {
     let bound = || {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;
@@ -177,11 +165,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    fn open(options: &Options) -> Result<Self, ServeError> {
+    fn open(options: &Options) -> Result<Self, String> {
         let out: Box<dyn Write> = match &options.log {
             None => Box::new(io::sink()),
             Some(path) if path.as_os_str() == "-" => Box::new(io::stdout()),
-            Some(path) => Box::new(File::create(path).map_err(failed(path.display().to_string()))?),
+            Some(path) => Box::new(File::create(path).map_err(failed(path.display()))?),
         };
         Ok(Self { began: Instant::now(), out: RefCell::new(out) })
     }
