@@ -20,6 +20,8 @@ use crate::turn::Turn;
 
 const HEAD_BYTES_MAX: u64 = 1 << 20;
 const BODY_BYTES_MAX: usize = 256 << 20;
+/// A reset throws away what the system has not sent yet, and all that the script sends has to arrive.
+const RESET_PAUSE: Duration = Duration::from_millis(10);
 /// Headers whose values are nobody's business.
 const SECRET: [&str; 4] = ["authorization", "x-api-key", "cookie", "proxy-authorization"];
 
@@ -165,7 +167,10 @@ async fn send(to: &mut WriteHalf<'_>, answer: &Answer, end: &mut End<'_>) -> io:
             end.ending = Ending::Sent;
         }
         Finish::Close => end.ending = Ending::Closed,
-        Finish::Reset => end.ending = Ending::Reset,
+        Finish::Reset => {
+            end.ending = Ending::Reset;
+            pause(RESET_PAUSE).await;
+        }
         Finish::Stall => pending().await,
         Finish::Down(time) => {
             end.ending = Ending::Closed;

@@ -168,10 +168,10 @@ fn a_slow_body_breaks_off_at_the_byte_asked_for() {
     for wire in WIRES {
         let all = whole(wire).body;
         for pace in [&drip, &slow] {
-            let damage = Damage::Cut { after: Place::Bytes(99), how: Cut::Close };
+            let damage = Damage::Cut { after: Place::Bytes(99), how: Cut::Reset };
             let reply = Reply::text("héllo, a text of some length for the deltas").damage(damage);
             let got = ask(&replying(Reply { pace: pace.clone(), ..*reply }), wire, "");
-            assert_eq!((got.status, got.end, &*got.body), (200, End::Closed, &all[..99]), "{wire:?} {pace:?}");
+            assert_eq!((got.status, got.end, &*got.body), (200, End::Reset, &all[..99]), "{wire:?} {pace:?}");
         }
     }
 }
