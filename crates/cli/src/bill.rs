@@ -188,6 +188,9 @@ impl Sheet<'_> {
         let first = named.first().map_or("CALL", String::as_str);
         let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
         let named = named.join(", ");
+        if line.nominal {
+            return format!("reserved {reserved} for {named}{more}, which did not end; nobody bills this model");
+        }
         format!("reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
     }
 
@@ -244,6 +247,7 @@ impl Sheet<'_> {
         json!({
             "contract": line.contract,
             "agent": line.agent,
+            "name": self.name(line),
             "model": line.model,
             "nominal": line.nominal,
             "granted": self.amount(line.granted),

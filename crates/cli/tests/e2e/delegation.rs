@@ -332,7 +332,11 @@ fn a_name_is_the_label_of_the_contract_for_its_hirer_and_in_the_journal() {
             always("ada", says("Tuesday.")),
         ]);
         let house = house(wire, "delegate_task", &rules);
-        house.run(&CREW).expect(0);
+        let ended = house.run(&CREW).expect(0);
+        assert_has(&ended.stderr, &["roof [31m check"]);
+        assert_lacks(&ended.stderr, &["\u{1b}[31m check"]);
+        let contracts = &ended.json()["bill"]["contracts"];
+        assert_eq!((&contracts[1]["agent"], &contracts[1]["name"]), (&json!("ada"), &json!("roof [31m check")));
         let all = shown(&house, "lead").join("\n");
         assert_has(&all, &["roof [31m check (ada) was hired as 1.1", "1.1 roof [31m check (ada): "]);
         assert_has(&all, &["name=\\\"roof [31m check\\\""]);
