@@ -174,8 +174,8 @@ struct Requested {
     upto: u32,
     tokens: u64,
     last: bool,
-    /// The size of the reply, with room for a short result of each of its calls.
-    reply: u64,
+    /// The size of the reply in bytes, with room for a short result of each of its calls.
+    reply: u32,
 }
 
 /// A text that may become the report.

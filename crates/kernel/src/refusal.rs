@@ -25,7 +25,7 @@ pub enum Refusal {
     #[error("you can't hire yourself: do the work yourself, or hire a different agent")]
     SelfHire,
     /// Not on the team.
-    #[error("there is no {agent} on your team: hire one of these: {}", list(team))]
+    #[error("there is no {agent} on your team: {}", whom(team))]
     UnknownAgent {
         /// Who was asked for.
         agent: AgentName,
@@ -62,7 +62,7 @@ pub enum Refusal {
     },
     /// Not enough money.
     #[error(
-        "not enough money: {asked} asked for, {free} available, at least {minimum} needed: do it yourself, or wait for change"
+        "not enough money: at least {minimum} needed, {asked} offered, {free} available: do the work yourself, or wait for change"
     )]
     Money {
         /// What it would take.
@@ -73,7 +73,7 @@ pub enum Refusal {
         minimum: Msat,
     },
     /// Not enough time.
-    #[error("a report due at {deadline} leaves no time to work (the time is {now}): do it yourself")]
+    #[error("not enough time: a hire would have {} ms to work: do the work yourself", deadline.0.saturating_sub(now.0))]
     Deadline {
         /// When its report would be due.
         deadline: Millis,
@@ -224,11 +224,11 @@ impl Refusal {
     }
 }
 
-fn list(names: &[AgentName]) -> String {
+fn whom(names: &[AgentName]) -> String {
     if names.is_empty() {
-        return "nobody".to_owned();
+        return "your team is empty: do the work yourself".to_owned();
     }
-    names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
+    format!("hire one of these: {}", names.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", "))
 }
 
 fn chain(names: &[AgentName]) -> String {

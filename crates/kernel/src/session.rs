@@ -61,17 +61,17 @@ pub enum SessionError {
         /// What is left.
         free: Msat,
     },
-    /// There can't be so much.
-    #[error("there is only so much money: fund the session with less")]
+    /// More than all bitcoin.
+    #[error("the sum would exceed 21 million BTC: fund the session with less")]
     BeyondSupply,
     /// Roots are numbered in order, and end once.
-    #[error("{root} is not a root that could do so now")]
+    #[error("root {root} does not exist, or has ended")]
     NotThisRoot {
         /// What was named.
         root: Path,
     },
     /// A root can't spend more than it was given, nor can more be credited than it could have spent.
-    #[error("{claimed} is more than the {most} that could be")]
+    #[error("{claimed} is more than the {most} that was available")]
     Impossible {
         /// What was claimed.
         claimed: Msat,

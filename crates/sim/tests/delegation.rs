@@ -247,7 +247,7 @@ fn what_can_t_be_hired_is_refused_with_the_reason() {
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
-    failure of f: refused: not enough money: 1sat asked for, 881.01sat available, at least 30.454sat needed: do it yourself, or wait for change.
+    failure of f: refused: not enough money: at least 30.454sat needed, 1sat offered, 881.01sat available: do the work yourself, or wait for change.
     failure of g: refused: the task, message or question is empty: write what to do, tell or ask. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
@@ -262,7 +262,7 @@ fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: 19sat asked for, 103.89sat available, at least 30.454sat needed: do it yourself, or wait for change.
+    failure of a: refused: not enough money: at least 30.454sat needed, 19sat offered, 103.89sat available: do the work yourself, or wait for change.
     ");
     let played = play("no hire goes below the granted depth");
     assert_snapshot!(shown(&played, "1#2"), @"

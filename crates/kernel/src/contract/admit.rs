@@ -325,7 +325,7 @@ impl Contract {
         let Candidate { agent, standing, .. } = self.candidate(offer);
         let (context, model_slot, tariff) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, reply, .. })) => {
-                let tokens = tokens.saturating_add(reply);
+                let tokens = tokens.saturating_add(reply.into());
                 (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff)
             }
             (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff),

@@ -295,7 +295,7 @@ impl Contract {
         if let Context::Fork { request, upto, tokens } = brief.context {
             // The first release left the reply out.
             let sees = |last: &Requested| {
-                let known = [last.tokens, last.tokens.saturating_add(last.reply)];
+                let known = [last.tokens, last.tokens.saturating_add(last.reply.into())];
                 (last.id, last.upto) == (request, upto) && known.contains(&tokens)
             };
             law(self.request.as_ref().is_some_and(sees), "a fork sees its hirer's last request and the reply to it")?;
@@ -397,7 +397,8 @@ impl Contract {
             request.tokens = tokens;
         }
         if let Some(request) = &mut self.request {
-            request.reply = u64::from(said.reply.bytes) + u64::from(said.calls) * NOTICE_BYTES_MAX;
+            let bytes = u64::from(said.reply.bytes) + u64::from(said.calls) * NOTICE_BYTES_MAX;
+            request.reply = u32::try_from(bytes).unwrap_or(u32::MAX);
         }
         self.view.add(u64::from(said.reply.bytes));
         self.turns += 1;

@@ -76,7 +76,7 @@ fn a_check_that_cant_be_paid_means_not_accepted_while_free_ones_still_run() {
     hall.check("1", Answer::Passed, known(0));
     assert_snapshot!(hall.news("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
-    refused in the course of things: not enough money: 500sat asked for, 74sat available, at least 500sat needed: do it yourself, or wait for change
+    refused in the course of things: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait for change
     asked #2 check "schema", holds 0sat
     answered #2 passed
     closed: done, not accepted, "final text of 1", spent 4sat, change 96sat

@@ -48,7 +48,7 @@ fn a_promise_that_cant_be_kept_is_flagged_in_the_report() {
     hall.replies("1", promise());
     assert_snapshot!(hall.news("1"), @r#"
     answered #2 said "I shall have it done", cost 4sat
-    refused promise: not enough money: 2sat asked for, 81sat available, at least 3sat needed: do it yourself, or wait for change
+    refused promise: not enough money: at least 3sat needed, 2sat offered, 81sat available: do the work yourself, or wait for change
     closed: done, accepted, "I shall have it done", unheeded promise, spent 8sat, change 92sat
     "#);
 }

@@ -122,7 +122,7 @@ fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_figure() {
     let dear = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
     let why = Refusal::Money { asked: sat(7), free: msat(894_600), minimum: sat(8) };
     check(&mut hall, "1", dear, &why);
-    assert_snapshot!(why, @"not enough money: 7sat asked for, 894.6sat available, at least 8sat needed: do it yourself, or wait for change");
+    assert_snapshot!(why, @"not enough money: at least 8sat needed, 7sat offered, 894.6sat available: do the work yourself, or wait for change");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_replys_calls_are_admitted_in_order_and_the_next_turn_waits_for_all() {
     answered #1 said 3 calls, cost 4sat
     asked #2 tool read, holds 60sat
     asked #3 tool write, holds 30sat
-    refused call 3 of #1: not enough money: 5sat asked for, 4sat available, at least 5sat needed: do it yourself, or wait for change
+    refused call 3 of #1: not enough money: at least 5sat needed, 5sat offered, 4sat available: do the work yourself, or wait for change
     answered #3 result "write", cost 30sat
     answered #2 result "read", cost 60sat
     asked #4 model, holds 4sat
@@ -219,7 +219,7 @@ fn what_was_approved_when_the_money_was_gone_is_refused() {
     hall.owner_decides("1", Answer::Approved);
     assert_snapshot!(hall.news("1"), @"
     answered #2 approved
-    refused call 1 of #1: not enough money: 20sat asked for, 14sat available, at least 20sat needed: do it yourself, or wait for change
+    refused call 1 of #1: not enough money: at least 20sat needed, 20sat offered, 14sat available: do the work yourself, or wait for change
     ");
 }
 
