@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Billing, CallFormat, Delta, ModelError, Prompt, Reported, WaitReason, Watch, Wire};
+use guildhall_agent::{
+    Attempt, Billing, CallFormat, Delta, Model, ModelError, Prompt, Reported, Task, WaitReason, Watch, Wire,
+};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
@@ -38,8 +40,10 @@ const ERROR_WAIT: Duration = Duration::from_secs(10);
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+/// A model over one of the two protocols: Anthropic Messages, or Chat Completions as `OpenAI`, Ollama, llama.cpp, vLLM,
+/// LM Studio, `OpenRouter` and others have it.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Provider {
     wire: Wire,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
@@ -66,22 +70,25 @@ enum Asked {
     BadRequest(Attempt),
 }
 
-impl Client {
-    pub(crate) fn new(wire: Wire, endpoint: Endpoint) -> Client {
-        Client { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
+impl Model for Provider {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(self.ask_simply(prompt, watch))
     }
 
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    pub(crate) fn billing(&self) -> Billing {
+    fn billing(&self) -> Billing {
         if self.endpoint.is_local() { Billing::Nominal } else { Billing::Billed }
     }
 
     /// Whether replies are JSON turns: the server has not refused that.
-    pub(crate) fn has_json_turns(&self) -> bool {
+    fn has_json_turns(&self) -> bool {
         self.wire == Wire::OpenAi && self.form().calls == CallFormat::Json
+    }
+}
+
+impl Provider {
+    /// Makes the model. No connection is made before it is asked.
+    pub fn new(wire: Wire, endpoint: Endpoint) -> Provider {
+        Provider { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
     }
 
     fn form(&self) -> Form {
@@ -90,7 +97,7 @@ impl Client {
     }
 
     /// Asks, and asks for less if the server refuses a part of the request that not every server knows.
-    pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
+    async fn ask_simply(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
         let mut form = self.form();
         loop {
             let (attempt, simpler) = match self.ask_in(form, prompt, watch).await {

@@ -2,11 +2,12 @@
 //! models make valid calls that way, and seldom otherwise. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
-use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, Stop, ToolSpec};
+use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
 use crate::ids::Ids;
+use crate::reduce::stop;
 use crate::written;
 
 /// The most calls of one turn. Those after that are not made.
@@ -151,11 +152,7 @@ pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
     let calls =
         turn.calls.into_iter().take(CALLS_MAX).map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
-    let stop = match reply.stop {
-        stop @ (Stop::Length | Stop::Refusal) => stop,
-        Stop::End | Stop::Calls if calls.is_empty() => Stop::End,
-        Stop::End | Stop::Calls => Stop::Calls,
-    };
+    let stop = stop(Some(reply.stop), &calls);
     // The provider's own form has no calls in it: the reply is shown again by its words and calls.
     Reply { raw: Value::Null, words: turn.words, calls, stop, ..reply }
 }

@@ -20,8 +20,6 @@ mod json_turn;
 mod lenient;
 mod price;
 #[cfg(feature = "http")]
-mod provider;
-#[cfg(feature = "http")]
 mod reduce;
 #[cfg(feature = "http")]
 mod request;
@@ -38,13 +36,13 @@ mod written;
 
 pub use alias::{ALIASES, Chosen, choose};
 #[cfg(feature = "http")]
+pub use client::Provider;
+#[cfg(feature = "http")]
 pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
 pub use price::{
     LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller, Worth,
 };
-#[cfg(feature = "http")]
-pub use provider::{Anthropic, OpenAi, Provider};
 #[cfg(feature = "http")]
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 #[cfg(feature = "http")]

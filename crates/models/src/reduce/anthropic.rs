@@ -3,33 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
+use guildhall_agent::{RawCall, Reply, Stop, Wire};
 use serde_json::{Map, Value, json};
 
-use super::counts::{Counts, tokens};
-use super::{CALLS_MAX, Fault, Piece, Weight, reply, some_words};
+use super::counts::tokens;
+use super::{CALLS_MAX, Fault, Phase, Piece, Progress, merge, reply, some_words, words};
 use crate::ids::Ids;
 use crate::{arguments, written};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     blocks: BTreeMap<u64, Block>,
-    weight: Weight,
-    counts: Counts,
-    /// Whether output was counted when there was some: what is reported at the beginning says nothing of what came after it.
-    has_output_count: bool,
-    stop: Option<Stop>,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Waiting,
-    Begun,
-    /// A stop reason came: the reply is whole, even if the connection breaks now.
-    Stopped,
-    Done,
 }
 
 #[derive(Debug)]
@@ -40,45 +24,22 @@ struct Block {
 }
 
 impl State {
-    pub(super) fn is_done(&self) -> bool {
-        self.phase == Phase::Done
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.phase != Phase::Waiting
-    }
-
-    pub(super) fn usage(&self) -> Reported {
-        self.counts.usage()
-    }
-
-    pub(super) fn final_usage(&self) -> Reported {
-        match self.counts.usage() {
-            Reported::Whole(usage) if !self.has_output_count => Reported::Part(usage),
-            usage @ (Reported::Nothing | Reported::Part(_) | Reported::Whole(_)) => usage,
-        }
-    }
-
-    pub(super) fn weight(&self) -> Weight {
-        self.weight
-    }
-
-    pub(super) fn event(&mut self, name: &str, value: &Value) -> Result<Vec<Piece>, Fault> {
+    pub(super) fn event(&mut self, name: &str, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         match value["type"].as_str().unwrap_or(name) {
             "message_start" => {
-                self.phase = Phase::Begun;
-                let pieces = self.count(&value["message"]["usage"]);
-                self.has_output_count = false;
+                progress.phase = Phase::Begun;
+                let pieces = count(&value["message"]["usage"], progress);
+                progress.counts.begin();
                 Ok(pieces)
             }
-            "content_block_start" => self.block(index(value)?, &value["content_block"]),
-            "content_block_delta" => self.delta(index(value)?, &value["delta"]),
+            "content_block_start" => self.block(index(value)?, &value["content_block"], progress),
+            "content_block_delta" => self.delta(index(value)?, &value["delta"], progress),
             "message_delta" => {
-                self.end(&value["delta"]["stop_reason"]);
-                Ok(self.count(&value["usage"]))
+                end(&value["delta"]["stop_reason"], progress);
+                Ok(count(&value["usage"], progress))
             }
             "message_stop" => {
-                self.phase = Phase::Done;
+                progress.phase = Phase::Done;
                 Ok(Vec::new())
             }
             // A ping, the end of a block, or an event that is newer than this program.
@@ -86,24 +47,21 @@ impl State {
         }
     }
 
-    pub(super) fn body(&mut self, value: &Value) -> Result<Vec<Piece>, Fault> {
+    pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let Some(blocks) = value["content"].as_array() else {
             return Err(Fault::Malformed("a body without content".into()));
         };
         let mut pieces = Vec::new();
         for (index, block) in (0..).zip(blocks) {
-            pieces.extend(self.block(index, block)?);
+            pieces.extend(self.block(index, block, progress)?);
         }
-        self.end(&value["stop_reason"]);
-        self.phase = Phase::Done;
-        pieces.extend(self.count(&value["usage"]));
+        end(&value["stop_reason"], progress);
+        progress.phase = Phase::Done;
+        pieces.extend(count(&value["usage"], progress));
         Ok(pieces)
     }
 
-    pub(super) fn finish(self, ids: &mut Ids, tools: &[&str]) -> Result<Reply, Fault> {
-        if !matches!(self.phase, Phase::Stopped | Phase::Done) {
-            return Err(Fault::BrokeOff);
-        }
+    pub(super) fn finish(self, stop: Option<Stop>, ids: &mut Ids, tools: &[&str]) -> Reply {
         let mut raw = Vec::new();
         let mut words = String::new();
         let mut calls = Vec::new();
@@ -115,8 +73,9 @@ impl State {
             }
             raw.push(Value::Object(block.value));
         }
+        let mut words = some_words(&words);
         if calls.is_empty()
-            && let Some(written) = written::read(&words, tools)
+            && let Some(written) = words.as_deref().and_then(|words| written::read(words, tools))
         {
             // The provider is shown real calls, since it will be shown their results.
             raw.retain(|block| block["type"] != "text");
@@ -127,58 +86,34 @@ impl State {
                 raw.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
                 calls.push(RawCall { id, name, arguments });
             }
-            return Ok(reply(Wire::Anthropic, Value::Array(raw), written.words, calls, self.stop));
+            words = written.words;
         }
-        Ok(reply(Wire::Anthropic, Value::Array(raw), some_words(&words), calls, self.stop))
+        reply(Wire::Anthropic, Value::Array(raw), words, calls, stop)
     }
 
-    fn count(&mut self, usage: &Value) -> Vec<Piece> {
-        self.counts.parted_input(
-            tokens(&usage["input_tokens"]),
-            tokens(&usage["cache_read_input_tokens"]),
-            tokens(&usage["cache_creation_input_tokens"]),
-        );
-        let output = tokens(&usage["output_tokens"]);
-        self.has_output_count |= output.is_some();
-        self.counts.output(output);
-        if usage.is_object() { self.usage().whole().map(Piece::Used).into_iter().collect() } else { Vec::new() }
-    }
-
-    fn end(&mut self, reason: &Value) {
-        let Some(reason) = reason.as_str() else { return };
-        self.phase = Phase::Stopped;
-        self.stop = match reason {
-            "end_turn" | "stop_sequence" | "pause_turn" => Some(Stop::End),
-            "tool_use" => Some(Stop::Calls),
-            "max_tokens" | "model_context_window_exceeded" => Some(Stop::Length),
-            "refusal" => Some(Stop::Refusal),
-            _ => None,
-        };
-    }
-
-    fn block(&mut self, index: u64, block: &Value) -> Result<Vec<Piece>, Fault> {
+    fn block(&mut self, index: u64, block: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let Some(value) = block.as_object().filter(|block| block.get("type").is_some_and(Value::is_string)) else {
             return Err(Fault::Malformed("a block without a type".into()));
         };
-        self.weight.add(block)?;
+        progress.weight.add(block)?;
         if self.blocks.len() >= CALLS_MAX {
             return Err(Fault::TooMuch);
         }
         if self.blocks.insert(index, Block { value: value.clone(), input: String::new() }).is_some() {
             return Err(Fault::Malformed(format!("block {index} twice")));
         }
-        self.phase = self.phase.max_begun();
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        progress.phase = progress.phase.max(Phase::Begun);
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         Ok(match value["type"].as_str() {
-            Some("text") => words(text("text")),
-            Some("tool_use") => vec![Piece::Call(text("name"))],
+            Some("text") => words(text("text")).into_iter().collect(),
+            Some("tool_use") => vec![Piece::Call(text("name").to_owned())],
             Some("thinking" | "redacted_thinking") => vec![Piece::Thinking],
             _ => Vec::new(),
         })
     }
 
-    fn delta(&mut self, index: u64, delta: &Value) -> Result<Vec<Piece>, Fault> {
-        self.weight.add(delta)?;
+    fn delta(&mut self, index: u64, delta: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+        progress.weight.add(delta)?;
         let Some(block) = self.blocks.get_mut(&index) else {
             return Err(Fault::Malformed(format!("a part of block {index}, which has not begun")));
         };
@@ -189,17 +124,14 @@ impl State {
         for (key, part) in delta.iter().filter(|(key, _)| *key != "type") {
             match (key.as_str(), part) {
                 ("partial_json", Value::String(text)) => block.input.push_str(text),
-                ("citation", citation) => block.push("citations", citation.clone()),
-                (key, Value::String(text)) => {
-                    block.append(key, text);
-                    match key {
-                        "text" => pieces.extend(words(text.clone())),
-                        "thinking" => pieces.push(Piece::Thinking),
+                ("citation", citation) => merge(&mut block.value, "citations", &json!([citation])),
+                (key, part) => {
+                    merge(&mut block.value, key, part);
+                    match (key, part) {
+                        ("text", Value::String(text)) => pieces.extend(words(text)),
+                        ("thinking", Value::String(_)) => pieces.push(Piece::Thinking),
                         _ => {}
                     }
-                }
-                (key, other) => {
-                    block.value.insert(key.to_owned(), other.clone());
                 }
             }
         }
@@ -207,31 +139,7 @@ impl State {
     }
 }
 
-impl Phase {
-    fn max_begun(self) -> Phase {
-        if self == Phase::Waiting { Phase::Begun } else { self }
-    }
-}
-
 impl Block {
-    fn append(&mut self, key: &str, text: &str) {
-        match self.value.get_mut(key) {
-            Some(Value::String(so_far)) => so_far.push_str(text),
-            Some(_) | None => {
-                self.value.insert(key.to_owned(), text.into());
-            }
-        }
-    }
-
-    fn push(&mut self, key: &str, item: Value) {
-        match self.value.get_mut(key) {
-            Some(Value::Array(items)) => items.push(item),
-            Some(_) | None => {
-                self.value.insert(key.to_owned(), Value::Array(vec![item]));
-            }
-        }
-    }
-
     /// Reads the block as a call, and puts into it what can be shown to the provider again.
     fn call(&mut self, ids: &mut Ids) -> RawCall {
         let text = |key: &str| self.value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -252,6 +160,24 @@ fn index(value: &Value) -> Result<u64, Fault> {
     value["index"].as_u64().ok_or_else(|| Fault::Malformed("a block without an index".into()))
 }
 
-fn words(text: String) -> Vec<Piece> {
-    if text.is_empty() { Vec::new() } else { vec![Piece::Words(text)] }
+fn count(usage: &Value, progress: &mut Progress) -> Vec<Piece> {
+    progress.counts.parted_input(
+        tokens(&usage["input_tokens"]),
+        tokens(&usage["cache_read_input_tokens"]),
+        tokens(&usage["cache_creation_input_tokens"]),
+    );
+    progress.counts.output(tokens(&usage["output_tokens"]));
+    progress.used(usage).into_iter().collect()
+}
+
+fn end(reason: &Value, progress: &mut Progress) {
+    let Some(reason) = reason.as_str() else { return };
+    progress.phase = Phase::Stopped;
+    progress.stop = match reason {
+        "end_turn" | "stop_sequence" | "pause_turn" => Some(Stop::End),
+        "tool_use" => Some(Stop::Calls),
+        "max_tokens" | "model_context_window_exceeded" => Some(Stop::Length),
+        "refusal" => Some(Stop::Refusal),
+        _ => None,
+    };
 }
