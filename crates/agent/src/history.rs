@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::{Answer, AskId, Context, Fact};
+use guildhall_kernel::{AskId, Context, Fact};
 
 use crate::model::{Message, Part};
 use crate::texts::{TextError, Texts};
@@ -34,19 +34,9 @@ impl<T> Copy for History<'_, T> {}
 /// Returns the facts of a hirer that its fork goes on from: those that the request showed, and the reply that made the fork.
 pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
     let (shown, later) = facts.split_at((upto as usize).min(facts.len()));
-    let is_of_request = |fact: &&Fact| match fact {
-        Fact::Asked { id, .. } | Fact::Answered { id, answer: Answer::Said(_), .. } => *id == request,
-        Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => false,
+    let is_of_request = |fact: &&Fact| {
+        let id = fact.asked().map(|(id, _)| id).or(fact.said().map(|(id, _)| id));
+        id == Some(request)
     };
     shown.iter().chain(later.iter().filter(is_of_request)).cloned().collect()
 }
@@ -66,10 +56,9 @@ impl<T: Texts> History<'_, T> {
 
     /// What stands for the results of calls that were not answered before the brief.
     fn stub(&self) -> &'static str {
-        match self.facts.first() {
-            Some(Fact::Opened(brief)) if matches!(brief.context, Context::Fork { .. }) => wording::OPEN_CALL,
-            Some(_) | None => wording::UNANSWERED,
-        }
+        let brief = self.facts.first().and_then(Fact::opened);
+        let is_fork = brief.is_some_and(|brief| matches!(brief.context, Context::Fork { .. }));
+        if is_fork { wording::OPEN_CALL } else { wording::UNANSWERED }
     }
 
     /// Leaves out what came after this many facts.
@@ -89,8 +78,7 @@ impl<T: Texts> History<'_, T> {
     /// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
     pub(crate) fn shorter(&self) -> Result<Option<u32>, TextError> {
         let full = size(&self.messages()?);
-        let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-        let newest = self.facts.iter().rposition(is_reply);
+        let newest = self.facts.iter().rposition(|fact| fact.said().is_some());
         for (at, bytes_max) in [(newest, full / 2), (Some(self.facts.len()), full.saturating_sub(1))] {
             let upto = at.and_then(|at| u32::try_from(at).ok());
             if let Some(upto) = upto
@@ -129,43 +117,4 @@ fn join(before: &[Message], own: Vec<Message>, stub: &str) -> Vec<Message> {
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::join;
-    use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
-
-    fn user(words: &str) -> Message {
-        Message::User(vec![Part::Words(words.to_owned())])
-    }
-
-    fn reply(calls: &[&str]) -> Message {
-        let call = |id: &&str| RawCall { id: (*id).to_owned(), name: "read_file".to_owned(), arguments: Ok(json!({})) };
-        let (raw, words, calls) = (json!([]), Some("well".to_owned()), calls.iter().map(call).collect());
-        Message::Assistant(Arc::new(Reply { wire: Wire::Inside, raw, words, calls, stop: Stop::End }))
-    }
-
-    #[test]
-    fn a_conversation_follows_another_without_one_side_speaking_twice() {
-        assert_eq!(join(&[user("a"), reply(&[])], vec![user("b")], "?"), [user("a"), reply(&[]), user("b")]);
-        let both = Message::User(vec![Part::Words("a".to_owned()), Part::Words("b".to_owned())]);
-        assert_eq!(join(&[user("a")], vec![user("b"), reply(&[])], "?"), [both, reply(&[])]);
-        assert_eq!(join(&[], vec![user("b")], "?"), [user("b")]);
-    }
-
-    #[test]
-    fn a_call_that_was_cut_off_is_answered_before_anything_else_is_said() {
-        let joined = join(&[user("a"), reply(&["x", "y", "x"])], vec![user("b")], "?");
-        let Some(Message::User(parts)) = joined.last() else { panic!("{joined:?}") };
-        let ids: Vec<_> = parts
-            .iter()
-            .map(|part| if let Part::Result { call, .. } = part { call.as_str() } else { "words" })
-            .collect();
-        assert_eq!(ids, ["x", "y", "words"]);
-    }
 }

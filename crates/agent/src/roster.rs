@@ -6,7 +6,6 @@ mod amount;
 mod delegation;
 mod fields;
 mod file;
-mod keys;
 mod map;
 mod problem;
 mod repair;
@@ -18,7 +17,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
@@ -27,7 +25,8 @@ pub use amount::{Amount, MoneyError};
 pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, Memory, ModelChoice, ReadAgent};
 pub use map::{Level, Map, MapEntry};
-pub use problem::{Location, Problem, ProblemKind, Severity};
+use problem::Flaw;
+pub use problem::{Location, Problem, Severity};
 
 /// The biggest agent file.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -111,8 +110,9 @@ impl Roster {
             let Some(agent) = agent else { continue };
             match here.get(&agent.name) {
                 Some(before) => {
-                    let (name, other) = (agent.name.to_string(), before.place.file.as_ref().clone());
-                    self.problems.push(Problem { place: agent.place, flaw: ProblemKind::DoubledName { name, other } });
+                    let (name, other) = (&agent.name, before.place.file.display());
+                    let message = format!("the agent {name} is also in {other}: rename one of them");
+                    self.problems.push(Flaw::error(agent.place.line, message).within(&agent.place.file));
                 }
                 None => {
                     here.insert(agent.name.clone(), agent);
@@ -127,16 +127,18 @@ impl Roster {
     fn read(&mut self, directory: &Path, missing: Missing) -> Vec<ReadAgent> {
         let mut found = Vec::new();
         if let Err(error) = find(directory, DIRECTORIES_MAX, &mut found) {
-            let flaw = match (error.kind(), missing) {
+            self.problems.push(match (error.kind(), missing) {
                 (io::ErrorKind::NotFound, Missing::Fine) => return Vec::new(),
-                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => ProblemKind::NoDirectory,
-                _ => ProblemKind::Unreadable(error.to_string()),
-            };
-            self.problems.push(problem(directory, flaw));
+                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => {
+                    Problem::error(directory, "there is no such directory")
+                }
+                _ => unreadable(directory, &error),
+            });
         }
         if found.len() > FILES_MAX {
             found.truncate(FILES_MAX);
-            self.problems.push(problem(directory, ProblemKind::TooMany));
+            let message = format!("there are more than {FILES_MAX} files here: the rest was not read");
+            self.problems.push(Problem::error(directory, message));
         }
         found.iter().map(|file| taken(file)).collect()
     }
@@ -149,8 +151,8 @@ enum Missing {
     Told,
 }
 
-fn problem(file: &Path, flaw: ProblemKind) -> Problem {
-    Problem { place: Location { file: Arc::new(file.to_owned()), line: 1 }, flaw }
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    Problem::error(file, format!("it can't be read: {error}"))
 }
 
 /// Finds agent files, in the order of their names. Directories behind links are not gone into: they might lead back.
@@ -177,9 +179,7 @@ fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<
 fn taken(file: &Path) -> ReadAgent {
     match bytes(file) {
         Ok(bytes) => AgentFile::read(file, &bytes),
-        Err(error) => {
-            ReadAgent { agent: None, problems: vec![problem(file, ProblemKind::Unreadable(error.to_string()))] }
-        }
+        Err(error) => ReadAgent { agent: None, problems: vec![unreadable(file, &error)] },
     }
 }
 

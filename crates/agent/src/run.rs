@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, Brief, Cause, Contract, Corrupt, Fact, Input, Path, Refusal, Report};
+use guildhall_kernel::{AskId, Brief, Cause, Contract, Corrupt, Input, Path, Refusal, Report};
 
 use crate::engine::Engine;
 
@@ -55,7 +55,7 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     while let Some(input) = next {
         let (cause, now) = (input.cause(), engine.now());
         let facts = contract.step(input, now);
-        let asks = facts.iter().any(|fact| matches!(fact, Fact::Asked { .. }));
+        let asks = facts.iter().any(|fact| fact.asked().is_some());
         if !facts.is_empty() {
             engine.record(cause, now, facts).await?;
         }

@@ -208,9 +208,8 @@ impl AgentRuntime {
 
     /// The tool that must be called in this turn: the hiring tool, once an agent that must hire was told so.
     fn must_call(&self, facts: &[Fact]) -> Option<String> {
-        let is_reply = |fact: &&Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-        let since_reply = facts.iter().rev().take_while(|fact| !is_reply(fact));
-        let told = since_reply.into_iter().any(|fact| *fact == Fact::Nudged(Nudge::Required));
+        let mut since_reply = facts.iter().rev().take_while(|fact| fact.said().is_none());
+        let told = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
         self.team.as_ref().filter(|_| told).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
@@ -321,7 +320,7 @@ impl AgentRuntime {
         exists: &dyn Fn(&str) -> bool,
     ) -> Arrival {
         let is_cited = |ask: &Ask| matches!(ask, Ask::Tool(_) | Ask::Hire { .. });
-        let made = facts.iter().filter_map(asked).filter(|(_, ask)| is_cited(ask));
+        let made = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| is_cited(ask));
         let receipts = made.map(|(id, _)| AskKey { contract: key.contract.clone(), ask: id }.to_string()).collect();
         let found = match check.parse::<Check>() {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
@@ -393,52 +392,15 @@ fn is_too_long(attempt: &Attempt) -> bool {
 
 /// How many of the newest requests were lost in a row, before the one that is under way.
 fn losses(facts: &[Fact]) -> usize {
-    let mut lost = BTreeSet::new();
-    let mut asked = Vec::new();
-    for fact in facts {
-        match fact {
-            Fact::Asked { id, ask: Ask::Model(_), .. } => asked.push(*id),
-            Fact::Answered { id, answer: Answer::Lost, .. } => {
-                lost.insert(*id);
-            }
-            Fact::Asked { .. }
-            | Fact::Answered { .. }
-            | Fact::Opened(_)
-            | Fact::Refused { .. }
-            | Fact::Raised { .. }
-            | Fact::Heard { .. }
-            | Fact::Waiting { .. }
-            | Fact::Woke { .. }
-            | Fact::Nudged(_)
-            | Fact::Compacted { .. }
-            | Fact::Closing(_)
-            | Fact::Closed(_) => {}
-        }
-    }
-    asked.iter().rev().take_while(|id| lost.contains(id)).count()
+    let requests = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Model(_)));
+    let requests: BTreeSet<AskId> = requests.map(|(id, _)| id).collect();
+    let newest = facts.iter().rev().filter_map(Fact::answered).filter(|(id, _)| requests.contains(id));
+    newest.take_while(|(_, answer)| **answer == Answer::Lost).count()
 }
 
 /// What a contract was hired for.
 fn brief_of(facts: &[Fact]) -> Option<&Brief> {
-    facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief.as_ref()) } else { None })
-}
-
-/// What a fact asks of the world.
-pub(crate) fn asked(fact: &Fact) -> Option<(AskId, &Ask)> {
-    match fact {
-        Fact::Asked { id, ask, .. } => Some((*id, ask)),
-        Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
-    }
+    facts.iter().find_map(Fact::opened)
 }
 
 /// What a reply says to whoever relies on it: also that it did not come to its end.

@@ -103,28 +103,3 @@ pub fn task_key(task: &str) -> Hash {
     let words = task.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ");
     hash(words.trim_matches(|c: char| c.is_ascii_punctuation()).as_bytes())
 }
-
-#[cfg(test)]
-mod tests {
-    use std::borrow::Cow;
-    use std::sync::Arc;
-
-    use guildhall_kernel::TextKind;
-
-    use super::{Redactor, hash, task_key};
-
-    #[test]
-    fn secrets_are_gone_before_the_hash_is_made() {
-        let redactor = Redactor::new(Arc::new(|text: &str| Cow::Owned(text.replace("s3cret", "[redacted]"))));
-        let text = redactor.text(TextKind::Result, "the key is s3cret");
-        assert_eq!(text.says, "the key is [redacted]");
-        assert_eq!(text.of.hash, hash(b"the key is [redacted]"));
-        assert_eq!(text.of.bytes, 21);
-    }
-
-    #[test]
-    fn the_same_task_is_known_in_other_clothes() {
-        assert_eq!(task_key("Fix  the\nBUG."), task_key("fix the bug"));
-        assert_ne!(task_key("fix the bug"), task_key("fix the bugs"));
-    }
-}

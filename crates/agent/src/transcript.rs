@@ -18,20 +18,8 @@ use crate::wording::{self, Reported};
 
 /// Turns a contract's facts into what its agent is shown.
 pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, TextError> {
-    let short = facts.iter().rev().find_map(|fact| match fact {
-        Fact::Compacted { upto, .. } => Some(*upto as usize),
-        Fact::Opened(_)
-        | Fact::Asked { .. }
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
-    });
+    let compacted = |fact: &Fact| if let Fact::Compacted { upto, .. } = fact { Some(*upto as usize) } else { None };
+    let short_until = facts.iter().rev().find_map(compacted).unwrap_or(0);
     let mut builder = TranscriptBuilder {
         texts,
         messages: Vec::new(),
@@ -42,7 +30,7 @@ pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, Te
         cites_as: None,
     };
     for (at, fact) in facts.iter().enumerate() {
-        let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
+        let view = if at < short_until { View::Short } else { View::Full };
         builder.write(fact, view)?;
     }
     builder.turn();
@@ -80,8 +68,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<
         }
         return Ok(messages);
     }
-    let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
-    let brief = brief.map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
+    let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
     let mut newest: Vec<String> = Vec::new();
     for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {

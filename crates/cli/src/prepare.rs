@@ -196,7 +196,7 @@ fn warn(found: &Found, maps: &[Map<'_>]) {
     let at_work: BTreeSet<&FilePath> =
         maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
     let matters =
-        |problem: &&Problem| problem.weight() == Severity::Error || at_work.contains(problem.place.file.as_path());
+        |problem: &&Problem| problem.severity == Severity::Error || at_work.contains(problem.place.file.as_path());
     let mut problems: Vec<&Problem> = Vec::new();
     for problem in found.roster.problems().iter().chain(maps.iter().flat_map(|map| &map.problems)).filter(matters) {
         if !problems.contains(&problem) {

@@ -47,7 +47,7 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
 }
 
 fn errors(roster: &Roster) -> Vec<String> {
-    let errors = roster.problems().iter().filter(|problem| problem.weight() == Severity::Error);
+    let errors = roster.problems().iter().filter(|problem| problem.severity == Severity::Error);
     errors.map(ToString::to_string).collect()
 }
 

@@ -48,24 +48,3 @@ fn demand_schema(schema: &Schema) -> String {
 fn demand_sum(sum: &Sum) -> String {
     format!("The numbers `{}` in its JSON add up to no more than {}.", sum.of(), sum.max())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Demands, demands};
-
-    #[test]
-    fn checks_are_put_into_words_and_none_are_no_words() {
-        let checks = [r#"{"sum":{"of":"options.price_usd","max":"2000"}}"#, "\"receipts\"", r#"{"files":["a.md"]}"#];
-        let Demands { words, receipts } = demands(checks);
-        assert!(receipts);
-        assert_eq!(
-            words,
-            "\n\nYour report counts only if it passes these checks:\
-             \n- The numbers `options.price_usd` in its JSON add up to no more than 2000.\
-             \n- Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it.\
-             \n- These files are there: a.md."
-        );
-        assert_eq!(demands([]), Demands::default());
-        assert_eq!(demands(["no check"]), Demands::default());
-    }
-}

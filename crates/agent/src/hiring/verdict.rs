@@ -11,7 +11,6 @@ use super::choose::{is_about_name, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
-use crate::runtime::asked;
 use crate::text::{Redactor, Text};
 use crate::wording;
 
@@ -104,7 +103,7 @@ impl HiringSoFar {
         };
         let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
         HiringSoFar {
-            hired: facts.iter().filter_map(asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
+            hired: facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
             cascaded: facts.iter().any(is_cascade),
             nudged: facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise))),
         }

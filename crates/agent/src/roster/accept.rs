@@ -2,7 +2,7 @@
 //! written is an error, since without it a report would be accepted, and paid, that was meant to be refused.
 
 use super::fields::Fields;
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::yaml::{Entry, Is, Node};
 use crate::checks::{Hundredths, Schema, SchemaError, Sum};
 
@@ -24,37 +24,32 @@ pub struct Accept {
 const KEY: &str = "delegation.accept";
 
 /// Reads `accept`.
-pub(super) fn accept(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Accept {
+pub(super) fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
     let Is::Map(entries) = &node.is else {
-        let wanted = "a map of schema, sum, receipts, files or command";
-        flaws.push((node.line, ProblemKind::BadValue { key: KEY.to_owned(), wanted }));
+        flaws.push(Flaw::bad_value(node.line, KEY, "a map of schema, sum, receipts, files or command"));
         return Accept::default();
     };
     let mut fields = Fields::new("delegation.accept.", entries, flaws);
     let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
     let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, fields.flaws));
     if let Some(entry) = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing()) {
-        fields.flaws.push((entry.line, ProblemKind::NeedsSandbox(format!("{KEY}.command"))));
+        let message = format!("{KEY}.command needs the sandbox, which is not there yet: it is not checked");
+        fields.flaws.push(Flaw::warning(entry.line, message));
     }
-    let (receipts, files) = (fields.flag("receipts").unwrap_or_default(), fields.texts("files"));
+    let (receipts, files) = (fields.flag("receipts"), fields.texts("files"));
     let accept = Accept { schema, sum, receipts, files, command: fields.text("command") };
     fields.finish();
     accept
 }
 
-fn schema(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Schema> {
-    flaws.extend(doubled(node).into_iter().map(|(key, line)| {
-        (line, ProblemKind::BadCheck { key: format!("{KEY}.schema"), why: format!("the key {key} is there twice") })
-    }));
-    let read = Schema::new(node.json());
-    read.map_err(|errors| {
-        flaws.extend(errors.into_iter().map(|SchemaError { at, why }| {
-            let line = line_of(node, &at);
-            let key = [KEY, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
-            (line, ProblemKind::BadCheck { key, why })
-        }));
-    })
-    .ok()
+fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {
+    let twice = |(key, line)| Flaw::error(line, format!("{KEY}.schema: the key {key} is there twice"));
+    flaws.extend(doubled(node).into_iter().map(twice));
+    let wrong = |SchemaError { at, why }: SchemaError| {
+        let key = [KEY, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+        Flaw::error(line_of(node, &at), format!("{key}: {why}"))
+    };
+    Schema::new(node.json()).map_err(|errors| flaws.extend(errors.into_iter().map(wrong))).ok()
 }
 
 /// The keys that are there twice within one map. The front matter's nesting is limited, and with it the recursion.
@@ -83,24 +78,21 @@ fn line_of(node: &Node, keys: &[String]) -> u32 {
     here.0
 }
 
-fn sum(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Sum> {
-    let mut bad = |line, key: &str, why: String| {
-        flaws.push((line, ProblemKind::BadCheck { key: format!("{KEY}.sum{key}"), why }));
-    };
+fn sum(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Sum> {
+    let mut bad = |line, key: &str, why: &str| flaws.push(Flaw::error(line, format!("{KEY}.sum{key}: {why}")));
     let Is::Map(entries) = &node.is else {
-        bad(node.line, "", "it must be a map of `of` and `max`".to_owned());
+        bad(node.line, "", "it must be a map of `of` and `max`");
         return None;
     };
     for entry in entries.iter().filter(|entry| entry.key != "of" && entry.key != "max") {
-        bad(entry.line, &format!(".{}", entry.key), "it is unknown: write `of` and `max`".to_owned());
+        bad(entry.line, &format!(".{}", entry.key), "it is unknown: write `of` and `max`");
     }
-    let text = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
-    let (Some(of), Some(max)) = (text("of"), text("max")) else {
-        bad(node.line, "", "it needs both `of` and `max`".to_owned());
+    let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+    let (Some(of), Some(max)) = (value("of"), value("max")) else {
+        bad(node.line, "", "it needs both `of` and `max`");
         return None;
     };
-    let amount =
-        Hundredths::parse(max.text().unwrap_or_default()).map_err(|why| bad(max.line, ".max", why.to_string()));
-    let amount = amount.ok()?;
-    Sum::new(of.text().unwrap_or_default(), amount).map_err(|why| bad(of.line, ".of", why.to_string())).ok()
+    let amount = Hundredths::parse(max.text().unwrap_or_default());
+    let amount = amount.map_err(|why| bad(max.line, ".max", &why.to_string())).ok()?;
+    Sum::new(of.text().unwrap_or_default(), amount).map_err(|why| bad(of.line, ".of", &why.to_string())).ok()
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::accept::{Accept, accept};
 use super::amount::Amount;
 use super::fields::{Fields, flag};
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::tools::{items, members};
 use super::yaml::{Entry, Is, Node};
 
@@ -95,7 +95,7 @@ impl Delegation {
 }
 
 /// Reads `delegation`. `listed` is whom the agent's tools let it hire.
-pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Delegation> {
+pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<Flaw>) -> Option<Delegation> {
     let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
     let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);
     let Is::Map(entries) = &node.is else {
@@ -103,15 +103,14 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
             Some(true) => Some(delegation),
             Some(false) => None,
             None => {
-                let wanted = "true, false, or a map with a team";
-                flaws.push((node.line, ProblemKind::BadValue { key: "delegation".to_owned(), wanted }));
+                flaws.push(Flaw::bad_value(node.line, "delegation", "true, false, or a map with a team"));
                 listed.map(|team| Delegation::of(team, Dialect::Agent))
             }
         };
     };
     let mut fields = Fields::new("delegation.", entries, flaws);
-    if let Some(node) = fields.take("team") {
-        delegation.team = team(node, fields.flaws);
+    if let Some(entry) = fields.take("team") {
+        delegation.team = team(&entry.value, fields.flaws);
     }
     let modes = [
         ("offered", DelegationMode::Offered),
@@ -126,17 +125,17 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
     ];
     let wanted = "delegate_task, delegate_to_agent or Agent";
     delegation.dialect = fields.one_of("dialect", &dialects, wanted).unwrap_or(dialect);
-    delegation.recursive = fields.flag("recursive").unwrap_or_default();
-    delegation.ad_hoc = fields.flag("ad_hoc").unwrap_or_default();
+    delegation.recursive = fields.flag("recursive");
+    delegation.ad_hoc = fields.flag("ad_hoc");
     delegation.terms = fields.texts("terms");
-    if let Some(node) = fields.take("accept") {
-        delegation.accept = accept(node, fields.flaws);
+    if let Some(entry) = fields.take("accept") {
+        delegation.accept = accept(&entry.value, fields.flaws);
     }
     fields.finish();
     Some(delegation)
 }
 
-fn team(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
+fn team(node: &Node, flaws: &mut Vec<Flaw>) -> Team {
     match node.text().map(str::trim) {
         Some("any" | "all" | "*") => Team::Any,
         Some(_) | None => Team::Named(members(items(node).into_iter(), flaws)),
@@ -144,28 +143,22 @@ fn team(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
 }
 
 /// Reads `budget`. Money that can't be read is an error: nothing is made of it.
-pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, ProblemKind)>) -> Budget {
+pub(super) fn budget(entry: &Entry, flaws: &mut Vec<Flaw>) -> Budget {
     let Is::Map(entries) = &entry.value.is else {
         // One amount alone is what the agent gets.
         return Budget { default: amount("budget", &entry.value, flaws), ..Budget::default() };
     };
     let mut fields = Fields::new("budget.", entries, flaws);
     let mut read = |key: &str| {
-        let node = fields.take(key)?;
-        amount(&format!("budget.{key}"), node, fields.flaws)
+        let entry = fields.take(key)?;
+        amount(&format!("budget.{key}"), &entry.value, fields.flaws)
     };
     let budget = Budget { default: read("default"), max: read("max"), severance: read("severance"), fee: read("fee") };
     fields.finish();
     budget
 }
 
-fn amount(key: &str, node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Amount> {
+fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
     let text = if node.is_nothing() { "" } else { node.text().unwrap_or("a list") };
-    match Amount::parse(text) {
-        Ok(amount) => Some(amount),
-        Err(why) => {
-            flaws.push((node.line, ProblemKind::BadAmount { key: key.to_owned(), why }));
-            None
-        }
-    }
+    Amount::parse(text).map_err(|why| flaws.push(Flaw::error(node.line, format!("{key}: {why}")))).ok()
 }

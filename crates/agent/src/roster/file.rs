@@ -8,11 +8,11 @@ use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
 use super::fields::Fields;
-use super::problem::{Location, Problem, ProblemKind, Severity};
+use super::problem::{Flaw, Location, Problem, Severity};
 use super::repair::read_leniently;
 use super::split::{Parts, split, text};
-use super::tools::{unwanted, wanted};
-use super::yaml::{Front, Is, Why};
+use super::tools::{Purpose, ToolList};
+use super::yaml::{Entry, Is};
 
 /// An agent, as its file has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,11 +89,9 @@ impl AgentFile {
                 None
             }
         };
-        flaws.sort_by_key(|(line, _)| *line);
-        let place = |line| Location { file: Arc::clone(&file), line };
-        let problems: Vec<Problem> =
-            flaws.into_iter().map(|(line, flaw)| Problem { place: place(line), flaw }).collect();
-        let usable = problems.iter().all(|problem| problem.weight() == Severity::Warning);
+        flaws.sort_by_key(|flaw| flaw.line);
+        let problems: Vec<Problem> = flaws.into_iter().map(|flaw| flaw.within(&file)).collect();
+        let usable = problems.iter().all(|problem| problem.severity == Severity::Warning);
         ReadAgent { agent: agent.filter(|_| usable), problems }
     }
 
@@ -108,23 +106,20 @@ impl AgentFile {
     }
 }
 
-fn read(
-    file: &Arc<PathBuf>,
-    bytes: &[u8],
-    flaws: &mut Vec<(u32, ProblemKind)>,
-) -> Result<AgentFile, (u32, ProblemKind)> {
+fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<AgentFile, Flaw> {
     let Parts { front, line, body } = split(text(bytes)?)?;
-    let (front, repaired) = read_leniently(front, line).map_err(|refused| match refused.why {
-        Why::Anchor => (refused.line, ProblemKind::Anchor),
-        Why::Syntax(why) => (refused.line, ProblemKind::NotYaml(why)),
-    })?;
-    flaws.extend(repaired.into_iter().map(|(key, line)| (line, ProblemKind::Repaired(key))));
-    flaws.extend(cut_short(&front));
+    let (front, repaired) = read_leniently(front, line)?;
+    let is_cut = |entry: &&Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
+    let quote = |key: &str| format!("{key} is no strict YAML and was read as text: put it in quotes");
+    let cut = |key: &str| format!("a # cuts {key} short: put the value in quotes");
+    flaws.extend(repaired.iter().map(|(key, line)| Flaw::warning(*line, quote(key))));
+    flaws.extend(front.entries.iter().filter(is_cut).map(|entry| Flaw::warning(entry.line, cut(&entry.key))));
     let mut fields = Fields::new("", &front.entries, flaws);
     let name = name(&mut fields, file, line)?;
     let description = description(&mut fields, line);
-    let tools = fields.entry("tools").map(|entry| wanted(&entry.value, fields.flaws));
-    let not = fields.entry("disallowedTools").map(|entry| unwanted(&entry.value, fields.flaws));
+    let tools = fields.entry("tools").map(|entry| ToolList::read(&entry.value, Purpose::Allow, fields.flaws));
+    let not = fields.entry("disallowedTools");
+    let not = not.map(|entry| ToolList::read(&entry.value, Purpose::Disallow, fields.flaws));
     let may_hire = not.as_ref().is_none_or(|not| not.team.is_none() && not.tools.is_some());
     let listed = tools.as_ref().and_then(|tools| tools.team.clone()).filter(|_| may_hire);
     // Every tool disallowed leaves none.
@@ -138,7 +133,7 @@ fn read(
         disallowed: not.and_then(|not| not.tools).unwrap_or_default(),
         model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
         turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
-        background: fields.flag("background").unwrap_or_default(),
+        background: fields.flag("background"),
         memory: fields.one_of("memory", &memories, "user, project or local"),
         color: fields.text("color"),
         specialties: fields.words("specialties"),
@@ -152,25 +147,14 @@ fn read(
     fields.finish();
     if agent.memory.is_some() {
         let memory = front.entries.iter().find(|entry| entry.key == "memory");
-        flaws.extend(memory.map(|entry| (entry.line, ProblemKind::NoMemory)));
+        let message = "memory is not there yet: the agent works without";
+        flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
     }
     Ok(agent)
 }
 
-/// Texts without quotes that end at something like `#12`.
-fn cut_short(front: &Front) -> Vec<(u32, ProblemKind)> {
-    let is_cut =
-        |entry: &&super::yaml::Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
-    front
-        .entries
-        .iter()
-        .filter(is_cut)
-        .map(|entry| (entry.line, ProblemKind::CutByComment(entry.key.clone())))
-        .collect()
-}
-
 /// The name that the file gives, or has.
-fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, (u32, ProblemKind)> {
+fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, Flaw> {
     let entry = fields.entry("name");
     let line = entry.map_or(line, |entry| entry.line);
     let given = entry.and_then(|entry| entry.value.text());
@@ -178,9 +162,9 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
         || file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
         |name| name.trim().to_owned(),
     );
-    let parsed = AgentName::parse(&name).map_err(|why| (line, ProblemKind::BadName(why)))?;
+    let parsed = AgentName::parse(&name).map_err(|why| Flaw::error(line, why.to_string()))?;
     if given.is_none() {
-        fields.flaws.push((line, ProblemKind::NoName(name)));
+        fields.flaws.push(Flaw::warning(line, format!("there is no name; {name} is taken, as the file is called")));
     }
     Ok(parsed)
 }
@@ -189,7 +173,7 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
 fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     let description = fields.text("description").unwrap_or_default().replace("\\n", "\n");
     if description.is_empty() {
-        fields.flaws.push((line, ProblemKind::NoDescription));
+        fields.flaws.push(Flaw::warning(line, "there is no description: say when to hire this agent"));
     }
     description
 }

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
 use super::delegation::Team;
 use super::file::AgentFile;
-use super::problem::{Location, Problem, ProblemKind};
+use super::problem::{Flaw, Problem};
 use super::{Listed, Roster};
 
 /// The longest line of a description that is drawn, in characters.
@@ -73,8 +72,8 @@ impl Roster {
     fn unknown(&self) -> impl Iterator<Item = Problem> {
         let lists = self.agents().flat_map(|hirer| named(hirer).iter().map(move |listed| (hirer, listed)));
         lists.filter(|(_, listed)| self.get(&listed.name).is_none()).map(|(hirer, listed)| {
-            let flaw = ProblemKind::UnknownAgent { hirer: hirer.name.to_string(), name: listed.name.to_string() };
-            at(hirer, listed.line, flaw)
+            let message = format!("{} may hire {}, but there is no such agent", hirer.name, listed.name);
+            Flaw::warning(listed.line, message).within(&hirer.place.file)
         })
     }
 
@@ -94,10 +93,6 @@ fn named(hirer: &AgentFile) -> &[Listed] {
         Some(Team::Named(names)) => names,
         Some(Team::Any) | None => &[],
     }
-}
-
-fn at(agent: &AgentFile, line: u32, flaw: ProblemKind) -> Problem {
-    Problem { place: Location { file: Arc::clone(&agent.place.file), line }, flaw }
 }
 
 /// A walk along hiring lists.
@@ -136,7 +131,8 @@ impl<'a> Walk<'a> {
         let Some(last) = cycle.last().filter(|_| !cycle.iter().all(on_purpose)) else { return };
         let names: Vec<&AgentName> = cycle.iter().map(|agent| &agent.name).collect();
         let drawn = names.iter().chain(names.first()).map(ToString::to_string).collect::<Vec<_>>().join(" -> ");
-        self.found.insert(names, at(last, line, ProblemKind::Cycle(drawn)));
+        let flaw = Flaw::warning(line, format!("a hiring cycle, which is refused at work: {drawn}"));
+        self.found.insert(names, flaw.within(&last.place.file));
     }
 }
 

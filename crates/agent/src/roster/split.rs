@@ -1,6 +1,6 @@
 //! Divides a file into front matter and instructions, and refuses what is no agent file before anything reads it closely.
 
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::{FILE_BYTES_MAX, FRONT_BYTES_MAX};
 
 /// The mark before and after front matter.
@@ -15,17 +15,20 @@ pub(super) struct Parts<'a> {
 }
 
 /// Takes bytes as text, or says on which line they are none.
-pub(super) fn text(bytes: &[u8]) -> Result<&str, (u32, ProblemKind)> {
+pub(super) fn text(bytes: &[u8]) -> Result<&str, Flaw> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err((1, ProblemKind::TooBig));
+        return Err(Flaw::error(1, format!("an agent file has at most {FILE_BYTES_MAX} bytes")));
     }
-    let binary = |at: usize| (line_of(&bytes[..at]), ProblemKind::Binary);
+    let binary = |at: usize| Flaw::error(line_of(&bytes[..at]), "it is no text: an agent file is Markdown in UTF-8");
     let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
     if let Some(at) = text.find('\0') {
         return Err(binary(at));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.trim().is_empty() { Err((1, ProblemKind::Empty)) } else { Ok(text) }
+    if text.trim().is_empty() {
+        return Err(Flaw::error(1, "the file is empty: begin it with front matter, as in ---, name: x, ---"));
+    }
+    Ok(text)
 }
 
 fn line_of(before: &[u8]) -> u32 {
@@ -33,14 +36,14 @@ fn line_of(before: &[u8]) -> u32 {
 }
 
 /// Divides a text at its marks. Blank lines may come first.
-pub(super) fn split(text: &str) -> Result<Parts<'_>, (u32, ProblemKind)> {
+pub(super) fn split(text: &str) -> Result<Parts<'_>, Flaw> {
     let blank = text.len() - text.trim_start_matches(['\n', '\r', ' ', '\t']).len();
     let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
     let opening = line_of(&text.as_bytes()[..start]);
     let mut lines = text[start..].split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first.trim_end() != MARK {
-        return Err((opening, ProblemKind::NoFront));
+        return Err(Flaw::error(opening, "there is no front matter: begin the file with a line ---"));
     }
     let front = start + first.len();
     let mut end = front;
@@ -51,8 +54,8 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, (u32, ProblemKind)> {
         }
         end += line.len();
         if end - front > FRONT_BYTES_MAX {
-            return Err((opening, ProblemKind::FrontTooBig));
+            return Err(Flaw::error(opening, format!("front matter has at most {FRONT_BYTES_MAX} bytes")));
         }
     }
-    Err((opening, ProblemKind::OpenFront))
+    Err(Flaw::error(opening, "the front matter does not end: close it with a line ---"))
 }

@@ -5,6 +5,8 @@
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::Value;
 
+use super::problem::Flaw;
+
 /// The deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 16;
 
@@ -42,17 +44,20 @@ pub(super) struct Front {
     pub(super) cuts: Vec<u32>,
 }
 
-/// Why something is no YAML of ours.
+/// Why something is no YAML of ours, and on which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NotYaml {
-    pub(super) line: u32,
-    pub(super) why: Why,
+pub(super) enum NotYaml {
+    Anchor(u32),
+    Syntax(u32, String),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    Anchor,
-    Syntax(String),
+impl From<NotYaml> for Flaw {
+    fn from(refused: NotYaml) -> Flaw {
+        match refused {
+            NotYaml::Anchor(line) => Flaw::error(line, "anchors are not taken here: write the value out"),
+            NotYaml::Syntax(line, why) => Flaw::error(line, format!("the front matter can't be read: {why}")),
+        }
+    }
 }
 
 /// Reads a map. `line` is the line of the file on which the text begins.
@@ -68,7 +73,7 @@ pub(super) fn read(text: &str, line: u32) -> Result<Front, NotYaml> {
         None => Ok(Front { entries: Vec::new(), cuts }),
         Some((_, Is::Map(entries))) => Ok(Front { entries, cuts }),
         Some((line, Is::Plain(_) | Is::Quoted(_) | Is::List(_))) => {
-            Err(NotYaml { line, why: Why::Syntax("there is no key: value".to_owned()) })
+            Err(NotYaml::Syntax(line, "there is no key: value".to_owned()))
         }
     }
 }
@@ -86,11 +91,11 @@ impl<'a> Reader<'a> {
     }
 
     fn refused(&self, error: &ScanError) -> NotYaml {
-        NotYaml { line: self.at(error.marker().line()), why: Why::Syntax(error.info()) }
+        NotYaml::Syntax(self.at(error.marker().line()), error.info())
     }
 
     fn odd(&self, span: &Span, why: &str) -> NotYaml {
-        NotYaml { line: self.at(span.start.line()), why: Why::Syntax(why.to_owned()) }
+        NotYaml::Syntax(self.at(span.start.line()), why.to_owned())
     }
 
     /// The next event that says something.
@@ -130,7 +135,7 @@ impl<'a> Reader<'a> {
             _ => (0, false),
         };
         if anchor != 0 {
-            return Err(NotYaml { line, why: Why::Anchor });
+            return Err(NotYaml::Anchor(line));
         }
         if tag {
             return Err(self.odd(span, "tags are not taken here"));
