@@ -10,8 +10,8 @@ use crate::transcript::{cut, size, transcript};
 use crate::wording;
 
 /// A contract's history, up to some moment.
-#[derive(Debug)]
-pub struct History<'a, T> {
+#[derive(Clone, Copy)]
+pub struct History<'a> {
     /// What was said before its brief: to a hirer that it is a fork of, or in an earlier root that it goes on after.
     pub before: &'a [Message],
     /// The task of the root, where a hire is shown that beside its own.
@@ -19,17 +19,8 @@ pub struct History<'a, T> {
     /// Its own facts.
     pub facts: &'a [Fact],
     /// Where texts are found.
-    pub texts: &'a T,
+    pub texts: &'a dyn Texts,
 }
-
-// Derived ones would ask for a clone of the texts.
-impl<T> Clone for History<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for History<'_, T> {}
 
 /// Returns the facts of a hirer that its fork goes on from: those that the request showed, and the reply that made the fork.
 pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
@@ -41,7 +32,7 @@ pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
     shown.iter().chain(later.iter().filter(is_of_request)).cloned().collect()
 }
 
-impl<T: Texts> History<'_, T> {
+impl History<'_> {
     /// Returns all of it as a conversation.
     pub fn messages(&self) -> Result<Vec<Message>, TextError> {
         Ok(self.joined(transcript(self.facts, self.texts)?))

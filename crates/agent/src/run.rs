@@ -9,18 +9,14 @@ use crate::engine::Engine;
 
 /// Why a contract could not be run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum RunError<E: std::error::Error + 'static> {
     /// The engine failed. Nothing recorded is lost.
     #[error(transparent)]
     Engine(E),
     /// What is stored of the contract breaks a law.
     #[error("the journal of {contract} is damaged")]
-    Corrupt {
-        /// Which contract.
-        contract: Path,
-        /// Where, and how.
-        source: Corrupt,
-    },
+    Corrupt { contract: Path, source: Corrupt },
     /// No contract could lawfully work on the brief.
     #[error("{0}")]
     Refused(Refusal),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Request, TextKind,
-    Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
 
@@ -38,22 +38,17 @@ const LOSSES_MAX: usize = 3;
 
 /// What an agent works with.
 #[derive(Clone)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct AgentRuntime {
     /// Who it is and by which rules it works. It does not change during a contract.
     pub system: String,
-    /// Its model.
     pub model: Arc<dyn Model>,
     /// How many tokens the model can be shown.
     pub window: u64,
-    /// What usage costs.
     pub price: Price,
-    /// Its tools, by name.
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
-    /// Whom it may hire, if it may.
     pub team: Option<Arc<Team>>,
-    /// Who hired it.
     pub hired: Hired,
-    /// Makes texts of what is said.
     pub redactor: Redactor,
 }
 
@@ -71,13 +66,13 @@ pub struct ToolContext<'a> {
     /// What was posted by those whom its hirer has hired, in order, the call's own post included.
     pub board: &'a [Post],
     /// Where texts are found.
-    pub texts: &'a (dyn Texts + Sync),
+    pub texts: &'a dyn Texts,
 }
 
 /// Something that happened, with the texts that its facts will name.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Arrival {
-    /// What happened.
     pub input: Input,
     /// The texts, to be stored before the facts.
     pub texts: Vec<Text>,
@@ -91,9 +86,10 @@ impl AgentRuntime {
     /// Returns the tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let hiring = hiring::specs(self.team.as_deref(), self.hired);
-        let is_taken = |spec: &ToolSpec| hiring.iter().any(|taken| taken.name == spec.name);
-        let own = self.tools.values().map(Tool::spec).filter(|spec| !is_taken(spec));
-        own.collect::<Vec<_>>().into_iter().chain(hiring).collect()
+        let is_free = |spec: &ToolSpec| hiring.iter().all(|taken| taken.name != spec.name);
+        let mut specs: Vec<ToolSpec> = self.tools.values().map(Tool::spec).filter(is_free).collect();
+        specs.extend(hiring);
+        specs
     }
 
     /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
@@ -115,11 +111,11 @@ impl AgentRuntime {
     /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
     /// the same ask: without older results, and then with what is longest cut. A text that can't be read is an error, and the
     /// model is not asked.
-    pub async fn ask<T: Texts>(
+    pub async fn ask(
         &self,
         key: AskKey,
         request: &Request,
-        history: History<'_, T>,
+        history: History<'_>,
         status: &Status,
         watch: Watch<'_>,
         clock: Clock<'_>,
@@ -178,18 +174,17 @@ impl AgentRuntime {
         }
     }
 
-    fn prompt<T: Texts>(
+    fn prompt(
         &self,
         key: AskKey,
         request: &Request,
-        history: History<'_, T>,
+        history: History<'_>,
         status: &Status,
     ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
-        let data = if self.model.reads_data() {
-            PromptData::of(history.facts, history.texts, self.team.as_deref(), request, status)?.map(Box::new)
-        } else {
-            None
+        let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
+            Some(brief) => Some(Box::new(PromptData::of(brief, history, self.team.as_deref(), request.turn, *status)?)),
+            None => None,
         };
         Ok(match request.turn {
             Turn::Next => {
@@ -218,7 +213,7 @@ impl AgentRuntime {
         tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
     }
 
-    fn compaction<T: Texts>(&self, history: History<'_, T>, upto: u32) -> Result<Compaction, TextError> {
+    fn compaction(&self, history: History<'_>, upto: u32) -> Result<Compaction, TextError> {
         Ok(Compaction { upto, bytes: size(&history.compacted(upto)?).saturating_add(self.opening_bytes()) })
     }
 
@@ -234,8 +229,13 @@ impl AgentRuntime {
     }
 
     fn fail(&self, key: &AskKey, why: &str, cost: Cost) -> Arrival {
-        let text = self.redactor.text(TextKind::Error, why);
-        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Failed(text.of), cost }, texts: vec![text] }
+        self.arrival(key, Answer::Failed, (TextKind::Error, why), cost)
+    }
+
+    /// An answer that is a text.
+    fn arrival(&self, key: &AskKey, answer: fn(TextRef) -> Answer, text: (TextKind, &str), cost: Cost) -> Arrival {
+        let text = self.redactor.text(text.0, text.1);
+        Arrival { input: Input::Answer { id: key.ask, answer: answer(text.of), cost }, texts: vec![text] }
     }
 
     /// Reads a reply that has no secrets in it any more: what it says, and what its calls want.
@@ -296,12 +296,7 @@ impl AgentRuntime {
     }
 
     /// What a reply without a call leaves undone.
-    fn judge<T: Texts>(
-        &self,
-        reply: &Reply,
-        history: History<'_, T>,
-        texts: &mut Vec<Text>,
-    ) -> Result<Verdict, TextError> {
+    fn judge(&self, reply: &Reply, history: History<'_>, texts: &mut Vec<Text>) -> Result<Verdict, TextError> {
         let facts = history.facts;
         let (Some(words), Some(brief)) = (spoken(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
@@ -326,14 +321,11 @@ impl AgentRuntime {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
             Err(why) => Err(why.to_string()),
         };
-        let (answer, texts) = match found {
-            Ok(()) => (Answer::Passed, Vec::new()),
-            Err(why) => {
-                let text = self.redactor.text(TextKind::Finding, &why);
-                (Answer::FailedCheck(text.of), vec![text])
-            }
-        };
-        Arrival { input: Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) }, texts }
+        let cost = Cost::Known(Msat::ZERO);
+        match found {
+            Ok(()) => Arrival { input: Input::Answer { id: key.ask, answer: Answer::Passed, cost }, texts: Vec::new() },
+            Err(why) => self.arrival(key, Answer::FailedCheck, (TextKind::Finding, &why), cost),
+        }
     }
 
     /// Calls a tool.
@@ -373,16 +365,13 @@ impl AgentRuntime {
             ToolOutcome::Done => TextKind::Result,
             ToolOutcome::Failed => TextKind::Error,
         };
-        let text = self.redactor.text(kind, &says);
-        let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
-        Arrival { input, texts: vec![text] }
+        self.arrival(key, Answer::Result, (kind, &says), Cost::Known(result.cost))
     }
 
     /// Answers a call that can't be made, because its arguments can't be read back from where they were stored.
     pub fn not_called(&self, key: &AskKey, why: &dyn fmt::Display) -> Arrival {
-        let text = self.redactor.text(TextKind::Error, &wording::not_called(why));
-        let cost = Cost::Known(Msat::ZERO);
-        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost }, texts: vec![text] }
+        let why = wording::not_called(why);
+        self.arrival(key, Answer::Result, (TextKind::Error, &why), Cost::Known(Msat::ZERO))
     }
 }
 
@@ -418,7 +407,8 @@ fn spoken(reply: &Reply) -> Option<&str> {
     reply.words.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {
+/// Notes that a text is to be stored.
+pub(crate) fn keep(texts: &mut Vec<Text>, text: Text) -> TextRef {
     let of = text.of;
     texts.push(text);
     of

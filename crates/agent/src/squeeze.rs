@@ -14,7 +14,7 @@ const END_SHARE: usize = 3;
 
 /// Returns a conversation half as long, or nearly, if something can be cut. What the agent said itself stays whole.
 pub(crate) fn squeezed(messages: &[Message]) -> Option<Vec<Message>> {
-    let told: Vec<usize> = messages.iter().flat_map(parts).map(|part| text(part).len()).collect();
+    let told: Vec<usize> = messages.iter().flat_map(Message::parts).map(|part| part.text().len()).collect();
     let all = usize::try_from(size(messages)).unwrap_or(usize::MAX);
     let own = all.saturating_sub(told.iter().sum());
     let room = (all / 2).saturating_sub(own);
@@ -27,20 +27,6 @@ pub(crate) fn squeezed(messages: &[Message]) -> Option<Vec<Message>> {
         *(if fits(middle) { &mut most } else { &mut too_much }) = middle;
     }
     (longest > most + NOTE_BYTES_MAX).then(|| messages.iter().map(|message| within(message, most)).collect())
-}
-
-fn parts(message: &Message) -> &[Part] {
-    match message {
-        Message::User(parts) => parts,
-        Message::Assistant(_) => &[],
-    }
-}
-
-fn text(part: &Part) -> &str {
-    match part {
-        Part::Words(words) => words,
-        Part::Result { text, .. } => text,
-    }
 }
 
 fn within(message: &Message, most: usize) -> Message {

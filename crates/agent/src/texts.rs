@@ -9,26 +9,17 @@ use crate::model::Reply;
 
 /// Why a stored text can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum TextError {
     /// It is not there.
     #[error("the {} with hash {} is not stored", kind(.0), .0.hash)]
     Missing(TextRef),
     /// The store can't hand it over.
     #[error("the {} with hash {} can't be read: {why}", kind(.of), .of.hash)]
-    Damaged {
-        /// Which text.
-        of: TextRef,
-        /// What the store says.
-        why: String,
-    },
+    Damaged { of: TextRef, why: String },
     /// It was to be a model's reply, and is none.
     #[error("the {} with hash {} is not valid: {why}", kind(.of), .of.hash)]
-    NotReply {
-        /// Which text.
-        of: TextRef,
-        /// What is wrong with it.
-        why: String,
-    },
+    NotReply { of: TextRef, why: String },
 }
 
 /// What a text is, in words.
@@ -51,7 +42,7 @@ fn kind(of: &TextRef) -> &'static str {
 }
 
 /// Where texts are found. What a fact names is stored before the fact.
-pub trait Texts {
+pub trait Texts: Sync {
     /// Returns a stored text.
     fn text(&self, of: &TextRef) -> Result<String, TextError>;
 

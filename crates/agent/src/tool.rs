@@ -61,30 +61,29 @@ pub enum LookUp {
 
 /// What a tool declares of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolTerms {
     /// What a call costs at most.
     pub price: Msat,
     /// What may be done about a call whose outcome a crash took away.
     pub effect: Effect,
-    /// The powers that a call uses.
     pub needs: PowerSet,
 }
 
 /// What a call brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolResult {
     /// What the model is shown.
     pub text: String,
-    /// Whether it worked.
     pub outcome: ToolOutcome,
-    /// What it cost.
     pub cost: Msat,
 }
 
 /// Whether a call worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ToolOutcome {
-    /// It did.
     Done,
     /// It did not; the text says why, and what to do instead.
     Failed,

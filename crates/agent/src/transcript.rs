@@ -17,7 +17,7 @@ use crate::texts::{TextError, Texts};
 use crate::wording::{self, Reported};
 
 /// Turns a contract's facts into what its agent is shown.
-pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, TextError> {
+pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, TextError> {
     let compacted = |fact: &Fact| if let Fact::Compacted { upto, .. } = fact { Some(*upto as usize) } else { None };
     let short_until = facts.iter().rev().find_map(compacted).unwrap_or(0);
     let mut builder = TranscriptBuilder {
@@ -58,7 +58,7 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
 
 /// What an agent is shown for its last reply: everything if it fits into so many bytes, otherwise the brief and the newest
 /// texts that do, without what a fork inherited.
-pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
+pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
     let mut messages = transcript(facts, texts)?;
     let last = Part::Words(wording::LAST.to_owned());
     if size(&messages) + wording::LAST.len() as u64 <= bytes {
@@ -70,10 +70,10 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<
     }
     let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
-    let mut newest: Vec<String> = Vec::new();
+    let mut newest: Vec<&str> = Vec::new();
     for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
         let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
-        newest.push(words[..fits].to_owned());
+        newest.push(&words[..fits]);
         left -= fits as u64;
         if left == 0 {
             break;
@@ -85,17 +85,10 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<
 }
 
 /// The texts of a message, the newest first.
-fn spoken(message: &Message) -> Vec<String> {
+fn spoken(message: &Message) -> Vec<&str> {
     match message {
-        Message::Assistant(reply) => reply.words.iter().cloned().collect(),
-        Message::User(parts) => parts
-            .iter()
-            .rev()
-            .map(|part| match part {
-                Part::Words(words) => words.clone(),
-                Part::Result { text, .. } => text.clone(),
-            })
-            .collect(),
+        Message::Assistant(reply) => reply.words.as_deref().into_iter().collect(),
+        Message::User(parts) => parts.iter().rev().map(Part::text).collect(),
     }
 }
 
@@ -107,8 +100,8 @@ enum View {
     Short,
 }
 
-struct TranscriptBuilder<'a, T> {
-    texts: &'a T,
+struct TranscriptBuilder<'a> {
+    texts: &'a dyn Texts,
     messages: Vec<Message>,
     told: Told,
     /// What was asked and is answered by a later fact.
@@ -128,7 +121,7 @@ struct Told {
     words: Vec<Part>,
 }
 
-impl<'a, T: Texts> TranscriptBuilder<'a, T> {
+impl<'a> TranscriptBuilder<'a> {
     fn write(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
@@ -324,7 +317,7 @@ enum Outcome {
 }
 
 /// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.
-fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
+fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
         Context::Fresh | Context::After { .. } => {
@@ -344,7 +337,7 @@ fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
 }
 
 /// What a brief's checks demand.
-fn demands_of(brief: &Brief, texts: &impl Texts) -> Result<Demands, TextError> {
+fn demands_of(brief: &Brief, texts: &dyn Texts) -> Result<Demands, TextError> {
     let checks = brief.checks.iter().map(|check| texts.text(&check.what)).collect::<Result<Vec<_>, _>>()?;
     Ok(demands(checks.iter().map(String::as_str)))
 }

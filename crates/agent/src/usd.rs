@@ -39,17 +39,28 @@ impl Usd {
 
     /// Reads an amount.
     pub fn parse(text: &str) -> Result<Usd, UsdError> {
-        let error = || UsdError { text: text.to_owned() };
         let number = text.trim();
-        let number = number.strip_prefix('$').unwrap_or(number);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || fraction.len() > NANO_DIGITS {
-            return Err(error());
-        }
-        let nanos: u64 = format!("{fraction:0<NANO_DIGITS$}").parse().map_err(|_| error())?;
-        let whole: u64 = whole.parse().map_err(|_| error())?;
-        whole.checked_mul(NANOS).and_then(|whole| whole.checked_add(nanos)).map(Usd).ok_or_else(error)
+        let nanos = decimal(number.strip_prefix('$').unwrap_or(number), NANO_DIGITS);
+        nanos.map(Usd).map_err(|_| UsdError { text: text.to_owned() })
+    }
+}
+
+/// Why a text is no decimal number of so many digits.
+pub(crate) enum NotDecimal {
+    NotANumber,
+    TooFine,
+    TooLarge,
+}
+
+/// Reads a decimal number as a whole number of its smallest parts: with two digits after the point, `8.5` is 850.
+pub(crate) fn decimal(text: &str, digits: usize) -> Result<u64, NotDecimal> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = fraction.trim_end_matches('0');
+    match () {
+        () if !is_digits(whole) || !is_digits(fraction) => Err(NotDecimal::NotANumber),
+        () if parts.len() > digits => Err(NotDecimal::TooFine),
+        () => format!("{}{parts:0<digits$}", whole.trim_start_matches('0')).parse().map_err(|_| NotDecimal::TooLarge),
     }
 }
 

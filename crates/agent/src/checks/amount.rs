@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
+use crate::usd::{NotDecimal, decimal};
+
 /// The most hundredths of one amount: beyond that JSON's numbers are no longer exact.
 const HUNDREDTHS_MAX: u64 = 1_000_000_000_000_000;
 
@@ -21,17 +23,14 @@ pub struct Hundredths(u64);
 
 /// Says why something is no amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum HundredthsError {
-    /// No number.
     #[error("it is no amount: write a plain number such as 850 or 850.50")]
     NotANumber,
-    /// Below zero.
     #[error("it is negative: write what it costs")]
     Negative,
-    /// More than hundredths.
     #[error("it has more than two digits after the point")]
     TooFine,
-    /// More than can be added up exactly.
     #[error("it is too large to be added up")]
     TooLarge,
 }
@@ -43,23 +42,17 @@ impl Hundredths {
         let bare = text.strip_prefix('-').or_else(|| text.strip_prefix('−')).unwrap_or(text).trim_start();
         let bare = bare.strip_prefix('$').or_else(|| bare.strip_prefix("USD")).unwrap_or(bare).trim_start();
         let bare = ["USD", "usd", "$"].iter().find_map(|unit| bare.strip_suffix(unit)).unwrap_or(bare).trim_end();
-        let (whole, fraction) = bare.split_once('.').unwrap_or((bare, ""));
-        let whole = without_commas(whole).ok_or(HundredthsError::NotANumber)?;
-        let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || bare.ends_with('.') || !is_digits(&whole) || !is_digits(fraction) {
-            return Err(HundredthsError::NotANumber);
+        let (whole, fraction) = bare.split_once('.').map_or((bare, None), |(whole, rest)| (whole, Some(rest)));
+        let mut plain = without_commas(whole).ok_or(HundredthsError::NotANumber)?;
+        plain.extend(fraction.into_iter().flat_map(|fraction| [".", fraction]));
+        let is_negative = text.starts_with(['-', '−']);
+        match decimal(&plain, 2) {
+            Err(NotDecimal::NotANumber) => Err(HundredthsError::NotANumber),
+            Ok(1..) | Err(_) if is_negative => Err(HundredthsError::Negative),
+            Err(NotDecimal::TooFine) => Err(HundredthsError::TooFine),
+            Ok(hundredths) if hundredths <= HUNDREDTHS_MAX => Ok(Hundredths(hundredths)),
+            Ok(_) | Err(NotDecimal::TooLarge) => Err(HundredthsError::TooLarge),
         }
-        let fraction = fraction.trim_end_matches('0');
-        let is_zero = whole.bytes().all(|byte| byte == b'0') && fraction.is_empty();
-        if bare.len() < text.len() && text.starts_with(['-', '−']) && !is_zero {
-            return Err(HundredthsError::Negative);
-        }
-        if fraction.len() > 2 {
-            return Err(HundredthsError::TooFine);
-        }
-        let digits = format!("{}{fraction:0<2}", whole.trim_start_matches('0'));
-        let hundredths: u64 = digits.parse().map_err(|_| HundredthsError::TooLarge)?;
-        if hundredths > HUNDREDTHS_MAX { Err(HundredthsError::TooLarge) } else { Ok(Hundredths(hundredths)) }
     }
 
     /// Takes a number of JSON. It is read as it is written: the shortest text of a float is what its author wrote.

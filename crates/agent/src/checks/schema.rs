@@ -3,8 +3,6 @@
 
 mod conform;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +23,7 @@ pub struct Schema(Value);
 
 /// Says what is wrong with a schema, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{why}", Where(at))]
+#[error("{}{why}", prefix(at))]
 pub struct SchemaError {
     /// The keys that lead to it.
     pub at: Vec<String>,
@@ -33,12 +31,8 @@ pub struct SchemaError {
     pub why: String,
 }
 
-struct Where<'a>(&'a [String]);
-
-impl fmt::Display for Where<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0.join(".")) }
-    }
+fn prefix(at: &[String]) -> String {
+    if at.is_empty() { String::new() } else { format!("{}: ", at.join(".")) }
 }
 
 impl Schema {
@@ -84,7 +78,10 @@ impl Errors {
                 self.demand(is_type(value), &format!("it must be one of {}, or a list of them", TYPES.join(", ")));
             }
             "properties" => self.properties(value),
-            "required" => self.demand(is_texts(value), "it must be a list of keys"),
+            "required" => {
+                let is_keys = value.as_array().is_some_and(|of| of.iter().all(Value::is_string));
+                self.demand(is_keys, "it must be a list of keys");
+            }
             "additionalProperties" => self.demand(value.is_boolean(), "only true or false is supported here"),
             "items" => self.schema(value),
             "enum" => self.demand(value.as_array().is_some_and(|of| !of.is_empty()), "it must be a list of values"),
@@ -127,15 +124,10 @@ fn is_type(value: &Value) -> bool {
     is_one(value) || value.as_array().is_some_and(|of| !of.is_empty() && of.iter().all(is_one))
 }
 
-fn is_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|of| of.iter().all(Value::is_string))
-}
-
 impl TryFrom<Value> for Schema {
     type Error = SchemaError;
     fn try_from(schema: Value) -> Result<Schema, SchemaError> {
-        let unknown = || SchemaError { at: Vec::new(), why: "it is no schema".to_owned() };
-        Schema::new(schema).map_err(|errors| errors.into_iter().next().unwrap_or_else(unknown))
+        Schema::new(schema).map_err(|mut errors| errors.swap_remove(0))
     }
 }
 

@@ -23,6 +23,13 @@ pub(super) struct Choice<'a> {
     pub(super) standing: Standing,
 }
 
+impl Choice<'_> {
+    /// An agent by its own name.
+    pub(super) fn of(worker: &Worker) -> Choice<'_> {
+        Choice { worker, name: worker.name.clone(), standing: Standing::Listed }
+    }
+}
+
 /// What somebody may be asked for by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
@@ -37,7 +44,7 @@ impl Team {
     pub(super) fn choose(&self, asked: &str, by: By) -> Result<Choice<'_>, NameError> {
         let asked = asked.trim();
         if let Some(worker) = self.named(asked).or_else(|| self.specialist(asked, by)) {
-            return Ok(Choice { worker, name: worker.name.clone(), standing: Standing::Listed });
+            return Ok(Choice::of(worker));
         }
         match &self.ad_hoc {
             Some(worker) => Ok(Choice { worker, name: ad_hoc(asked)?, standing: Standing::AdHoc }),

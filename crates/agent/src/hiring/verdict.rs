@@ -3,11 +3,10 @@
 //! `required` and `cascade` hire on an agent's behalf.
 
 use guildhall_kernel::{
-    Ask, Brief, Fact, HireReason, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stimulus,
+    Ask, Brief, Fact, HireReason, Mode, Nudge, Offer, Origin, Sender, Stay, Stimulus, ThenHire, Verdict,
 };
-use guildhall_kernel::{ThenHire, Verdict};
 
-use super::choose::{is_about_name, words_of};
+use super::choose::{Choice, is_about_name, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
@@ -138,17 +137,7 @@ fn handed_on(
     texts: &mut Vec<Text>,
 ) -> Offer {
     let task = wording::handed_on(spoken.words, spoken.task);
-    let order = Order {
-        worker,
-        name: worker.name.clone(),
-        standing: Standing::Listed,
-        task: &task,
-        inherit: Inherit::Fresh,
-        // It goes on only with their reports.
-        mode: Mode::Blocking,
-        budget: None,
-        model_slot: None,
-        label: None,
-    };
+    // It goes on only with their reports.
+    let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
     order.offer(team, spoken.brief, redactor, texts)
 }

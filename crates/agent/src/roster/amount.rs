@@ -15,23 +15,20 @@ use crate::usd::{Usd, UsdError};
 /// assert!(Amount::parse("NaN").is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Amount {
-    /// Sats or millisats.
     Msat(Msat),
-    /// Dollars.
     Usd(Usd),
 }
 
 /// Says why something is not an amount, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum MoneyError {
-    /// No number of sats.
     #[error(transparent)]
     Msat(#[from] AmountError),
-    /// No number of dollars.
     #[error(transparent)]
     Usd(#[from] UsdError),
-    /// Nothing at all.
     #[error("an amount is missing: write 500sat, 2000msat or 0.05usd")]
     Empty,
 }

@@ -12,12 +12,10 @@ use super::yaml::{Entry, Is, Node};
 
 /// How an agent hires.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Delegation {
-    /// Whom it may hire.
     pub team: Team,
-    /// Who decides whether it hires.
     pub mode: DelegationMode,
-    /// By which tool it hires.
     pub dialect: Dialect,
     /// Whether it may hire itself, or somebody above it, for another task.
     pub recursive: bool,
@@ -40,10 +38,9 @@ pub enum Team {
 
 /// One name on a hiring list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Listed {
-    /// The name.
     pub name: AgentName,
-    /// The line on which it is.
     pub line: u32,
 }
 
@@ -63,13 +60,11 @@ pub enum DelegationMode {
 /// The tool by which an agent hires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Dialect {
-    /// `delegate_task`.
     #[default]
     DelegateTask,
-    /// `delegate_to_agent`.
     DelegateToAgent,
-    /// `Agent`.
     Agent,
 }
 

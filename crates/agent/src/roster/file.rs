@@ -16,10 +16,10 @@ use super::yaml::{Entry, Is};
 
 /// An agent, as its file has it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct AgentFile {
     /// The file, and the line on which its front matter begins.
     pub place: Location,
-    /// Its name.
     pub name: AgentName,
     /// When to hire it.
     pub description: String,
@@ -27,13 +27,10 @@ pub struct AgentFile {
     pub tools: Option<Vec<ToolName>>,
     /// Those it may not use all the same.
     pub disallowed: Vec<ToolName>,
-    /// Its model.
     pub model: ModelChoice,
-    /// How many replies it may give.
     pub turns_max: Option<u32>,
     /// Whether its hirer goes on while it works.
     pub background: bool,
-    /// What it remembers from one contract to the next.
     pub memory: Option<Memory>,
     /// The colour in which it is shown.
     pub color: Option<String>,
@@ -41,7 +38,6 @@ pub struct AgentFile {
     pub specialties: Vec<String>,
     /// How it hires; `None` if it may not.
     pub delegation: Option<Delegation>,
-    /// What it costs and gets.
     pub budget: Budget,
     /// Who it is and how it works: the body of the file.
     pub instructions: String,
@@ -59,12 +55,10 @@ pub enum ModelChoice {
 
 /// How far an agent's memory reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Memory {
-    /// All projects of the user.
     User,
-    /// The project, for everybody.
     Project,
-    /// The project, on this machine.
     Local,
 }
 

@@ -29,8 +29,8 @@ pub type Level<'a> = Vec<MapEntry<'a>>;
 
 /// An agent on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct MapEntry<'a> {
-    /// Who.
     pub agent: &'a AgentFile,
     /// The first who can hire it from one level above.
     pub hirer: Option<&'a AgentName>,
