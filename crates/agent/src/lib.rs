@@ -8,18 +8,17 @@ mod hiring;
 mod history;
 mod meter;
 mod model;
+mod money;
 mod prompt_data;
 mod redact;
 pub mod roster;
 mod run;
 mod runtime;
-mod squeeze;
 mod status;
 mod text;
 mod texts;
 mod tool;
 mod transcript;
-mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
@@ -31,6 +30,7 @@ pub use model::{
     Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop,
     Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
+pub use money::{Usd, UsdError};
 pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
@@ -39,4 +39,3 @@ pub use text::{LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, hash, 
 pub use texts::{TextError, Texts, stored_reply};
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;
-pub use usd::{Usd, UsdError};

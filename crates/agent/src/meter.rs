@@ -20,7 +20,6 @@ pub struct Meter {
     nominal: Option<Nominal>,
 }
 
-/// What a model costs that nobody bills.
 struct Nominal {
     price: Price,
     tokens: u64,

@@ -1,15 +1,12 @@
 //! The roster: who can be hired. Agents are Markdown files, taken from directories in the order that the caller gives; the
 //! first of a name wins. Reading a file never fails the rest: what is wrong is a problem with a file and a line.
 
-mod accept;
-mod amount;
 mod delegation;
 mod fields;
 mod file;
 mod map;
 mod problem;
 mod repair;
-mod split;
 mod tools;
 mod yaml;
 
@@ -20,9 +17,8 @@ use std::path::{Path, PathBuf};
 
 use guildhall_kernel::AgentName;
 
-pub use accept::Accept;
-pub use amount::{Amount, MoneyError};
-pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use crate::money::{Amount, MoneyError};
+pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, Memory, ModelChoice, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
@@ -102,7 +98,6 @@ impl Roster {
         &self.problems
     }
 
-    /// Adds the agents of one source.
     fn add(&mut self, taken: Vec<ReadAgent>) {
         let mut here: BTreeMap<AgentName, AgentFile> = BTreeMap::new();
         for ReadAgent { agent, problems } in taken {

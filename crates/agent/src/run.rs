@@ -62,7 +62,6 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     engine.durable().await
 }
 
-/// What the engine has been shown of what is outstanding.
 struct Shown {
     upto: AskId,
     course: Course,

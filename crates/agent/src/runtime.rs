@@ -13,13 +13,12 @@ use serde_json::Value;
 
 use crate::checks::{self, Check};
 use crate::hiring::{self, DelegationTool, FinalText, Hired, Post, Reader, Team};
-use crate::history::History;
+use crate::history::{History, squeezed};
 use crate::meter::{Meter, estimate};
 use crate::model::{
     Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, ToolSpec, Usage, Watch,
 };
 use crate::prompt_data::PromptData;
-use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text};
 use crate::texts::{TextError, Texts};
@@ -387,7 +386,6 @@ fn losses(facts: &[Fact]) -> usize {
     newest.take_while(|(_, answer)| **answer == Answer::Lost).count()
 }
 
-/// What a contract was hired for.
 fn brief_of(facts: &[Fact]) -> Option<&Brief> {
     facts.iter().find_map(Fact::opened)
 }
@@ -402,12 +400,10 @@ fn said(reply: &Reply) -> Option<String> {
     spoken(reply).map(|words| format!("{words}{unfinished}"))
 }
 
-/// What a reply says to a reader.
 fn spoken(reply: &Reply) -> Option<&str> {
     reply.words.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-/// Notes that a text is to be stored.
 pub(crate) fn keep(texts: &mut Vec<Text>, text: Text) -> TextRef {
     let of = text.of;
     texts.push(text);

@@ -22,7 +22,6 @@ pub enum TextError {
     NotReply { of: TextRef, why: String },
 }
 
-/// What a text is, in words.
 fn kind(of: &TextRef) -> &'static str {
     match of.kind {
         TextKind::Task => "task",

@@ -84,7 +84,6 @@ pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<M
     Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])])
 }
 
-/// The texts of a message, the newest first.
 fn spoken(message: &Message) -> Vec<&str> {
     match message {
         Message::Assistant(reply) => reply.words.as_deref().into_iter().collect(),
@@ -172,7 +171,6 @@ impl<'a> TranscriptBuilder<'a> {
         Ok(())
     }
 
-    /// What a hirer calls the work of a hire.
     fn label(&self, brief: &Brief) -> Result<Option<String>, TextError> {
         brief.label.as_ref().map(|label| self.texts.text(label)).transpose()
     }
@@ -336,7 +334,6 @@ fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
     Ok(words)
 }
 
-/// What a brief's checks demand.
 fn demands_of(brief: &Brief, texts: &dyn Texts) -> Result<Demands, TextError> {
     let checks = brief.checks.iter().map(|check| texts.text(&check.what)).collect::<Result<Vec<_>, _>>()?;
     Ok(demands(checks.iter().map(String::as_str)))

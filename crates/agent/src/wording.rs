@@ -19,7 +19,6 @@ pub(crate) fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-/// What a hire reports, and what about.
 pub(crate) struct Reported<'a> {
     pub(crate) hire: &'a Path,
     pub(crate) agent: &'a str,
@@ -98,18 +97,15 @@ fn stripped<'a>(text: &'a str, with: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(with).then_some(rest)
 }
 
-/// Words that came from somebody.
 pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
 
-/// What a call is told whose hire works in the background.
 pub(crate) fn begins(brief: &Brief, label: Option<&str>) -> String {
     let (who, path, money) = (who(brief, label), &brief.path, brief.grant.money);
     format!("{who} was hired as {path}; granted {money}; its report will come.")
 }
 
-/// A hire by its label and its agent.
 pub(crate) fn who(brief: &Brief, label: Option<&str>) -> String {
     match label {
         Some(label) => format!("{} ({})", quote(label), brief.agent),
@@ -123,13 +119,11 @@ pub(crate) fn goes_on(brief: &Brief, label: Option<&str>) -> String {
     format!("You were sent a message. {who} goes on as {path} in the background; its report will come.")
 }
 
-/// What a call is told that stopped a hire.
 pub(crate) const STOPPED: &str = "The hire was told to stop. You will hear its report.";
 
 /// What a report says of one that was ended before it had said or found anything.
 pub(crate) const SAID_NOTHING: &str = "The hire ended before it wrote anything.";
 
-/// What a hire asks, and how it is answered.
 pub(crate) fn question(from: &Path, text: &str) -> String {
     format!(
         "<question from=\"{from}\">\n{}\n</question>\nThe hire waits for your answer: use message_agent.",
@@ -137,7 +131,6 @@ pub(crate) fn question(from: &Path, text: &str) -> String {
     )
 }
 
-/// What somebody posted on a board.
 pub(crate) fn post(from: &Path, agent: &str, text: &str) -> String {
     format!("<post from=\"{from}\" agent=\"{agent}\">\n{}\n</post>", quote(text))
 }
@@ -167,14 +160,9 @@ pub(crate) const FORK: &str =
 
 /// What a fork is told about the calls of the reply that made it.
 pub(crate) const OPEN_CALL: &str = "The agent that you are a copy of gets this result.";
-
-/// What precedes a brief's terms.
 pub(crate) const TERMS: &str = "\n\nThese terms hold for you and for everybody you hire:";
-
-/// What precedes each of them.
 pub(crate) const TERM: &str = "\n- ";
 
-/// What an agent is told once.
 pub(crate) fn nudge(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "You must hire at least one member of your team before you report. Make the call now.",
@@ -195,12 +183,10 @@ pub(crate) fn refusal(why: &Refusal, example: Option<String>) -> String {
     format!("refused: {why}.{}", example.unwrap_or_default())
 }
 
-/// Why the runtime did not hire on an agent's behalf.
 pub(crate) fn not_handed_on(why: &Refusal) -> String {
     format!("Nobody was hired for you: {why}")
 }
 
-/// What a call that waited is told.
 pub(crate) fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "The hires that you waited for have reported.",
@@ -230,7 +216,6 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
     }
 }
 
-/// What an agent has left, in one line.
 pub(crate) fn status(status: &Status) -> String {
     let Status { money, turns, hiring, time } = status;
     let mut said = format!("[status: you have {} sat", money.get() / 1000);
@@ -247,7 +232,6 @@ pub(crate) fn status(status: &Status) -> String {
     said + "]"
 }
 
-/// A number of things.
 fn count(number: u32, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
@@ -260,20 +244,12 @@ pub(crate) fn not_called(why: &dyn fmt::Display) -> String {
     format!("not called: the arguments could not be read back from the journal ({why}). Make the call again.")
 }
 
-/// What follows the words of a stored reply that can't be read any more.
 pub(crate) const UNREADABLE: &str =
     "\n\n[this reply could not be read back from the journal: its calls are shown without their names and arguments]";
 
-/// What the calls of such a reply are called.
 pub(crate) const UNREADABLE_CALL: &str = "unreadable";
-
-/// What follows the words of a reply that ran into its limit.
 pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached the most tokens that it could have]";
-
-/// What follows the words of a reply that its provider ended.
 pub(crate) const NOT_LET_ON: &str = "\n\n[ended here by the model's provider, which would not let it go on]";
-
-/// What an agent is told when its next reply is the last.
 pub(crate) const LAST: &str =
     "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
 

@@ -4,9 +4,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::amount::Hundredths;
+use crate::money::{Hundredths, HundredthsError};
 
-/// How many of the amounts are told.
 const TOLD_MAX: usize = 12;
 
 /// The longest value that is told, in characters.
@@ -98,7 +97,7 @@ fn amount(value: &Value) -> Result<Hundredths, String> {
     let read = match value {
         Value::Number(number) => Hundredths::of(number),
         Value::String(text) => Hundredths::parse(text),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(super::HundredthsError::NotANumber),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(HundredthsError::NotANumber),
     };
     read.map_err(|why| {
         let value: String = value.to_string().chars().take(VALUE_CHARS_MAX).collect();

@@ -34,7 +34,6 @@ impl Post {
     }
 }
 
-/// What a call wants to post.
 fn posted(arguments: &Value) -> Option<&str> {
     arguments["post"].as_str().map(str::trim).filter(|text| !text.is_empty())
 }

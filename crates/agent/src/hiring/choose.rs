@@ -33,9 +33,7 @@ impl Choice<'_> {
 /// What somebody may be asked for by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The name alone.
     Name,
-    /// The name, or else a specialty.
     Specialty,
 }
 
@@ -100,7 +98,6 @@ fn normal(text: &str) -> String {
     text.split(apart).filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Makes a name of a specialty.
 fn ad_hoc(specialty: &str) -> Result<AgentName, NameError> {
     AgentName::parse(specialty).or_else(|why| {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };

@@ -8,25 +8,18 @@ use crate::roster::Dialect;
 pub(crate) enum DelegationTool {
     /// To hire, in the words of the dialect.
     Hire,
-    /// To see one's hires.
     List,
-    /// To stop one.
     Stop,
-    /// To tell one something.
     Message,
-    /// To wait for some.
     Wait,
-    /// To ask one's hirer.
     AskHirer,
     /// To share notes with those whom one's hirer hired as well.
     Board,
 }
 
-/// What one has who may hire.
 const OF_HIRERS: [DelegationTool; 5] =
     [DelegationTool::Hire, DelegationTool::List, DelegationTool::Stop, DelegationTool::Message, DelegationTool::Wait];
 
-/// What one has whom an agent hired.
 const OF_HIRES: [DelegationTool; 2] = [DelegationTool::AskHirer, DelegationTool::Board];
 
 /// Another name by which models know the tool `Agent`.
@@ -51,7 +44,6 @@ impl DelegationTool {
             .find(|tool| tool.name(dialect) == name || *tool == DelegationTool::Hire && is_alias)
     }
 
-    /// Returns its name.
     pub(crate) fn name(self, dialect: Dialect) -> &'static str {
         match self {
             DelegationTool::Hire => match dialect {

@@ -17,7 +17,6 @@ pub(super) struct Order<'a> {
     pub(super) budget: Option<Msat>,
     /// The model that was asked for, if it is not the agent's own.
     pub(super) model_slot: Option<ModelSlot>,
-    /// What the hirer calls the work.
     pub(super) label: Option<&'a str>,
 }
 

@@ -19,20 +19,15 @@ const ANSWER_WITHIN: Millis = Millis(3 * 60 * 1000);
 
 /// Reads the hiring calls of one reply.
 pub(crate) struct Reader<'a> {
-    /// Whom the agent may hire.
     pub(crate) team: Option<&'a Team>,
-    /// What it was hired for itself.
     pub(crate) brief: &'a Brief,
-    /// Makes texts.
     pub(crate) redactor: &'a Redactor,
-    /// What time it is.
     pub(crate) now: Millis,
     /// The texts that the calls name.
     pub(crate) texts: &'a mut Vec<Text>,
 }
 
 impl Reader<'_> {
-    /// Reads one call.
     pub(crate) fn read(&mut self, tool: DelegationTool, name: &str, arguments: &Map<String, Value>) -> Call {
         self.call(tool, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
     }

@@ -64,7 +64,6 @@ fn schema(tool: DelegationTool) -> Value {
     }
 }
 
-/// The tool by which an agent hires, with its team.
 fn hiring(team: &Team) -> (String, Value) {
     let (does, schema) = match team.dialect {
         Dialect::DelegateTask => ("Hires a specialist for a task and returns its report.", delegate_task(team)),
@@ -116,7 +115,6 @@ fn model(team: &Team) -> Value {
     }
 }
 
-/// The team, one line each.
 pub(super) fn members(team: &Team) -> String {
     let ad_hoc = "- any other specialty that you name, in your own words: a specialist for the one task".to_owned();
     let ad_hoc = team.ad_hoc.as_ref().map(|_| ad_hoc);

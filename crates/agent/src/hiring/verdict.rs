@@ -15,15 +15,10 @@ use crate::wording;
 
 /// A reply without a call, and what came before it.
 pub(crate) struct FinalText<'a> {
-    /// What the agent said.
     pub(crate) words: &'a str,
-    /// What it was hired for.
     pub(crate) brief: &'a Brief,
-    /// What it works on.
     pub(crate) task: &'a str,
-    /// Its facts.
     pub(crate) facts: &'a [Fact],
-    /// The names of its tools.
     pub(crate) tools: &'a [String],
 }
 
@@ -86,11 +81,8 @@ fn begins_with_arguments(after: &str) -> bool {
 
 /// What was done about hiring so far: since the owner last spoke, where that begins anew.
 struct HiringSoFar {
-    /// How many were hired.
     hired: usize,
-    /// Whether a reply has been handed on.
     cascaded: bool,
-    /// Whether the agent was told that a call is missing.
     nudged: bool,
 }
 

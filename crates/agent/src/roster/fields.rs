@@ -18,7 +18,6 @@ pub(super) fn is_known(key: &str) -> bool {
     OURS.split(' ').chain(OTHERS.split(' ')).any(|known| known == key)
 }
 
-/// A map that is being read.
 pub(super) struct Fields<'a, 'f> {
     /// What precedes its keys in messages.
     within: &'static str,

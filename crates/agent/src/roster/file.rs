@@ -10,9 +10,11 @@ use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
 use super::fields::Fields;
 use super::problem::{Flaw, Location, Problem, Severity};
 use super::repair::read_leniently;
-use super::split::{Parts, split, text};
 use super::tools::{Purpose, ToolList};
 use super::yaml::{Entry, Is};
+use super::{FILE_BYTES_MAX, FRONT_BYTES_MAX};
+
+const MARK: &str = "---";
 
 /// An agent, as its file has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +149,6 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
     Ok(agent)
 }
 
-/// The name that the file gives, or has.
 fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, Flaw> {
     let entry = fields.entry("name");
     let line = entry.map_or(line, |entry| entry.line);
@@ -174,4 +175,57 @@ fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
 
 fn chosen(model: String) -> ModelChoice {
     if model.eq_ignore_ascii_case("inherit") { ModelChoice::Inherit } else { ModelChoice::Named(model) }
+}
+
+struct Parts<'a> {
+    front: &'a str,
+    /// The line on which the front matter begins.
+    line: u32,
+    body: &'a str,
+}
+
+/// Takes bytes as text, or says on which line they are none.
+fn text(bytes: &[u8]) -> Result<&str, Flaw> {
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Flaw::error(1, format!("an agent file has at most {FILE_BYTES_MAX} bytes")));
+    }
+    let binary = |at: usize| Flaw::error(line_of(&bytes[..at]), "it is no text: an agent file is Markdown in UTF-8");
+    let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
+    if let Some(at) = text.find('\0') {
+        return Err(binary(at));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(Flaw::error(1, "the file is empty: begin it with front matter, as in ---, name: x, ---"));
+    }
+    Ok(text)
+}
+
+fn line_of(before: &[u8]) -> u32 {
+    u32::try_from(before.split(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
+}
+
+/// Divides a text at its marks. Blank lines may come first.
+fn split(text: &str) -> Result<Parts<'_>, Flaw> {
+    let blank = text.len() - text.trim_start_matches(['\n', '\r', ' ', '\t']).len();
+    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    let opening = line_of(&text.as_bytes()[..start]);
+    let mut lines = text[start..].split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if first.trim_end() != MARK {
+        return Err(Flaw::error(opening, "there is no front matter: begin the file with a line ---"));
+    }
+    let front = start + first.len();
+    let mut end = front;
+    for line in lines {
+        if line.trim_end() == MARK {
+            let body = text[end + line.len()..].trim();
+            return Ok(Parts { front: &text[front..end], line: opening + 1, body });
+        }
+        end += line.len();
+        if end - front > FRONT_BYTES_MAX {
+            return Err(Flaw::error(opening, format!("front matter has at most {FRONT_BYTES_MAX} bytes")));
+        }
+    }
+    Err(Flaw::error(opening, "the front matter does not end: close it with a line ---"))
 }

@@ -95,10 +95,8 @@ fn named(hirer: &AgentFile) -> &[Listed] {
     }
 }
 
-/// A walk along hiring lists.
 struct Walk<'a> {
     roster: &'a Roster,
-    /// From where the walk began to where it is.
     path: Vec<&'a AgentFile>,
     done: BTreeSet<&'a AgentName>,
     /// By the names in the cycle.

@@ -10,7 +10,6 @@ const DEPTH_MAX: u32 = 4;
 /// Front matter with the keys whose values had to be taken as text.
 type Repaired = (Front, Vec<(String, u32)>);
 
-/// Reads front matter, strictly if possible.
 pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml> {
     read_within(text, line, DEPTH_MAX)
 }

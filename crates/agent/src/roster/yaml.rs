@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::problem::Flaw;
 
-/// The deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 16;
 
 /// A value, and the line on which it begins.
@@ -27,16 +26,13 @@ pub(super) enum Is {
     Map(Vec<Entry>),
 }
 
-/// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// The key's line.
     pub(super) line: u32,
     pub(super) value: Node,
 }
 
-/// A map as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Front {
     pub(super) entries: Vec<Entry>,
@@ -98,7 +94,6 @@ impl<'a> Reader<'a> {
         NotYaml::Syntax(self.at(span.start.line()), why.to_owned())
     }
 
-    /// The next event that says something.
     fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, NotYaml> {
         while let Some(next) = self.parser.next() {
             let (event, span) = next.map_err(|error| self.refused(&error))?;
@@ -179,7 +174,6 @@ impl<'a> Reader<'a> {
 }
 
 impl Node {
-    /// Returns the text, if it is one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.is {
             Is::Plain(says) | Is::Quoted(says) => Some(says),
@@ -187,7 +181,6 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(&self.is, Is::Plain(says) if matches!(says.as_str(), "" | "~" | "null"))
     }
