@@ -7,7 +7,7 @@ use guildhall_kernel::{AmountError, Msat};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-const NANOS: u64 = 1_000_000_000;
+const NANOS: u128 = 1_000_000_000;
 const NANO_DIGITS: usize = 9;
 
 /// The most hundredths of one amount: beyond that JSON's numbers are no longer exact.
@@ -22,7 +22,7 @@ const HUNDREDTHS_MAX: u64 = 1_000_000_000_000_000;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Usd(u64);
+pub struct Usd(u128);
 
 /// Says why something is no amount of dollars.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,12 +34,12 @@ pub struct UsdError {
 
 impl Usd {
     /// Takes a number of billionths.
-    pub const fn from_nanos(nanos: u64) -> Usd {
+    pub const fn from_nanos(nanos: u128) -> Usd {
         Usd(nanos)
     }
 
     /// Returns the number of billionths.
-    pub const fn nanos(self) -> u64 {
+    pub const fn nanos(self) -> u128 {
         self.0
     }
 
@@ -47,7 +47,7 @@ impl Usd {
     pub fn parse(text: &str) -> Result<Usd, UsdError> {
         let number = text.trim();
         let nanos = decimal(number.strip_prefix('$').unwrap_or(number), NANO_DIGITS);
-        nanos.map(Usd).map_err(|_| UsdError { text: text.to_owned() })
+        nanos.map(|nanos| Usd(nanos.into())).map_err(|_| UsdError { text: text.to_owned() })
     }
 }
 

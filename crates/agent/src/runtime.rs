@@ -86,7 +86,7 @@ impl AgentRuntime {
     pub fn specs(&self) -> Vec<ToolSpec> {
         let hiring = hiring::specs(self.team.as_deref(), self.hired);
         let is_free = |spec: &ToolSpec| hiring.iter().all(|taken| taken.name != spec.name);
-        let mut specs: Vec<ToolSpec> = self.tools.values().map(Tool::spec).filter(is_free).collect();
+        let mut specs: Vec<ToolSpec> = self.tools.values().map(|tool| tool.spec()).filter(is_free).collect();
         specs.extend(hiring);
         specs
     }

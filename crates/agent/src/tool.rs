@@ -1,7 +1,5 @@
 //! What a tool is to Guildhall: it has a name and a schema, it declares its price, its effect and its powers, and it is called.
 
-use std::sync::Arc;
-
 use guildhall_kernel::{AskKey, Effect, Msat, PowerSet};
 use serde_json::Value;
 
@@ -27,24 +25,6 @@ pub trait Tool: Send + Sync {
     /// One that can't tell makes no call happen twice.
     fn look_up<'a>(&'a self, _key: &'a AskKey, _arguments: &'a Value) -> Task<'a, LookUp> {
         Box::pin(async { LookUp::Unknown })
-    }
-}
-
-impl<T: Tool + ?Sized> Tool for Arc<T> {
-    fn spec(&self) -> ToolSpec {
-        T::spec(self)
-    }
-
-    fn terms(&self) -> ToolTerms {
-        T::terms(self)
-    }
-
-    fn call<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        T::call(self, key, arguments)
-    }
-
-    fn look_up<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, LookUp> {
-        T::look_up(self, key, arguments)
     }
 }
 

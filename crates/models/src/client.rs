@@ -213,7 +213,7 @@ impl Provider {
         match judge(status.as_u16(), &said, wait) {
             Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
             Verdict::Refused(remedy) => {
-                let outcome = Err(self.refused(&format!("{why}. What to do: {}", remedy.advice())));
+                let outcome = Err(self.refused(&format!("{why}. What to do: {remedy}")));
                 let attempt = Attempt { outcome, usage: Reported::Nothing };
                 if status == StatusCode::BAD_REQUEST { Once::BadRequest(attempt) } else { Once::Over(attempt) }
             }

@@ -40,9 +40,7 @@ pub use client::Provider;
 #[cfg(feature = "http")]
 pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Timeouts, WrittenCalls};
 pub use guildhall_agent::{Usd, UsdError};
-pub use price::{
-    LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller, Worth,
-};
+pub use price::{LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller};
 #[cfg(feature = "http")]
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
 #[cfg(feature = "http")]

@@ -10,34 +10,18 @@ use serde_json::Value;
 const WORDS_CHARS_MAX: usize = 400;
 
 /// What an account that has run dry is called; asking again does not fill it.
-const SPENT_CODES: [&str; 6] = [
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "billing_error",
-    "insufficient_credits",
-    "payment_required",
-];
-const SPENT_WORDS: [&str; 5] = ["spend limit", "spending limit", "usage limit", "credit balance", "out of credits"];
+const SPENT_CODES: &str = "insufficient_quota, billing_hard_limit_reached, billing_not_active, billing_error, \
+    insufficient_credits, payment_required";
+const SPENT_WORDS: &str = "spend limit, spending limit, usage limit, credit balance, out of credits";
 
 /// What a prompt that is longer than the window is called.
-const LONG_WORDS: [&str; 11] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "request_too_large",
-    "prompt is too long",
-    "input is too long",
-    "maximum context length",
-    "context window",
-    "context length",
-    "context size",
-    "too many input tokens",
-    "reduce the length",
-];
+const LONG_WORDS: &str = "context_length_exceeded, exceed_context_size, request_too_large, prompt is too long, \
+    input is too long, maximum context length, context window, context length, context size, too many input tokens, \
+    reduce the length";
 
 /// What a server says that has not begun to work on the request: because there were too many, or for another reason.
-const RATE_WORDS: [&str; 3] = ["rate_limit", "slow down", "slow_down"];
-const BUSY_WORDS: [&str; 3] = ["loading", "overloaded", "at capacity"];
+const RATE_WORDS: &str = "rate_limit, slow down, slow_down";
+const BUSY_WORDS: &str = "loading, overloaded, at capacity";
 
 /// A provider's words on why there is no reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,17 +72,17 @@ impl Said {
         Said { code: clean(&codes.join(", ")), text: clean(text) }
     }
 
-    fn has(&self, words: &[&str]) -> bool {
+    fn has(&self, words: &str) -> bool {
         let said = format!("{} {}", self.code, self.text).to_lowercase();
-        words.iter().any(|word| said.contains(word))
+        words.split(", ").any(|words| said.contains(words))
     }
 
     /// Why to ask again for a reply in place of which this was sent, if nothing can have been done for it.
     pub(crate) fn busy(&self) -> Option<WaitReason> {
         match () {
-            () if self.has(&SPENT_CODES) => None,
-            () if self.has(&RATE_WORDS) => Some(WaitReason::RateLimited),
-            () if self.has(&BUSY_WORDS) => Some(WaitReason::Unavailable),
+            () if self.has(SPENT_CODES) => None,
+            () if self.has(RATE_WORDS) => Some(WaitReason::RateLimited),
+            () if self.has(BUSY_WORDS) => Some(WaitReason::Unavailable),
             () => None,
         }
     }
@@ -120,52 +104,32 @@ pub(crate) fn clean(text: &str) -> String {
 pub(crate) enum Verdict {
     /// Nothing was done: ask again.
     Again(WaitReason),
-    /// It won't, now or later.
-    Refused(Remedy),
+    /// It won't, now or later; this is what a person can do about it.
+    Refused(&'static str),
     /// The prompt does not fit.
     TooLong,
     /// It may have been worked on, and may be billed.
     Lost,
 }
 
-/// What a person can do about a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Remedy {
-    Key,
-    Account,
-    ModelOrUrl,
-    Redirect,
-    Request,
-}
-
-impl Remedy {
-    pub(crate) fn advice(self) -> &'static str {
-        match self {
-            Remedy::Key => "check the key and what it may do",
-            Remedy::Account => "the account has no money left or has reached its limit: fill it or raise the limit",
-            Remedy::ModelOrUrl => "check the name of the model and the base URL",
-            Remedy::Redirect => "redirects are not followed, they would carry the key along: correct the base URL",
-            Remedy::Request => "it can't read the request",
-        }
-    }
-}
-
 /// Judges an answer by its status, its words, and whether it says when to come back.
 pub(crate) fn judge(status: u16, said: &Said, wait: Option<Duration>) -> Verdict {
-    let is_spent = said.has(&SPENT_CODES) || (wait.is_none() && said.has(&SPENT_WORDS));
+    let spent = "the account has no money left or has reached its limit: fill it or raise the limit";
+    let redirected = "redirects are not followed, they would carry the key along: correct the base URL";
+    let is_spent = said.has(SPENT_CODES) || (wait.is_none() && said.has(SPENT_WORDS));
     match status {
-        300..=399 => Verdict::Refused(Remedy::Redirect),
-        402 => Verdict::Refused(Remedy::Account),
-        400 | 403 | 429 if is_spent => Verdict::Refused(Remedy::Account),
-        401 | 403 => Verdict::Refused(Remedy::Key),
+        300..=399 => Verdict::Refused(redirected),
+        402 => Verdict::Refused(spent),
+        400 | 403 | 429 if is_spent => Verdict::Refused(spent),
+        401 | 403 => Verdict::Refused("check the key and what it may do"),
         413 => Verdict::TooLong,
         // llama.cpp once said so with a 500.
-        400 | 422 | 500 if said.has(&LONG_WORDS) => Verdict::TooLong,
-        404 | 405 => Verdict::Refused(Remedy::ModelOrUrl),
+        400 | 422 | 500 if said.has(LONG_WORDS) => Verdict::TooLong,
+        404 | 405 => Verdict::Refused("check the name of the model and the base URL"),
         429 => Verdict::Again(WaitReason::RateLimited),
         // No provider bills these: the request was not worked on, or its work was thrown away.
         408 | 500 | 503 | 529 => Verdict::Again(WaitReason::Unavailable),
-        400..=499 => Verdict::Refused(Remedy::Request),
+        400..=499 => Verdict::Refused("it can't read the request"),
         // A gateway's 5xx says nothing of what happened behind it.
         _ => Verdict::Lost,
     }

@@ -15,18 +15,9 @@ const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENT_KEYS: [&str; 5] = ["arguments", "parameters", "args", "input", "params"];
 
 /// What surrounds a call; it goes with the call. Openers and closers are dropped each for itself, as models forget one.
-const OPENERS: [&str; 9] = [
-    "<tool_call>",
-    "<function_call>",
-    "<tools>",
-    "<|tool_call|>",
-    "<|python_tag|>",
-    "[TOOL_CALLS]",
-    "```json",
-    "```tool_call",
-    "```",
-];
-const CLOSERS: [&str; 5] = ["</tool_call>", "</function_call>", "</tools>", "<|/tool_call|>", "```"];
+const OPENERS: &str =
+    "<tool_call> <function_call> <tools> <|tool_call|> <|python_tag|> [TOOL_CALLS] ```json ```tool_call ```";
+const CLOSERS: &str = "</tool_call> </function_call> </tools> <|/tool_call|> ```";
 
 /// What was read out of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,11 +108,11 @@ fn one(map: &Map<String, Value>, tools: &[&str]) -> Option<Call> {
 
 fn before(text: &str) -> &str {
     let trimmed = text.trim_end();
-    OPENERS.iter().find_map(|opener| trimmed.strip_suffix(opener)).unwrap_or(text)
+    OPENERS.split(' ').find_map(|opener| trimmed.strip_suffix(opener)).unwrap_or(text)
 }
 
 fn after(text: &str, end: usize) -> usize {
     let rest = text[end..].trim_start();
-    let closed = CLOSERS.iter().find_map(|closer| rest.strip_prefix(closer));
+    let closed = CLOSERS.split(' ').find_map(|closer| rest.strip_prefix(closer));
     closed.map_or(end, |rest| text.len() - rest.len())
 }

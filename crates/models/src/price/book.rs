@@ -164,7 +164,9 @@ impl PriceBook {
         if plain.input.nanos() == 0 && plain.output.nanos() == 0 {
             return Err(no_price(seller, model));
         }
-        let per_million = |usd: Usd| Usd::from_nanos(usd.nanos().saturating_mul(WINDOW_TOKENS_MAX) / tokens.max(1));
+        let per_million = |usd: Usd| {
+            Usd::from_nanos(usd.nanos().saturating_mul(WINDOW_TOKENS_MAX.into()) / u128::from(tokens.max(1)))
+        };
         Ok(Price {
             input: per_million(plain.input),
             cache_read: per_million(read.input),
