@@ -77,7 +77,7 @@ impl FromStr for Check {
 
 /// Returns the checks that an agent's file demands. A command is none yet: the roster says so.
 pub fn checks_of(accept: &Accept) -> Vec<Check> {
-    let Accept { schema, sum, receipts, files, command: _ } = accept;
+    let Accept { schema, sum, receipts, files } = accept;
     let schema = schema.iter().cloned().map(Check::Schema);
     let sum = sum.iter().cloned().map(Check::Sum);
     let receipts = receipts.then_some(Check::Receipts);

@@ -1,7 +1,6 @@
 //! What a model call costs where no provider has said so: one that is stopped or breaks off, and one whose reply came without
 //! usage, or with only some of it. A byte is at least a token, so bytes are an upper bound.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guildhall_kernel::{Cost, Msat, Request};
@@ -65,12 +64,6 @@ impl Meter {
                 Cost::Known(price(&Usage { input: *tokens, output, ..Usage::default() }))
             }
         }
-    }
-}
-
-impl fmt::Debug for Meter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter").field("left", &self.left).field("received", &self.received).finish_non_exhaustive()
     }
 }
 

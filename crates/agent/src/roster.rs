@@ -19,7 +19,7 @@ use guildhall_kernel::AgentName;
 
 pub use crate::money::{Amount, MoneyError};
 pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
-pub use file::{AgentFile, Memory, ModelChoice, ReadAgent};
+pub use file::{AgentFile, ModelChoice, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
 pub use problem::{Location, Problem, Severity};
@@ -74,8 +74,7 @@ impl Roster {
         let mut roster = Roster::default();
         for source in sources {
             let taken = match source {
-                Source::Named(directory) => roster.read(directory, Missing::Told),
-                Source::Usual(directory) => roster.read(directory, Missing::Fine),
+                Source::Named(directory) | Source::Usual(directory) => roster.read(directory, source),
                 Source::BuiltIn => built_in(),
             };
             roster.add(taken);
@@ -119,11 +118,11 @@ impl Roster {
         }
     }
 
-    fn read(&mut self, directory: &Path, missing: Missing) -> Vec<ReadAgent> {
+    fn read(&mut self, directory: &Path, source: &Source) -> Vec<ReadAgent> {
         let mut found = Vec::new();
         if let Err(error) = find(directory, DIRECTORIES_MAX, &mut found) {
-            self.problems.push(match (error.kind(), missing) {
-                (io::ErrorKind::NotFound, Missing::Fine) => return Vec::new(),
+            self.problems.push(match (error.kind(), source) {
+                (io::ErrorKind::NotFound, Source::Usual(_)) => return Vec::new(),
                 (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => {
                     Problem::error(directory, "there is no such directory")
                 }
@@ -137,13 +136,6 @@ impl Roster {
         }
         found.iter().map(|file| taken(file)).collect()
     }
-}
-
-/// What a directory that is not there means.
-#[derive(Clone, Copy)]
-enum Missing {
-    Fine,
-    Told,
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {

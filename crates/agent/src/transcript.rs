@@ -23,7 +23,7 @@ pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, Tex
     let mut builder = TranscriptBuilder {
         texts,
         messages: Vec::new(),
-        told: Told::default(),
+        told: Vec::new(),
         asks: BTreeMap::new(),
         calls: BTreeMap::new(),
         brief: None,
@@ -102,7 +102,8 @@ enum View {
 struct TranscriptBuilder<'a> {
     texts: &'a dyn Texts,
     messages: Vec<Message>,
-    told: Told,
+    /// What the agent is to be told next, each with the call that it is the result of.
+    told: Vec<(Option<CallRef>, Part)>,
     /// What was asked and is answered by a later fact.
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
     /// The calls of the newest reply, by their place: the model's own id for each, and the tool.
@@ -111,13 +112,6 @@ struct TranscriptBuilder<'a> {
     brief: Option<&'a Brief>,
     /// As whose calls results are to be cited, if they must be.
     cites_as: Option<&'a Path>,
-}
-
-/// What the agent is to be told next: results in the order of their calls, then words.
-#[derive(Default)]
-struct Told {
-    results: BTreeMap<CallRef, Part>,
-    words: Vec<Part>,
 }
 
 impl<'a> TranscriptBuilder<'a> {
@@ -203,7 +197,7 @@ impl<'a> TranscriptBuilder<'a> {
         };
         if matches!(answer, Answer::Words(_)) {
             // The words that answer a question were heard just before; they are told as its answer alone.
-            self.told.words.pop();
+            self.told.pop();
         }
         match (ask, origin) {
             // What was approved is told by its own result.
@@ -284,26 +278,22 @@ impl<'a> TranscriptBuilder<'a> {
 
     fn result(&mut self, call: CallRef, text: String, outcome: Outcome) {
         if let Some((id, _)) = self.calls.remove(&call) {
-            self.told.results.insert(call, Part::Result { call: id, text, failed: outcome == Outcome::Failed });
+            self.told.push((Some(call), Part::Result { call: id, text, failed: outcome == Outcome::Failed }));
         }
     }
 
     fn say(&mut self, words: String) {
-        self.told.words.push(Part::Words(words));
+        self.told.push((None, Part::Words(words)));
     }
 
-    /// Ends what the agent is told before its next turn.
+    /// Ends what the agent is told before its next turn: results in the order of their calls, then words.
     fn turn(&mut self) {
-        let Told { results, words } = std::mem::take(&mut self.told);
-        let parts = results.into_values().chain(words);
+        self.told.sort_by_key(|(call, _)| (call.is_none(), *call));
+        let parts: Vec<Part> = self.told.drain(..).map(|(_, part)| part).collect();
         match self.messages.last_mut() {
             Some(Message::User(before)) => before.extend(parts),
-            Some(Message::Assistant(_)) | None => {
-                let parts: Vec<Part> = parts.collect();
-                if !parts.is_empty() {
-                    self.messages.push(Message::User(parts));
-                }
-            }
+            Some(Message::Assistant(_)) | None if parts.is_empty() => {}
+            Some(Message::Assistant(_)) | None => self.messages.push(Message::User(parts)),
         }
     }
 }

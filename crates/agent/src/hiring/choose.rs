@@ -85,7 +85,8 @@ impl Team {
 impl Worker {
     /// Whether its description has a telling word in common with a text.
     pub(super) fn is_about(&self, text: &str) -> bool {
-        let wanted: Vec<String> = words_of(text).into_iter().filter(|word| is_telling(word)).collect();
+        let is_telling = |word: &String| word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word.as_str());
+        let wanted: Vec<String> = words_of(text).into_iter().filter(is_telling).collect();
         let says = [self.name.as_str(), &self.description].into_iter();
         let says = says.chain(self.specialties.iter().map(String::as_str));
         says.flat_map(words_of).any(|word| wanted.contains(&word))
@@ -128,8 +129,4 @@ pub(super) fn is_about_name(name: &str, text: &[String]) -> bool {
     let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
     let sought = if telling.is_empty() { whole } else { telling };
     !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
-}
-
-fn is_telling(word: &str) -> bool {
-    word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word)
 }

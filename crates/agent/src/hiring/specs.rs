@@ -7,6 +7,9 @@ use super::{BOARD, DelegationTool, Hired, POST_BYTES_MAX, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
 
+const LABEL: &str = "A short name for this piece of work.";
+const BACKGROUND: &str = "Go on at once and hear the report later.";
+
 /// Returns the tools of hiring and being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
@@ -83,9 +86,9 @@ fn delegate_task(team: &Team) -> Value {
         ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
         ("task", task()),
         ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
-        ("name", label()),
+        ("name", text(LABEL)),
         ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
-        ("background", background()),
+        ("background", flag(BACKGROUND)),
     ];
     object(&properties, &["specialty", "task"])
 }
@@ -94,11 +97,11 @@ fn agent(team: &Team) -> Value {
     let kind = "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
     let properties = [
         ("prompt", task()),
-        ("name", label()),
+        ("name", text(LABEL)),
         ("description", text("The work in three to five words.")),
         ("subagent_type", whom(team, kind)),
         ("model", model(team)),
-        ("run_in_background", background()),
+        ("run_in_background", flag(BACKGROUND)),
     ];
     object(&properties, &["prompt"])
 }
@@ -139,14 +142,6 @@ fn whom(team: &Team, description: &str) -> Value {
 
 fn task() -> Value {
     json!({"type": "string", "minLength": 1, "description": "What to do, with everything needed to do it."})
-}
-
-fn label() -> Value {
-    text("A short name for this piece of work.")
-}
-
-fn background() -> Value {
-    flag("Go on at once and hear the report later.")
 }
 
 fn text(description: &str) -> Value {

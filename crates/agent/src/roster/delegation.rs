@@ -40,8 +40,6 @@ pub struct Accept {
     pub receipts: bool,
     /// Files that must be there.
     pub files: Vec<String>,
-    /// A command that must succeed. Nothing can run it yet.
-    pub command: Option<String>,
 }
 
 /// Whom an agent may hire.
@@ -185,14 +183,15 @@ fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
     let mut fields = Fields::new("delegation.accept.", entries, flaws);
     let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
     let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, fields.flaws));
-    if let Some(entry) = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing()) {
+    let (receipts, files) = (fields.flag("receipts"), fields.texts("files"));
+    let command = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing());
+    fields.text("command");
+    if let Some(entry) = command {
         let message = format!("{ACCEPT}.command needs the sandbox, which is not there yet: it is not checked");
         fields.flaws.push(Flaw::warning(entry.line, message));
     }
-    let (receipts, files) = (fields.flag("receipts"), fields.texts("files"));
-    let accept = Accept { schema, sum, receipts, files, command: fields.text("command") };
     fields.finish();
-    accept
+    Accept { schema, sum, receipts, files }
 }
 
 fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {

@@ -33,9 +33,6 @@ pub struct AgentFile {
     pub turns_max: Option<u32>,
     /// Whether its hirer goes on while it works.
     pub background: bool,
-    pub memory: Option<Memory>,
-    /// The colour in which it is shown.
-    pub color: Option<String>,
     /// What it is hired for, apart from its name.
     pub specialties: Vec<String>,
     /// How it hires; `None` if it may not.
@@ -53,15 +50,6 @@ pub enum ModelChoice {
     Inherit,
     /// An alias or a name.
     Named(String),
-}
-
-/// How far an agent's memory reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Memory {
-    User,
-    Project,
-    Local,
 }
 
 /// What became of a file.
@@ -120,7 +108,14 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
     let listed = tools.as_ref().and_then(|tools| tools.team.clone()).filter(|_| may_hire);
     // Every tool disallowed leaves none.
     let none = not.as_ref().is_some_and(|not| not.tools.is_none());
-    let memories = [("user", Memory::User), ("project", Memory::Project), ("local", Memory::Local)];
+    let memories = [("user", ()), ("project", ()), ("local", ())];
+    let memory = front.entries.iter().find(|entry| entry.key == "memory");
+    if fields.one_of("memory", &memories, "user, project or local").is_some() {
+        let message = "memory is not there yet: the agent works without";
+        fields.flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
+    }
+    // What is shown has its own colours.
+    fields.text("color");
     let agent = AgentFile {
         place: Location { file: Arc::clone(file), line },
         name,
@@ -130,8 +125,6 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
         model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
         turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
         background: fields.flag("background"),
-        memory: fields.one_of("memory", &memories, "user, project or local"),
-        color: fields.text("color"),
         specialties: fields.words("specialties"),
         delegation: match fields.entry("delegation") {
             Some(entry) => delegation(&entry.value, listed, fields.flaws),
@@ -141,11 +134,6 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
         instructions: body.to_owned(),
     };
     fields.finish();
-    if agent.memory.is_some() {
-        let memory = front.entries.iter().find(|entry| entry.key == "memory");
-        let message = "memory is not there yet: the agent works without";
-        flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
-    }
     Ok(agent)
 }
 

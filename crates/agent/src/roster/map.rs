@@ -110,13 +110,11 @@ impl<'a> Walk<'a> {
         }
         self.path.push(agent);
         for listed in named(agent) {
-            match self.path.iter().position(|before| before.name == listed.name) {
-                Some(first) => self.note(first, listed.line),
-                None => {
-                    if let Some(next) = self.roster.get(&listed.name) {
-                        self.visit(next);
-                    }
-                }
+            let first = self.path.iter().position(|before| before.name == listed.name);
+            match (first, self.roster.get(&listed.name)) {
+                (Some(first), _) => self.note(first, listed.line),
+                (None, Some(next)) => self.visit(next),
+                (None, None) => {}
             }
         }
         self.path.pop();
