@@ -3,7 +3,6 @@
 mod arguments;
 mod board;
 mod choose;
-mod delegation_tool;
 mod list;
 mod offer;
 mod prompt;
@@ -20,11 +19,10 @@ use crate::text::Text;
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
-pub(crate) use delegation_tool::DelegationTool;
 pub(crate) use list::list;
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
-pub(crate) use specs::{example, specs};
+pub(crate) use specs::{DelegationTool, example, specs};
 pub(crate) use verdict::{FinalText, verdict};
 
 /// Somebody who can be hired: everything of an offer that does not depend on the call.

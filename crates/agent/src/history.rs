@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use guildhall_kernel::{AskId, Context, Fact};
 
 use crate::model::{Message, Part};
-use crate::texts::{TextError, Texts};
+use crate::text::{TextError, Texts};
 use crate::transcript::{cut, size, transcript};
 use crate::wording;
 

@@ -16,7 +16,6 @@ mod run;
 mod runtime;
 mod status;
 mod text;
-mod texts;
 mod tool;
 mod transcript;
 mod wording;
@@ -35,7 +34,9 @@ pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
-pub use text::{LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, hash, is_unseen, task_key};
-pub use texts::{TextError, Texts, stored_reply};
+pub use text::{
+    LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, TextError, Texts, hash, is_unseen, stored_reply,
+    task_key,
+};
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;

@@ -15,7 +15,7 @@ use crate::history::History;
 use crate::model::Reply;
 use crate::roster::Dialect;
 use crate::status::Status;
-use crate::texts::{TextError, Texts};
+use crate::text::{TextError, Texts};
 
 /// Everything a prompt tells an agent, as data.
 #[derive(Clone, Debug, PartialEq)]

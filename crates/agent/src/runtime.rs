@@ -20,8 +20,7 @@ use crate::model::{
 };
 use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
-use crate::text::{Redactor, Text};
-use crate::texts::{TextError, Texts};
+use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::size;
 use crate::wording;

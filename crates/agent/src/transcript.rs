@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::checks::{Demands, demands};
 use crate::hiring::example;
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
-use crate::texts::{TextError, Texts};
-use crate::wording::{self, Reported};
+use crate::text::{TextError, Texts};
+use crate::wording;
 
 /// Turns a contract's facts into what its agent is shown.
 pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, TextError> {
@@ -251,9 +251,7 @@ impl<'a> TranscriptBuilder<'a> {
         let task = later.then(|| self.texts.text(&brief.task)).transpose()?;
         // Of one who came to nothing, the text is the task: there is no other.
         let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text)? };
-        let (agent, label) = (brief.agent.as_str(), self.label(brief)?);
-        let (label, task) = (label.as_deref(), task.as_deref());
-        Ok(wording::report(&Reported { hire: &brief.path, agent, label, report, text: &text, task }))
+        Ok(wording::report(brief, report, self.label(brief)?.as_deref(), task.as_deref(), &text))
     }
 
     fn heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {

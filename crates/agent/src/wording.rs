@@ -19,20 +19,10 @@ pub(crate) fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-pub(crate) struct Reported<'a> {
-    pub(crate) hire: &'a Path,
-    pub(crate) agent: &'a str,
-    /// What the hirer calls the work.
-    pub(crate) label: Option<&'a str>,
-    pub(crate) report: &'a Report,
-    pub(crate) text: &'a str,
-    /// The task, where it does not stand next to the report anyway.
-    pub(crate) task: Option<&'a str>,
-}
-
-/// A report, as its hirer is shown it: labelled data.
-pub(crate) fn report(reported: &Reported<'_>) -> String {
-    let Reported { hire, agent, label: name, report, text, task } = reported;
+/// A report, as its hirer is shown it: labelled data. `name` is what the hirer calls the work; the task is told where it does not
+/// stand next to the report anyway.
+pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: Option<&str>, text: &str) -> String {
+    let (hire, agent) = (&brief.path, &brief.agent);
     let why = match report.outcome {
         Outcome::Done | Outcome::Failed | Outcome::Cancelled => "",
         Outcome::Exhausted(Limit::Purse) => " ran out of money",

@@ -2,7 +2,7 @@
 
 use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, Quantity, Sender, Stimulus};
 
-use crate::texts::Texts;
+use crate::text::Texts;
 use crate::wording;
 
 /// How much of a hire's task is shown, in bytes.
