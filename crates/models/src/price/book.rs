@@ -11,7 +11,7 @@ use guildhall_kernel::{Msat, Tariff};
 
 use super::{LOCAL_PRICE, Price, Rate, Usd, table};
 #[cfg(feature = "http")]
-use crate::endpoint::Endpoint;
+use crate::http::Endpoint;
 
 /// The most output tokens to ask for in one reply, unless a model can't give so many.
 pub const REPLY_TOKENS_MAX: u32 = 8192;

@@ -74,6 +74,18 @@ async fn asking_again_ends() {
 }
 
 #[tokio::test]
+async fn pauses_grow_to_a_ceiling() {
+    let scripts = (0..20).map(|_| fault(529, "", "overloaded_error", "Overloaded")).collect();
+    // 1 + 2 + 4 + 4 + … ms and a quarter more fit nineteen times; without a ceiling it would be six times.
+    let asked = ask_with(Wire::Anthropic, scripts, |endpoint| {
+        endpoint.retry.pause_max = Duration::from_millis(4);
+        endpoint.retry.pauses_total_max = Duration::from_millis(100);
+    })
+    .await;
+    check_refused(&asked.attempt, &["asked 20 times"]);
+}
+
+#[tokio::test]
 async fn an_account_that_has_run_dry_is_not_asked_again() {
     for wire in WIRES {
         let asked = ask(wire, vec![fault(429, "retry-after: 0\r\n", "insufficient_quota", "Check your billing")]).await;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::http::arguments;
 
 /// How much of a reply is searched.
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;

@@ -5,10 +5,10 @@
 use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::arguments;
-use crate::ids::Ids;
-use crate::reduce::stop;
-use crate::written::{self, Written};
+use crate::http::arguments;
+use crate::http::ids::Ids;
+use crate::http::reduce::stop;
+use crate::http::written::{self, Written};
 
 /// The most calls of one turn. Those after that are not made.
 const CALLS_MAX: usize = 8;

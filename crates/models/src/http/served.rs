@@ -8,8 +8,8 @@ use reqwest::header::{ACCEPT, ACCEPT_ENCODING};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{connectable, root_cause};
-use crate::endpoint::{BaseUrl, MODELS};
+use crate::http::client::{connectable, root_cause};
+use crate::http::endpoint::{BaseUrl, MODELS};
 
 /// The most bytes of a list.
 const LIST_BYTES_MAX: usize = 1024 * 1024;

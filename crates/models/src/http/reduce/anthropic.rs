@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::counts::tokens;
 use super::{CALLS_MAX, Fault, Phase, Piece, Progress, merge, reply, some_words, words};
-use crate::ids::Ids;
-use crate::{arguments, written};
+use crate::http::ids::Ids;
+use crate::http::{arguments, written};
 
 #[derive(Debug, Default)]
 pub(super) struct State {

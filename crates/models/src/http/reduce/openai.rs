@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::counts::tokens;
 use super::{CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, merge, reply, some_words, words};
-use crate::ids::Ids;
-use crate::{arguments, written};
+use crate::http::ids::Ids;
+use crate::http::{arguments, written};
 
 /// A call without a name is shown to the provider again under this one: without any, it refuses the conversation.
 const UNNAMED: &str = "unnamed";

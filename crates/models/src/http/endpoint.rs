@@ -9,7 +9,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 
-use crate::retry::Retry;
+use crate::http::retry::Retry;
 
 /// A model at a place.
 #[derive(Clone, Debug)]

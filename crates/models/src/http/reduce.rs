@@ -8,12 +8,12 @@ mod openai;
 use guildhall_agent::{CallFormat, Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::{Map, Value};
 
-use crate::endpoint::WrittenCalls;
-use crate::ids::Ids;
-use crate::json_turn;
-use crate::lenient;
-use crate::sse::Event;
-use crate::verdict::Said;
+use crate::http::endpoint::WrittenCalls;
+use crate::http::ids::Ids;
+use crate::http::json_turn;
+use crate::http::lenient;
+use crate::http::sse::Event;
+use crate::http::verdict::Said;
 use counts::Counts;
 
 pub use counts::TOKENS_MAX;

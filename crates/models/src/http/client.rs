@@ -16,12 +16,12 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
-use crate::reduce::{Fault, Piece, Reducer};
-use crate::request::{self, Form};
-use crate::retry::Tries;
-use crate::sse::{Frame, Sse};
-use crate::verdict::{Said, Verdict, judge, wait};
+use crate::http::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
+use crate::http::reduce::{Fault, Piece, Reducer};
+use crate::http::request::{self, Form};
+use crate::http::retry::Tries;
+use crate::http::sse::{Frame, Sse};
+use crate::http::verdict::{Said, Verdict, judge, wait};
 
 /// The most bytes of a stream, all its wrapping included.
 const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
