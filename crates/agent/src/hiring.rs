@@ -53,14 +53,14 @@ pub struct Worker {
     pub background: bool,
 }
 
-/// Those whom an agent may hire, and how.
+/// The agents that an agent may hire, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
     /// By which tool.
     pub dialect: Dialect,
     /// Who decides whether it hires.
     pub mode: DelegationMode,
-    /// Whom, in the order in which they are named.
+    /// The agents, in the order in which they are named.
     pub workers: Vec<Arc<Worker>>,
     /// What a specialist without a file is like, if it may make one up: the name, the description and the specialties are
     /// the call's.
@@ -82,7 +82,7 @@ pub struct KnownModel {
     pub tariff: Tariff,
 }
 
-/// Who hired an agent. Those whom an agent hired have somebody to ask, and others beside them.
+/// Who hired an agent. An agent that another agent hired can ask that agent, and shares a board with its other hires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Hired {

@@ -61,7 +61,7 @@ pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
 pub struct ToolContext<'a> {
     /// The facts of the contract that calls it.
     pub facts: &'a [Fact],
-    /// What was posted by those whom its hirer has hired, in order, the call's own post included.
+    /// What all hires of its hirer have posted, in order, the call's own post included.
     pub board: &'a [Post],
     /// Where texts are found.
     pub texts: &'a dyn Texts,
@@ -248,7 +248,7 @@ impl AgentRuntime {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = keep(texts, Text::of_clean(TextKind::Reply, stored));
         let words = said(reply).map(|words| keep(texts, self.redactor.text(TextKind::Words, &words)));
-        // Whoever is held to checks may have something for programs to read.
+        // A contract that is held to checks may have output for programs.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
         let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
         let output = output.map(|output| keep(texts, self.redactor.text(TextKind::Output, &output.to_string())));
@@ -389,7 +389,7 @@ fn brief_of(facts: &[Fact]) -> Option<&Brief> {
     facts.iter().find_map(Fact::opened)
 }
 
-/// What a reply says to whoever relies on it: also that it did not come to its end.
+/// The words of a reply, with a note if the reply did not come to its end.
 fn said(reply: &Reply) -> Option<String> {
     let unfinished = match reply.stop {
         Stop::Length if reply.calls.is_empty() => wording::CUT_OFF,

@@ -113,7 +113,7 @@ pub enum TextError {
     /// It is not there.
     #[error("the {} with hash {} is not stored", kind(.0), .0.hash)]
     Missing(TextRef),
-    /// The store can't hand it over.
+    /// The store can't read it.
     #[error("the {} with hash {} can't be read: {why}", kind(.of), .of.hash)]
     Damaged { of: TextRef, why: String },
     /// It was to be a model's reply, and is none.

@@ -50,7 +50,8 @@ impl Team {
         }
     }
 
-    /// By name: as it is written before as it sounds. The agent itself is known, too, so that no made-up namesake is hired.
+    /// By name: exactly as written, else without regard to case and dashes. The agent itself is known, too, so that no ad-hoc
+    /// specialist of its name is hired.
     fn named(&self, asked: &str) -> Option<&Worker> {
         let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
         let alike = normal(asked);

@@ -107,7 +107,7 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
     facts.iter().rposition(spoke).map_or(facts, |at| &facts[at..])
 }
 
-/// Whom a first reply is handed to: those whom it names, else those whom the task is about, else all.
+/// The agents that a first reply is handed to: those that it names, else those that the task is about, else all.
 fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
     let words = words_of(spoken.words);
     let all: Vec<&Worker> = team.others().collect();

@@ -1,4 +1,4 @@
-//! Whom an agent may hire, how, and for how much: the keys `delegation` and `budget`.
+//! Which agents an agent may hire, how, and for how much: the keys `delegation` and `budget`.
 
 use guildhall_kernel::AgentName;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct Accept {
     pub files: Vec<String>,
 }
 
-/// Whom an agent may hire.
+/// The agents that an agent may hire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Team {
     /// Everybody on the roster.
@@ -97,14 +97,14 @@ pub struct Budget {
 }
 
 impl Delegation {
-    /// How an agent hires whose file says no more than whom.
+    /// How an agent hires whose file lists a team and says no more.
     pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
         let (mode, accept) = (DelegationMode::default(), Accept::default());
         Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
     }
 }
 
-/// Reads `delegation`. `listed` is whom the agent's tools let it hire.
+/// Reads `delegation`. `listed` is the team that the agent's list of tools has.
 pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<Flaw>) -> Option<Delegation> {
     let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
     let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);

@@ -59,7 +59,7 @@ impl Roster {
         Some(Map { levels, apart, problems })
     }
 
-    /// Whom an agent may hire, in the order of its list.
+    /// The agents that an agent may hire, in the order of its list.
     fn hires<'a>(&'a self, hirer: &'a AgentFile) -> Box<dyn Iterator<Item = &'a AgentFile> + 'a> {
         match hirer.delegation.as_ref().map(|delegation| &delegation.team) {
             None => Box::new(std::iter::empty()),
@@ -159,7 +159,7 @@ impl fmt::Display for Map<'_> {
 }
 
 impl Map<'_> {
-    /// Draws those at one level whom one of the level above can hire, and below each its own.
+    /// Draws the agents of one level that an agent of the level above can hire, and below each the agents that it can hire.
     fn draw(&self, f: &mut fmt::Formatter<'_>, hirer: Option<&AgentName>, depth: usize) -> fmt::Result {
         let level = self.levels.get(depth).map(Vec::as_slice).unwrap_or_default();
         for spot in level.iter().filter(|spot| spot.hirer == hirer) {

@@ -63,9 +63,8 @@ fn shown(before: &[Message], attempts: Vec<Attempt>, request: &Request, status: 
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies at once")
     };
-    let cost = match arrival.unwrap().input {
-        Input::Reply { cost, .. } | Input::Answer { cost, .. } => cost,
-        other => panic!("{other:?}"),
+    let (Input::Reply { cost, .. } | Input::Answer { cost, .. }) = arrival.unwrap().input else {
+        panic!("a request is replied to or answered")
     };
     (std::mem::take(&mut model.shown.lock().unwrap()), cost)
 }

@@ -135,7 +135,7 @@ impl Provider {
         }
     }
 
-    /// What is said when asking again has no end that is near. Whoever answered was reached, and turns us away.
+    /// The error after the last try. A server that answered was reached: it refuses.
     fn given_up(&self, said: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
         let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
         match why {

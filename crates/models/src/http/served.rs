@@ -1,5 +1,5 @@
-//! Which models a server has: what an OpenAI-compatible one answers to `GET /v1/models`. Whoever listens there may be no
-//! model server at all, so nothing is taken from an answer that has not the form of such a list, and nothing is waited for long.
+//! Which models a server has: what an OpenAI-compatible one answers to `GET /v1/models`. The program that
+//! listens there may be no model server at all, so nothing but such a list is taken from its answer, and the wait is short.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The price table of `genai-prices`. It reckons in floats, and they end here.
+//! The price table of `genai-prices`. It calculates in floats, and they end here.
 
 use std::time::SystemTime;
 
