@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::money::{Hundredths, HundredthsError};
+pub use crate::money::{DecimalError, Hundredths};
 pub use output::{OUTPUT_BYTES_MAX, output};
 pub use schema::{Schema, SchemaError};
 pub use sum::{Sum, SumError};
@@ -175,7 +175,7 @@ fn demand(check: &Check) -> String {
             schema.value()
         ),
         Check::Sum(sum) => {
-            format!("The numbers `{}` in its JSON add up to no more than {}.", sum.of(), sum.max())
+            format!("The numbers `{}` in its JSON add up to no more than {}.", sum.of, sum.max)
         }
         Check::Receipts => {
             "Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it."

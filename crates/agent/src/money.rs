@@ -51,21 +51,15 @@ impl Usd {
     }
 }
 
-pub(crate) enum NotDecimal {
-    NotANumber,
-    TooFine,
-    TooLarge,
-}
-
 /// Reads a decimal number as a whole number of its smallest parts: with two digits after the point, `8.5` is 850.
-pub(crate) fn decimal(text: &str, digits: usize) -> Result<u64, NotDecimal> {
+pub(crate) fn decimal(text: &str, digits: usize) -> Result<u64, DecimalError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = fraction.trim_end_matches('0');
     match () {
-        () if !is_digits(whole) || !is_digits(fraction) => Err(NotDecimal::NotANumber),
-        () if parts.len() > digits => Err(NotDecimal::TooFine),
-        () => format!("{}{parts:0<digits$}", whole.trim_start_matches('0')).parse().map_err(|_| NotDecimal::TooLarge),
+        () if !is_digits(whole) || !is_digits(fraction) => Err(DecimalError::NotANumber),
+        () if parts.len() > digits => Err(DecimalError::TooFine),
+        () => format!("{}{parts:0<digits$}", whole.trim_start_matches('0')).parse().map_err(|_| DecimalError::TooLarge),
     }
 }
 
@@ -156,7 +150,7 @@ pub struct Hundredths(u64);
 /// Says why something is no amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum HundredthsError {
+pub enum DecimalError {
     #[error("it is no amount: write a plain number such as 850 or 850.50")]
     NotANumber,
     #[error("it is negative: write what it costs")]
@@ -169,32 +163,31 @@ pub enum HundredthsError {
 
 impl Hundredths {
     /// Reads `850`, `850.5`, `$850`, `1,850.00` or `850 USD`.
-    pub fn parse(text: &str) -> Result<Hundredths, HundredthsError> {
+    pub fn parse(text: &str) -> Result<Hundredths, DecimalError> {
         let text = text.trim();
         let bare = text.strip_prefix('-').or_else(|| text.strip_prefix('−')).unwrap_or(text).trim_start();
         let bare = bare.strip_prefix('$').or_else(|| bare.strip_prefix("USD")).unwrap_or(bare).trim_start();
         let bare = ["USD", "usd", "$"].iter().find_map(|unit| bare.strip_suffix(unit)).unwrap_or(bare).trim_end();
         let (whole, fraction) = bare.split_once('.').map_or((bare, None), |(whole, rest)| (whole, Some(rest)));
-        let mut plain = without_commas(whole).ok_or(HundredthsError::NotANumber)?;
+        let mut plain = without_commas(whole).ok_or(DecimalError::NotANumber)?;
         plain.extend(fraction.into_iter().flat_map(|fraction| [".", fraction]));
         let is_negative = text.starts_with(['-', '−']);
         match decimal(&plain, 2) {
-            Err(NotDecimal::NotANumber) => Err(HundredthsError::NotANumber),
-            Ok(1..) | Err(_) if is_negative => Err(HundredthsError::Negative),
-            Err(NotDecimal::TooFine) => Err(HundredthsError::TooFine),
-            Ok(hundredths) if hundredths <= HUNDREDTHS_MAX => Ok(Hundredths(hundredths)),
-            Ok(_) | Err(NotDecimal::TooLarge) => Err(HundredthsError::TooLarge),
+            Err(DecimalError::NotANumber) => Err(DecimalError::NotANumber),
+            Ok(1..) | Err(_) if is_negative => Err(DecimalError::Negative),
+            Ok(hundredths) if hundredths > HUNDREDTHS_MAX => Err(DecimalError::TooLarge),
+            read => read.map(Hundredths),
         }
     }
 
     /// Takes a number of JSON. It is read as it is written: the shortest text of a float is what its author wrote.
-    pub(crate) fn of(number: &Number) -> Result<Hundredths, HundredthsError> {
+    pub(crate) fn of(number: &Number) -> Result<Hundredths, DecimalError> {
         let text = number.to_string();
         // An exponent is written only for what is far too large or far too fine.
         match text.split_once(['e', 'E']) {
-            Some(_) if text.starts_with('-') => Err(HundredthsError::Negative),
-            Some((_, exponent)) if exponent.starts_with('-') => Err(HundredthsError::TooFine),
-            Some(_) => Err(HundredthsError::TooLarge),
+            Some(_) if text.starts_with('-') => Err(DecimalError::Negative),
+            Some((_, exponent)) if exponent.starts_with('-') => Err(DecimalError::TooFine),
+            Some(_) => Err(DecimalError::TooLarge),
             None => Hundredths::parse(&text),
         }
     }
@@ -228,8 +221,8 @@ impl fmt::Display for Hundredths {
 }
 
 impl TryFrom<String> for Hundredths {
-    type Error = HundredthsError;
-    fn try_from(text: String) -> Result<Hundredths, HundredthsError> {
+    type Error = DecimalError;
+    fn try_from(text: String) -> Result<Hundredths, DecimalError> {
         Hundredths::parse(&text)
     }
 }

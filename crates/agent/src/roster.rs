@@ -106,7 +106,8 @@ impl Roster {
                 Some(before) => {
                     let (name, other) = (&agent.name, before.place.file.display());
                     let message = format!("the agent {name} is also in {other}: rename one of them");
-                    self.problems.push(Flaw::error(agent.place.line, message).within(&agent.place.file));
+                    let problem = Flaw::error(agent.place.line, message).within(&agent.place.file);
+                    self.problems.push(Problem { doubled: Some(agent.name), ..problem });
                 }
                 None => {
                     here.insert(agent.name.clone(), agent);

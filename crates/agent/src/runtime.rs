@@ -184,19 +184,19 @@ impl AgentRuntime {
             Some(brief) => Some(Box::new(PromptData::of(brief, history, self.team.as_deref(), request.turn, *status)?)),
             None => None,
         };
-        Ok(match request.turn {
+        let (tools, messages, status, must_call) = match request.turn {
             Turn::Next => {
-                let (messages, status) = (history.messages()?, Some(wording::status(status)));
-                let must_call = self.must_call(history.facts);
-                Prompt { key, system, tools: self.specs(), messages, status, max_tokens, must_call, data }
+                let status = Some(wording::status(status));
+                (self.specs(), history.messages()?, status, self.must_call(history.facts))
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
                 let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
-                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens, must_call: None, data }
+                (Vec::new(), messages, None, None)
             }
-        })
+        };
+        Ok(Prompt { key, system, tools, messages, status, max_tokens, must_call, data })
     }
 
     /// The tool that must be called in this turn: the hiring tool, once an agent that must hire was told so.

@@ -14,6 +14,7 @@ use crate::checks::{Demands, demands};
 use crate::hiring::example;
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::text::{TextError, Texts};
+use crate::tool::ToolOutcome;
 use crate::wording;
 
 /// Turns a contract's facts into what its agent is shown.
@@ -127,17 +128,17 @@ impl<'a> TranscriptBuilder<'a> {
             Fact::Refused { why, origin: Origin::Call(call), .. } => {
                 let tool = self.calls.get(call).map(|(_, tool)| tool.as_str());
                 let example = tool.zip(self.brief).and_then(|(tool, brief)| example(tool, brief));
-                self.result(*call, wording::refusal(why, example), Outcome::Failed);
+                self.result(*call, wording::refusal(why, example), ToolOutcome::Failed);
             }
             Fact::Refused { why, origin: Origin::Cascade, .. } => self.say(wording::not_handed_on(why)),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
-                self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
+                self.result(*call, wording::waking(*why).to_owned(), ToolOutcome::Done);
             }
             Fact::Woke { pause: Pause::Hire(id), .. } => {
                 if let Some((Ask::Hire { brief, .. }, Origin::Call(call))) = self.asks.get(id).copied() {
                     let text = wording::goes_on(brief, self.label(brief)?.as_deref());
-                    self.result(call, text, Outcome::Done);
+                    self.result(call, text, ToolOutcome::Done);
                 }
             }
             Fact::Nudged(nudge) => self.say(wording::nudge(*nudge).to_owned()),
@@ -158,7 +159,7 @@ impl<'a> TranscriptBuilder<'a> {
             (Ask::Model(_), _) => self.turn(),
             (Ask::Hire { brief, mode: Mode::Background }, Origin::Call(call)) => {
                 let text = wording::begins(brief, self.label(brief)?.as_deref());
-                self.result(call, text, Outcome::Done);
+                self.result(call, text, ToolOutcome::Done);
             }
             (Ask::Hire { .. } | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
         }
@@ -205,7 +206,7 @@ impl<'a> TranscriptBuilder<'a> {
             (Ask::Check(_), _) if *answer == Answer::Passed => {}
             (Ask::Model(_), _) => {}
             (_, Origin::Call(call)) if self.awaits(call) => {
-                self.result(call, text, if failed { Outcome::Failed } else { Outcome::Done });
+                self.result(call, text, if failed { ToolOutcome::Failed } else { ToolOutcome::Done });
             }
             (Ask::Tell { .. }, _) => {}
             (Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }, _) => self.say(text),
@@ -274,9 +275,9 @@ impl<'a> TranscriptBuilder<'a> {
         self.calls.contains_key(&call)
     }
 
-    fn result(&mut self, call: CallRef, text: String, outcome: Outcome) {
+    fn result(&mut self, call: CallRef, text: String, outcome: ToolOutcome) {
         if let Some((id, _)) = self.calls.remove(&call) {
-            self.told.push((Some(call), Part::Result { call: id, text, failed: outcome == Outcome::Failed }));
+            self.told.push((Some(call), Part::Result { call: id, text, failed: outcome == ToolOutcome::Failed }));
         }
     }
 
@@ -294,12 +295,6 @@ impl<'a> TranscriptBuilder<'a> {
             Some(Message::Assistant(_)) | None => self.messages.push(Message::User(parts)),
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Done,
-    Failed,
 }
 
 /// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.

@@ -9,8 +9,7 @@ use guildhall::agent::roster::{self, AgentFile, ReadAgent, Severity};
 use guildhall::providers::Rate;
 
 use crate::exit::Failure;
-use crate::live::note;
-use crate::print::tame;
+use crate::print::{note, tame};
 
 /// Reads an agent's file. What is wrong with it is said with its line; only what makes it useless is a failure.
 pub(crate) fn read(file: &Path, rate: Rate) -> Result<Agent, Failure> {

@@ -73,6 +73,9 @@ impl FromStr for Budget {
         let lower = text.trim().to_ascii_lowercase();
         let dollars = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
         let Some(dollars) = dollars else {
+            if is_number(&lower) {
+                return Err(format!("{lower} has no unit: write {lower}sat, {lower}usd or ${lower}"));
+            }
             return Msat::parse(text).map(Budget::Msat).map_err(|why| match why {
                 AmountError::Zero => NOTHING.to_owned(),
                 AmountError::BeyondSupply => BEYOND_SUPPLY.to_owned(),
@@ -92,6 +95,13 @@ impl FromStr for Budget {
     }
 }
 
+/// Whether a text is a number above zero without a unit. One below has a worse mistake.
+fn is_number(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    digits(whole) && digits(fraction) && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) && text.len() < 20
+}
+
 /// Whether a text that was not read as dollars is a whole number of them all the same, beyond all that can be counted.
 fn is_large(dollars: &str) -> bool {
     let (whole, fraction) = dollars.split_once('.').unwrap_or((dollars, ""));
@@ -107,6 +117,11 @@ pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
 /// An amount in sats, with a blank before the unit.
 pub(crate) fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
+}
+
+/// Adds two amounts up; a sum beyond all money there is ends there.
+pub(crate) fn sum(one: Msat, other: Msat) -> Msat {
+    Msat::capped(u128::from(one.get()) + u128::from(other.get()))
 }
 
 /// The rate, as it is printed with a bill.
@@ -136,7 +151,7 @@ mod tests {
     #[test]
     fn a_budget_is_read_in_either_currency() {
         let sat = |sat| Ok(Budget::Msat(Msat::from_sat(sat).unwrap()));
-        assert_eq!(("500".parse(), "500sat".parse(), "5000 sats".parse()), (sat(500), sat(500), sat(5000)));
+        assert_eq!(("500sat".parse(), "5000 sats".parse()), (sat(500), sat(5000)));
         let quarter = Ok(Budget::Usd(Usd::parse("0.25").unwrap()));
         for text in ["0.25usd", "$0.25", "0.25 USD", "$.25"] {
             let read: Result<Budget, String> = text.parse();
@@ -146,7 +161,10 @@ mod tests {
         for much in ["99999999999usd", "$18446744074", "$99999999999999999999.50"] {
             assert!(says(much).contains("dollars are too much: give at most 18446744073"), "{}", says(much));
         }
-        assert!(says("2100000000000001").contains("at most 2100000000000000 sats"), "{}", says("2100000000000001"));
+        let supply = says("2100000000000001sat");
+        assert!(supply.contains("at most 2100000000000000 sats"), "{supply}");
+        assert_eq!(says("5"), "5 has no unit: write 5sat, 5usd or $5");
+        assert_eq!(says("0.50"), "0.50 has no unit: write 0.50sat, 0.50usd or $0.50");
         assert!(says("0.0000000001usd").contains("at most nine digits"));
         for wrong in ["", "0", "-1", "NaN", "0usd", "-2usd", "1e9usd", "0.5sat", "five", "99999999999999999999"] {
             assert!(wrong.parse::<Budget>().is_err(), "{wrong}");

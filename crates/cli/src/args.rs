@@ -1,16 +1,20 @@
 //! What can be typed.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use guildhall::kernel::{AskKey, Path};
-use guildhall::local::{Head, SessionId, SessionIdError};
+use clap_complete::engine::ArgValueCompleter;
+use guildhall::kernel::AskKey;
+use guildhall::local::Head;
 use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
 
 use crate::amount::{Billed, Budget};
+use crate::complete;
 use crate::consent::Consent;
+use crate::screen::Level;
+use crate::session_ref::{SessionRef, TargetRef};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +22,8 @@ Examples:
   guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
   guildhall demo                        see a team at work, without a key
   guildhall chat --budget 2000sat       talk with an agent and its team
-  guildhall resume brave-otter-17       take up what was interrupted
+  guildhall resume last                 take up what was interrupted
+  guildhall show brave/1.2              what one agent did; ids may be shortened
   guildhall models                      what can be asked, and what it costs
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
@@ -44,7 +49,8 @@ A file of tasks; each is begun when those it comes after have reported, and is h
 
 Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or \
 OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
-announced, and used once you have agreed; else the rehearsal, a program in the model's seat.
+announced, and used once you have agreed. If there is none of these, a terminal offers the rehearsal, a program in a model's \
+place, and a script gets exit code 2. All settings: docs/configuration.md.
 
 Ctrl-C once asks for a last report, which is paid for; twice stops at once, and `guildhall resume ID` goes on. What is stored is \
 kept either way; a call that is cut off may be billed, so what was held for it stays reserved.";
@@ -53,6 +59,8 @@ const CHAT_EXAMPLES: &str = "\
 Examples:
   guildhall chat --team examples/research --budget 2000sat
   guildhall chat --continue brave-otter-17
+
+/help lists what else can be typed: /cost, /agents and /exit are not said to the agent and cost nothing.
 
 Hires in the background live on while you talk; at the end they are waited for. From another terminal:
   guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
@@ -68,6 +76,12 @@ Examples:
 A call is reserved if it was lost, stopped or failed, or if nobody reported its cost: it may have been billed, so what was \
 held for it counts against the budget until you know.";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  echo 'source <(guildhall completions bash)' >> ~/.bashrc
+  echo 'source <(guildhall completions zsh)' >> ~/.zshrc
+  guildhall completions fish > ~/.config/fish/completions/guildhall.fish";
+
 /// Agents at work, within a budget, in a journal that survives everything.
 #[derive(Debug, Parser)]
 #[command(name = "guildhall", version, about = "Agents at work, within a budget, in a journal that survives everything", after_help = EXAMPLES, arg_required_else_help = true)]
@@ -81,7 +95,7 @@ pub(crate) enum Command {
     /// Do a task, within a budget
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Talk with an agent and its team: each line is heard, until /end or the end of input
+    /// Talk with an agent and its team: each line is said to it, until /exit or the end of input
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(ChatArgs),
     /// Take up a session that was interrupted
@@ -113,6 +127,50 @@ pub(crate) enum Command {
     Paths(PathsArgs),
     /// See a team at work on a small service with a fault: no key, no network, nothing of yours is touched
     Demo(DemoArgs),
+    /// Print the script that lets a shell complete commands, flags, sessions and agents
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for each command into a directory
+    Man(ManArgs),
+}
+
+impl Command {
+    /// How much the person wants to be told.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => work.watch.level(),
+            Command::Resume(args) => args.watch.level(),
+            Command::Show(_)
+            | Command::Ls(_)
+            | Command::Stop(_)
+            | Command::Message(_)
+            | Command::Hire(_)
+            | Command::Topup(_)
+            | Command::Correct(_)
+            | Command::Map(_)
+            | Command::Agents(_)
+            | Command::Verify(_)
+            | Command::Models(_)
+            | Command::Paths(_)
+            | Command::Demo(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Level::Normal,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_parser = PossibleValuesParser::new(complete::shells()))]
+    pub(crate) shell: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where the pages are written, such as ~/.local/share/man/man1 [default: one page, to stdout]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -148,8 +206,8 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
-    /// tools, model, maxTurns) and instructions [default: the one of --team whom nobody else hires]
-    #[arg(long, value_name = "NAME|FILE")]
+    /// tools, model, maxTurns) and instructions [default: the agent of --team that no other agent hires]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// A directory of agents. One beneath the current directory that keeps them in agents/ is also the project
     #[arg(long, value_name = "DIR")]
@@ -172,7 +230,7 @@ pub(crate) struct WorkArgs {
     /// so that it can be exceeded; --budget can't
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the config's, a key's, a local server's, the rehearsal]
+    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the agent's, the config's, a key's, a local server's]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// How many replies the agent may take [default: 50, or what its file says]
@@ -182,8 +240,8 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// Go on in a session that has ended, with what is left of its money
-    #[arg(long = "continue", value_name = "ID")]
-    pub(crate) after: Option<SessionId>,
+    #[arg(long = "continue", value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
+    pub(crate) after: Option<SessionRef>,
     /// The directory that the agent may read [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
@@ -191,7 +249,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 impl WorkArgs {
@@ -203,21 +261,23 @@ impl WorkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The session
-    pub(crate) id: SessionId,
+    /// The session: its id, the beginning of its id, or `last`
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
+    pub(crate) id: SessionRef,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session
-    pub(crate) id: SessionId,
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) id: TargetRef,
     /// List every fact as well
     #[arg(long)]
     pub(crate) facts: bool,
@@ -233,8 +293,9 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) to: Target,
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) to: TargetRef,
     /// What to say
     pub(crate) text: String,
 }
@@ -242,9 +303,10 @@ pub(crate) struct MessageArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HireArgs {
     /// The session, or a contract of it, which is the hirer and hears the report: ID or ID/1.2
-    #[arg(value_name = "ID[/CONTRACT]")]
-    pub(crate) to: Target,
-    /// Whom: one whom the hirer may hire
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) to: TargetRef,
+    /// The agent: one that the hirer may hire
+    #[arg(add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: String,
     /// What is to be done
     pub(crate) task: String,
@@ -255,8 +317,9 @@ pub(crate) struct HireArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopupArgs {
-    /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) to: Target,
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) to: TargetRef,
     /// How much: 500sat, 20000msat or 0.50usd
     #[arg(allow_hyphen_values = true)]
     pub(crate) amount: Budget,
@@ -264,9 +327,9 @@ pub(crate) struct TopupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CorrectArgs {
-    /// The session
-    #[arg(value_name = "ID")]
-    pub(crate) session: SessionId,
+    /// The session: its id, the beginning of its id, or `last`
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
+    pub(crate) session: SessionRef,
     /// The call, as the bill names it: 1.2#7
     #[arg(value_parser = ask)]
     pub(crate) ask: AskKey,
@@ -285,7 +348,7 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) team: Option<PathBuf>,
     /// Who takes the work on
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
     /// The project whose agents count [default: the current directory]
     #[arg(long, value_name = "DIR")]
@@ -314,7 +377,8 @@ pub(crate) enum AgentsAction {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The session; all if it is left out
-    pub(crate) id: Option<SessionId>,
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
+    pub(crate) id: Option<SessionRef>,
     /// The head that was printed with a bill: finds out whether anything was cut off since
     #[arg(long, requires = "id")]
     pub(crate) head: Option<Head>,
@@ -322,8 +386,9 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The session, or a contract of it: ID or ID/1.2
-    pub(crate) id: Target,
+    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) id: TargetRef,
     /// Let it make one last report, which is paid for
     #[arg(long)]
     pub(crate) wrap_up: bool,
@@ -348,27 +413,31 @@ pub(crate) struct OutputArgs {
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+}
+
+/// What a person who watches is told.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Print the answer alone: no progress, no bill. A failure is still told
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Also tell every model call, every tool call and every report that is heard, and print the whole bill
+    #[arg(long, short)]
+    verbose: bool,
     /// Do not say what to type next: a demo's session does not stay
     #[arg(long, hide = true)]
     pub(crate) no_advice: bool,
 }
 
-/// A session, or a contract of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) session: SessionId,
-    pub(crate) contract: Option<Path>,
-}
-
-impl FromStr for Target {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Target, String> {
-        let (session, contract) = text.split_once('/').map_or((text, None), |(session, path)| (session, Some(path)));
-        let session = session.parse().map_err(|why: SessionIdError| why.to_string())?;
-        let path = |path: &str| {
-            Path::try_from(path.to_owned()).map_err(|_| format!("{path:?} is no contract: write it like 1.2"))
-        };
-        Ok(Target { session, contract: contract.map(path).transpose()? })
+impl WatchArgs {
+    fn level(self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (false, true) => Level::Verbose,
+            (false, false) => Level::Normal,
+        }
     }
 }
 
@@ -396,10 +465,13 @@ fn calls_at_once(text: &str) -> Result<usize, String> {
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time: write it like 90s, 10m or 2h");
     let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{text} has no unit: write {text}s, {text}m or {text}h"));
+    }
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
     let seconds = match &text[digits.len()..] {
-        "" | "s" => Some(number),
+        "s" => Some(number),
         "m" | "min" => number.checked_mul(60),
         "h" => number.checked_mul(60 * 60),
         _ => None,
@@ -426,7 +498,8 @@ mod tests {
     #[test]
     fn times_are_read_as_people_write_them() {
         let read = |text| duration(text).map(|time| time.as_secs());
-        assert_eq!((read("90"), read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(90), Ok(600), Ok(7200)));
+        assert_eq!((read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(600), Ok(7200)));
+        assert_eq!(read("5"), Err("5 has no unit: write 5s, 5m or 5h".to_owned()));
         for wrong in ["", "0", "-1s", "1.5h", "soon", "3 days", "99999999999999999999h", "NaN"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

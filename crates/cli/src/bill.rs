@@ -1,23 +1,47 @@
-//! The bill: who cost what and how much of that is known, in both currencies, at which rate, and the head of the chain by
-//! which a later look finds out whether anything was cut.
+//! The bill: who cost what and how much of that is known, in both currencies, at which rate. The head of the chain, by which a
+//! later look finds out whether anything was cut, is told to programs; people get it from `verify`.
 
-use guildhall::kernel::{AskKey, Msat, Tokens};
+mod table;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use guildhall::kernel::{AskKey, Msat, Outcome, Path, Tokens};
 use guildhall::local::{Head, SessionId};
 use guildhall::providers::Usd;
 use guildhall::{Bill, Charges, DatedRate, Line, Overrun};
 use serde_json::{Value, json};
 
+use self::table::{Column, Table};
 use crate::amount::{at_rate, both, sats};
 use crate::live::ended_as;
+use crate::screen::cut;
 use crate::world::REHEARSAL;
 
 /// How many reserved calls of a contract are named.
 const NAMED_MAX: usize = 3;
 
+/// How many contracts a short bill lists.
+const ROWS_MAX: usize = 10;
+
+/// The most of a name that the table shows, in columns.
+const NAME_COLUMNS_MAX: usize = 24;
+
+/// How much of a bill is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The contracts that matter most, and a line for the others.
+    Short,
+    /// Every contract, and what each cost with its hires.
+    Whole,
+}
+
 /// Everything that a bill is made of.
 pub(crate) struct Sheet<'a> {
     pub(crate) session: &'a SessionId,
-    pub(crate) bill: &'a Bill,
+    pub(crate) bill: Cow<'a, Bill>,
+    /// What the contracts are called, where that is not the name of the agent.
+    pub(crate) names: BTreeMap<Path, String>,
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
     /// The limit of tokens that ended the root, if one did.
@@ -30,16 +54,19 @@ pub(crate) struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    /// For people.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    /// For people, in rows of so many columns if it goes to a terminal.
+    pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
         let kind = match self.model {
             REHEARSAL => "in play money, ",
             _ if self.is_nominal() => "nominal (nobody bills these models), ",
             _ => "",
         };
         let mut lines = vec![format!("bill, {kind}{}:", at_rate(self.rate))];
-        for line in &self.bill.lines {
-            self.contract(line, &mut lines);
+        let listed = self.listed(extent);
+        lines.extend(self.table(&listed).lines(columns));
+        lines.extend(self.unlisted(&listed));
+        for line in &listed {
+            self.notes(line, extent, &mut lines);
         }
         lines.push(self.total());
         let overrun = self.bill.overrun();
@@ -56,40 +83,96 @@ impl Sheet<'_> {
             [] => "  checked: every balance adds up".to_owned(),
             broken => format!("  ERROR: the balances don't add up, please report this: {}", broken.join("; ")),
         });
-        lines.push(format!("  journal head {}", self.head));
         lines
     }
 
-    fn contract(&self, line: &Line, lines: &mut Vec<String>) {
-        let Line { contract, agent, .. } = line;
+    /// The contracts that are listed, in the order of the tree: the root, those that something must be said about, and those
+    /// that cost most.
+    fn listed(&self, extent: Extent) -> Vec<&Line> {
+        let all = &self.bill.lines;
+        if extent == Extent::Whole || all.len() <= ROWS_MAX {
+            return all.iter().collect();
+        }
+        let mut by_weight: Vec<&Line> = all.iter().collect();
+        by_weight.sort_by_key(|line| {
+            let is_noted = !line.overruns.is_empty() || line.own.total() > line.own.used || !line.under_way.is_empty();
+            (line.contract.level() > 0, !is_noted, std::cmp::Reverse(line.own.total()))
+        });
+        let listed: BTreeSet<&Path> = by_weight.iter().take(ROWS_MAX).map(|line| &line.contract).collect();
+        all.iter().filter(|line| listed.contains(&line.contract)).collect()
+    }
+
+    /// The contracts that are not listed, in one line.
+    fn unlisted(&self, listed: &[&Line]) -> Option<String> {
+        let is_listed = |line: &&Line| listed.iter().any(|other| other.contract == line.contract);
+        let others: Vec<&Line> = self.bill.lines.iter().filter(|line| !is_listed(line)).collect();
+        let cost = charges(others.iter().fold(Charges::default(), |sum, line| sum.and(line.own)), sats);
+        let list = format!("guildhall show {}", self.session);
+        (!others.is_empty()).then(|| format!("  … and {} more: {cost}; all of them: {list}", others.len()))
+    }
+
+    fn table(&self, listed: &[&Line]) -> Table {
+        let unit = listed.first().map_or("tokens", |line| unit(line));
         let several = self.bill.models().len() > 1;
-        let model = line.model.as_ref().filter(|_| several);
-        let nominal = if line.nominal && several && !self.is_nominal() { ", nominal" } else { "" };
-        let model = model.map_or_else(String::new, |model| format!(" of {model}{nominal}"));
-        let calls = format!("{} {}", line.calls, if line.calls == 1 { "call" } else { "calls" });
-        let out_of_tokens = self.out_of_tokens.filter(|_| contract.level() == 0);
-        let how =
-            line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens));
-        let (used, tokens) = (both(line.own.used, self.rate), tokens(line.tokens, unit(line)));
-        lines.push(format!("  {contract} {agent}: used {used} for {calls}{model}, {tokens}; {how}"));
+        let mut columns = vec![
+            Column::left("contract", 3, |line| line.contract.to_string()),
+            Column::left("agent", 3, |line| cut(self.name(line), NAME_COLUMNS_MAX)),
+        ];
+        if several {
+            columns.push(Column::left("model", 0, |line| self.model(line)));
+        }
+        columns.push(Column::right("used", 3, |line| sats(line.own.used)));
+        columns.push(Column::right("", 2, |line| self.rate.usd_per_btc.to_usd(line.own.used).to_string()));
+        if listed.iter().any(|line| line.all != line.own) {
+            columns.push(Column::right("with hires", 1, |line| sats(line.all.total())));
+        }
+        columns.push(Column::right("calls", 2, |line| line.calls.to_string()));
+        columns.push(Column::right(&format!("{unit} in"), 1, |line| line.tokens.input.to_string()));
+        if listed.iter().any(|line| line.tokens.cached > 0) {
+            columns.push(Column::right("cached", 0, |line| line.tokens.cached.to_string()));
+        }
+        columns.push(Column::right("out", 1, |line| line.tokens.output.to_string()));
+        let all_done = listed.iter().all(|line| line.outcome == Some(Outcome::Done) && line.lack.is_none());
+        columns.push(Column::left("state", if all_done { 2 } else { 3 }, |line| self.state(line)));
+        Table::new(&columns, listed)
+    }
+
+    fn name<'a>(&'a self, line: &'a Line) -> &'a str {
+        self.names.get(&line.contract).map_or(line.agent.as_str(), String::as_str)
+    }
+
+    fn model(&self, line: &Line) -> String {
+        let nominal = if line.nominal && !self.is_nominal() { ", nominal" } else { "" };
+        line.model.as_ref().map_or_else(String::new, |model| format!("{model}{nominal}"))
+    }
+
+    fn state(&self, line: &Line) -> String {
+        let out_of_tokens = self.out_of_tokens.filter(|_| line.contract.level() == 0);
+        line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens))
+    }
+
+    /// What must be said of a contract besides its row.
+    fn notes(&self, line: &Line, extent: Extent, lines: &mut Vec<String>) {
+        let contract = &line.contract;
+        let who = format!("  {contract} {}:", self.name(line));
         if line.own.estimated > Msat::ZERO {
             let estimated = both(line.own.estimated, self.rate);
-            lines.push(format!("    estimated {estimated}: usage was not reported in full, this is an upper bound"));
+            lines.push(format!("{who} estimated {estimated}: usage was not reported in full, this is an upper bound"));
         }
         if line.own.reserved > Msat::ZERO {
-            lines.push(self.reserved(line));
+            lines.push(format!("{who} {}", self.reserved(line)));
         }
         for (ask, held) in &line.under_way {
             let held = both(*held, self.rate);
-            lines.push(format!("    {held} held for {contract}{ask}, which has no answer yet and may be billed"));
+            lines.push(format!("{who} {held} held for {contract}{ask}, which has no answer yet and may be billed"));
         }
         for Overrun { ask, held, excess } in &line.overruns {
             let (held, excess) = (sats(*held), both(*excess, self.rate));
-            lines.push(format!("    OVERRUN: {contract}{ask} cost {excess} more than the {held} held for it"));
+            lines.push(format!("{who} OVERRUN: {contract}{ask} cost {excess} more than the {held} held for it"));
         }
-        if line.all != line.own || line.all_tokens != line.tokens {
-            let (all, tokens) = (charges(line.all, sats), tokens_of_all(line));
-            lines.push(format!("    with its hires: {all}, {tokens}"));
+        if extent == Extent::Whole && (line.all != line.own || line.all_tokens != line.tokens) {
+            let (all, tokens) = (charges(line.all, sats), tokens(line.all_tokens, unit(line)));
+            lines.push(format!("{who} with its hires: {all}, {tokens}"));
         }
     }
 
@@ -105,7 +188,10 @@ impl Sheet<'_> {
         let first = named.first().map_or("CALL", String::as_str);
         let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
         let named = named.join(", ");
-        format!("    reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
+        if line.nominal {
+            return format!("reserved {reserved} for {named}{more}, which did not end; nobody bills this model");
+        }
+        format!("reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
     }
 
     fn total(&self) -> String {
@@ -161,6 +247,7 @@ impl Sheet<'_> {
         json!({
             "contract": line.contract,
             "agent": line.agent,
+            "name": self.name(line),
             "model": line.model,
             "nominal": line.nominal,
             "granted": self.amount(line.granted),
@@ -200,10 +287,6 @@ pub(crate) fn charges(Charges { used, estimated, reserved }: Charges, amount: im
 
 fn unit(line: &Line) -> &'static str {
     if line.model.as_deref() == Some(REHEARSAL) { "bytes" } else { "tokens" }
-}
-
-fn tokens_of_all(line: &Line) -> String {
-    tokens(line.all_tokens, unit(line))
 }
 
 fn tokens(Tokens { input, cached, output }: Tokens, unit: &str) -> String {

@@ -5,6 +5,7 @@ pub(crate) mod chat;
 pub(crate) mod correct;
 pub(crate) mod demo;
 pub(crate) mod hire;
+pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod run;
@@ -40,6 +41,8 @@ pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
         Command::Models(args) => models::models(&look()?, &args),
         Command::Paths(args) => paths(&look()?, &args),
         Command::Demo(args) => demo::demo(args).await,
+        Command::Completions(args) => install::completions(&args),
+        Command::Man(args) => install::man(&args),
     }
 }
 
@@ -53,6 +56,7 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
                 ("data", &paths.data),
                 ("journal", &paths.journal),
                 ("sessions", &paths.sessions),
+                ("history", &paths.history),
             ] {
                 out(&format!("{what:<9} {}", path.display()))?;
             }

@@ -147,6 +147,7 @@ mod tests {
     use guildhall::providers::{Price, Usd};
 
     use super::Config;
+    use crate::world::VARIABLES;
 
     #[test]
     fn a_config_says_what_its_author_meant() {
@@ -171,6 +172,19 @@ mod tests {
         assert_eq!((price.input, price.cache_read, price.output), (usd("0.05"), usd("0.05"), usd("0.20")));
         assert_eq!((config.aliases["fast"].as_str(), config.providers["vllm"].window), ("vllm/qwen3-8b", Some(32768)));
         assert!(!config.providers["vllm"].replays, "nobody is taken to replay who does not say so");
+    }
+
+    #[test]
+    fn the_documentation_has_a_config_that_is_read_and_every_variable() {
+        let documented = include_str!("../../../docs/configuration.md");
+        let (_, config) = documented.split_once("```toml\n").unwrap();
+        let (config, _) = config.split_once("```").unwrap();
+        let config = Config::parse(config).unwrap();
+        assert_eq!((config.providers.len(), config.aliases.len(), config.prices.len()), (2, 1, 1));
+        assert!(config.model.is_some() && config.rate.is_some() && !config.local_server.agreed().is_empty());
+        for variable in VARIABLES.iter().chain(&["GUILDHALL_HOME", "NO_COLOR", "TERM"]) {
+            assert!(documented.contains(&format!("`{variable}`")), "{variable} is not documented");
+        }
     }
 
     #[test]

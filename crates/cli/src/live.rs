@@ -1,19 +1,34 @@
-//! The live lines: what happens in a session, as it happens, one line per fact that a watcher cares about.
+//! What happens in a session, as it happens: a line per hire and per report, a line for whatever goes wrong, and how things
+//! stand at the moment. With `-v`, a line for everything that is asked and answered.
+
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
+use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Hiring, Limit, Mode, Msat, Nudge, Origin, Outcome,
-    Path, Report, Sender, Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path, Report,
+    Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
-use crate::amount::sats;
+use crate::amount::{sats, sum};
 use crate::bill::charges;
-use crate::print::{BOLD, DIM, WARN, say, say_in, tame};
+use crate::markdown;
+use crate::print::{BOLD, DIM, WARN, tame};
+use crate::screen::{self, Level, cut, width};
+
+pub(crate) use self::words::{ended_as, ending, style_of};
 
 /// The most of a text that a line shows, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
+
+/// The most of a label that is shown, in columns.
+const LABEL_COLUMNS_MAX: usize = 40;
+
+/// The least room that a task is shown in, in columns.
+const TASK_COLUMNS_MIN: usize = 12;
 
 /// How many of those whom somebody waits for are named.
 const NAMED_MAX: usize = 5;
@@ -21,19 +36,25 @@ const NAMED_MAX: usize = 5;
 /// Tells a session's facts.
 pub(crate) struct Live {
     hall: Hall,
+    level: Level,
+    /// How wide the lines may be, if they go to a terminal.
+    columns: fn() -> Option<usize>,
     known: BTreeMap<Path, Known>,
     /// What was asked and is not answered.
-    asks: BTreeMap<(Path, AskId), (String, Msat)>,
+    asks: BTreeMap<(Path, AskId), Pending>,
     /// How far the root's tokens are from their limit, if they have one.
     tokens: Option<TokenLimit>,
-    /// What there is to say of the newest fact.
-    lines: Vec<String>,
+    tally: Tally,
+    /// What there is to say of the newest fact, and about which contract.
+    lines: Vec<(Path, String)>,
 }
 
 /// What is known of a contract.
 #[derive(Default)]
 struct Known {
-    agent: Option<AgentName>,
+    /// What it is called: by its hirer, or else by its agent's name.
+    name: String,
+    began: Millis,
     /// How many it may hire.
     team: usize,
     /// Whom one reply of its hires, until all are known.
@@ -46,9 +67,33 @@ struct Known {
     is_list: bool,
 }
 
+/// Something that was asked and is not answered.
+struct Pending {
+    what: String,
+    hold: Msat,
+    is_hire: bool,
+}
+
+/// How the newest root stands at the moment.
+struct Tally {
+    since: Instant,
+    at_work: BTreeSet<Path>,
+    charges: Charges,
+    budget: Msat,
+}
+
 impl Live {
     pub(crate) fn new(hall: Hall, tokens: Option<TokenLimit>) -> Live {
-        Live { hall, known: BTreeMap::new(), asks: BTreeMap::new(), tokens, lines: Vec::new() }
+        let (known, asks, lines) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (level, columns) = (screen::level(), screen::stderr_columns as fn() -> Option<usize>);
+        let (at_work, charges) = (BTreeSet::new(), Charges::default());
+        let tally = Tally { since: Instant::now(), at_work, charges, budget: Msat::ZERO };
+        Live { hall, level, columns, known, asks, tokens, tally, lines }
+    }
+
+    /// Tells everything, for stdout.
+    pub(crate) fn in_full(hall: Hall, tokens: Option<TokenLimit>) -> Live {
+        Live { level: Level::Verbose, columns: screen::stdout_columns, ..Live::new(hall, tokens) }
     }
 
     /// Learns from what happened before whose facts it will tell. What there was to say of it was said.
@@ -59,19 +104,47 @@ impl Live {
         }
     }
 
-    fn of(&mut self, contract: &Path) -> &mut Known {
-        self.known.entry(contract.clone()).or_default()
+    /// What each contract is called.
+    pub(crate) fn names(&self) -> BTreeMap<Path, String> {
+        self.known.iter().map(|(contract, known)| (contract.clone(), known.name.clone())).collect()
     }
 
-    /// Tells one fact.
-    pub(crate) async fn tell(&mut self, stored: &Stored) {
-        self.lines(stored).await.iter().for_each(|line| say(line));
-    }
-
-    /// Returns the lines that tell one fact.
-    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<String> {
+    /// Returns the lines that tell one fact, each with the contract that it is about.
+    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<(Path, String)> {
         self.put_into_words(stored).await;
         std::mem::take(&mut self.lines)
+    }
+
+    /// How things stand, in one row of so many columns.
+    pub(crate) fn status(&self, columns: usize) -> String {
+        let Tally { since, at_work, charges: spent, budget } = &self.tally;
+        let calls = self.asks.values().filter(|ask| !ask.is_hire);
+        let held = calls.clone().fold(Msat::ZERO, |all, ask| sum(all, ask.hold));
+        words::status(&words::Status {
+            elapsed: since.elapsed(),
+            agents: at_work.len(),
+            calls: calls.count(),
+            spent: *spent,
+            held,
+            budget: *budget,
+        })
+        .into_iter()
+        .find(|status| width(status) <= columns)
+        .unwrap_or_else(|| sats(spent.total()))
+    }
+
+    /// Those who work at the moment, with their contracts.
+    pub(crate) fn at_work(&self) -> Vec<String> {
+        self.tally.at_work.iter().map(|contract| format!("{contract} {}", self.name(contract))).collect()
+    }
+
+    /// What the newest root has cost so far, and its budget.
+    pub(crate) fn cost(&self) -> (Charges, Msat) {
+        (self.tally.charges, self.tally.budget)
+    }
+
+    fn of(&mut self, contract: &Path) -> &mut Known {
+        self.known.entry(contract.clone()).or_default()
     }
 
     async fn put_into_words(&mut self, stored: &Stored) {
@@ -81,57 +154,78 @@ impl Live {
         }
         self.tell_selection(contract, &stored.fact);
         match &stored.fact {
-            Fact::Opened(brief) => self.opened(contract, brief).await,
-            Fact::Asked { id, ask: ask @ Ask::Hire { brief, .. }, hold, origin } => {
-                if *origin != Origin::Outside {
+            Fact::Opened(brief) => self.opened(contract, brief, stored.at).await,
+            Fact::Asked { id, ask, hold, origin } => {
+                if let Ask::Hire { brief, .. } = ask
+                    && *origin != Origin::Outside
+                {
                     self.of(contract).selected.push(brief.agent.clone());
                 }
                 self.asked(contract, *id, ask, hold.money).await;
             }
-            Fact::Asked { id, ask, hold, .. } => self.asked(contract, *id, ask, hold.money).await,
             Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
             Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
-            Fact::Nudged(nudge) => self.line(contract, nudged(*nudge)),
-            Fact::Compacted { .. } => self.line(contract, "leaves older results out to save room"),
+            Fact::Nudged(nudge) => self.detail(contract, words::nudged(*nudge)),
+            Fact::Compacted { .. } => self.detail(contract, "leaves older results out to save room"),
             Fact::Closing(outcome) => {
-                let why = ending(*outcome, self.out_of_tokens(contract));
-                self.warn(contract, &format!("wraps up: {why}"));
+                // The report of a hire says the same, and so does that of a conversation that is over.
+                if contract.level() == 0 && *outcome != Outcome::Done || self.level == Level::Verbose {
+                    let why = words::wraps_up(*outcome, self.out_of_tokens(contract));
+                    self.warn(contract, &why);
+                }
             }
-            Fact::Closed(report) => self.closed(contract, report),
-            Fact::Raised { by, .. } => self.line(contract, &format!("passes {} more on", sats(*by))),
-            Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } => {
-                self.line(contract, &format!("is given {} more", sats(*money)));
-            }
-            Fact::Heard { stimulus: Stimulus::Message(text) | Stimulus::Question(text), .. } => {
-                let words = self.text(text).await;
-                self.line(contract, &format!("is told: {words}"));
-            }
+            Fact::Closed(report) => self.closed(contract, report, stored.at),
+            Fact::Raised { by, .. } => self.detail(contract, &format!("passes {} more on", sats(*by))),
+            Fact::Heard { from, stimulus } => self.heard(contract, from, stimulus).await,
             Fact::Waiting { on, .. } => {
-                let label = |id: &AskId| self.asks.get(&(contract.clone(), *id)).map(|(label, _)| label.clone());
-                let awaited: Vec<String> = on.iter().filter_map(label).collect();
+                let what = |id: &AskId| self.asks.get(&(contract.clone(), *id)).map(|ask| ask.what.clone());
+                let awaited: Vec<String> = on.iter().filter_map(what).collect();
                 self.waits(contract, &awaited);
             }
-            Fact::Heard { .. } | Fact::Woke { .. } => {}
+            Fact::Woke { .. } => {}
         }
     }
 
-    async fn opened(&mut self, contract: &Path, brief: &Brief) {
-        // All that its hirer asked together with it has been told by now.
+    async fn opened(&mut self, contract: &Path, brief: &Brief, at: Millis) {
         if let Some(hirer) = contract.hirer() {
+            // All that its hirer asked together with it has been told by now.
             self.selects(&hirer);
             let awaited = std::mem::take(&mut self.of(&hirer).awaits);
             self.waits(&hirer, &awaited);
+        } else {
+            self.tally.at_work.clear();
+            (self.tally.charges, self.tally.budget) = (Charges::default(), brief.grant.money);
+            self.begins(contract, brief, "begins").await;
         }
+        self.tally.at_work.insert(contract.clone());
+        self.of(contract).began = at;
+        if let Some(hiring) = &brief.hiring {
+            self.detail(contract, &words::team(hiring));
+        }
+    }
+
+    /// Tells that a contract was made, and learns what it is called.
+    async fn begins(&mut self, contract: &Path, brief: &Brief, how: &str) {
         let task = self.whole_text(&brief.task).await;
         let list = Tasks::read(&task);
         let task = list.as_ref().map_or(task, Tasks::label);
-        let known = self.of(contract);
-        known.agent = Some(brief.agent.clone());
-        known.is_list = list.is_some();
-        known.team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
-        self.line(contract, &format!("begins with {}: {}", sats(brief.grant.money), tame(&task, SHOWN_CHARS_MAX)));
-        if let Some(hiring) = &brief.hiring {
-            self.line(contract, &team(hiring));
+        let name = name(&self.hall, brief).await;
+        let agent = if name == brief.agent.as_str() { String::new() } else { format!(" ({})", brief.agent) };
+        let team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
+        *self.of(contract) = Known { name, team, is_list: list.is_some(), ..Known::default() };
+        let line = format!("{how}{agent} with {}", sats(brief.grant.money));
+        let excerpt = self.excerpt(contract, &line, &task);
+        self.line(contract, DIM, &format!("{line}{excerpt}"));
+    }
+
+    /// As much of a task as the rest of a row has room for.
+    fn excerpt(&self, contract: &Path, line: &str, task: &str) -> String {
+        let task = tame(task.trim(), SHOWN_CHARS_MAX);
+        let Some(columns) = (self.columns)() else { return format!(": {task}") };
+        let taken = width(&self.who(contract)) + 1 + width(line) + 2;
+        match columns.saturating_sub(taken) {
+            room @ TASK_COLUMNS_MIN.. => format!(": {}", cut(&task, room)),
+            _ => String::new(),
         }
     }
 
@@ -142,7 +236,7 @@ impl Live {
             more => format!(" and {more} more"),
         };
         if !named.is_empty() {
-            self.line(contract, &format!("waits for {}{more}", named.join(", ")));
+            self.detail(contract, &format!("waits for {}{more}", named.join(", ")));
         }
     }
 
@@ -159,35 +253,32 @@ impl Live {
         let (mut selected, team) = (std::mem::take(selected), *team);
         let mut named = BTreeSet::new();
         selected.retain(|agent| named.insert(agent.clone()));
-        // Who has one agent has no choice.
+        // An agent that may hire one agent has no choice.
         if !selected.is_empty() && team.max(selected.len()) > 1 {
             let of = team.max(selected.len());
-            self.line(contract, &format!("selected {} of {of}: {}", selected.len(), names(&selected)));
+            self.detail(contract, &format!("selected {} of {of}: {}", selected.len(), words::names(&selected)));
         }
     }
 
     async fn asked(&mut self, contract: &Path, id: AskId, ask: &Ask, hold: Msat) {
         let holds = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
-        let (line, label) = match ask {
-            Ask::Model(_) => {
-                let asks = self.asks_model(contract);
-                (format!("{asks}{holds}"), asks)
-            }
-            Ask::Tool(call) => {
-                let call = format!("{} {}", call.tool, self.text(&call.arguments).await);
-                (format!("{call}{holds}"), call)
-            }
+        let (what, is_hire) = match ask {
+            Ask::Model(_) => (self.asks_model(contract), false),
+            Ask::Tool(call) => (words::tool_call(call.tool.as_str(), &self.whole_text(&call.arguments).await), false),
             Ask::Hire { brief, mode } => {
-                let label = format!("{} {}", brief.path, brief.agent);
+                self.begins(&brief.path, brief, "hired").await;
+                let what = format!("{} {}", brief.path, self.name(&brief.path));
                 if *mode == Mode::Blocking {
-                    self.of(contract).awaits.push(label.clone());
+                    self.of(contract).awaits.push(what.clone());
                 }
-                (format!("hires {} with {}", brief.agent, sats(brief.grant.money)), label)
+                (what, true)
             }
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
-        self.line(contract, &line);
-        self.asks.insert((contract.clone(), id), (label, hold));
+        if !is_hire {
+            self.detail(contract, &format!("{what}{holds}"));
+        }
+        self.asks.insert((contract.clone(), id), Pending { what, hold, is_hire });
     }
 
     /// What a contract asks its model for.
@@ -202,15 +293,10 @@ impl Live {
     }
 
     async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer, cost: Cost) {
-        let known = self.asks.remove(&(contract.clone(), id));
-        let (asked, hold) = known.unwrap_or_else(|| ("what was asked".to_owned(), Msat::ZERO));
-        let charge = cost.within(hold);
-        let reserved = match cost.certainty(answer) {
-            Certainty::Reserved if charge > Msat::ZERO => {
-                format!("; {} stays reserved because the call may have been billed", sats(charge))
-            }
-            Certainty::Reserved | Certainty::Used | Certainty::Estimated => String::new(),
-        };
+        let pending = self.asks.remove(&(contract.clone(), id));
+        let (asked, hold) =
+            pending.map_or_else(|| ("what was asked".to_owned(), Msat::ZERO), |asked| (asked.what, asked.hold));
+        let reserved = if answer.report().is_none() { self.count(answer, cost, hold) } else { String::new() };
         // A hire's hold grows by what it is given later; what holds nothing is not told here.
         let overrun = cost.overrun(hold).filter(|_| answer.report().is_none() && hold > Msat::ZERO);
         if let Some(excess) = overrun {
@@ -218,22 +304,17 @@ impl Live {
             self.warn(contract, &format!("OVERRUN: the call cost {excess} more than the {hold} held for it"));
         }
         match answer {
-            Answer::Said(said) => {
-                if let Some(words) = &said.words {
-                    let words = self.text(words).await;
-                    self.line(contract, &format!("says: {words}"));
-                }
-            }
+            Answer::Said(said) => self.said(contract, said).await,
             Answer::Failed(why) => {
                 let why = self.text(why).await;
-                self.warn(contract, &format!("{why}{reserved}"));
+                self.warn(contract, &format!("the call failed: {why}{reserved}"));
             }
             Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost{reserved}")),
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped{reserved}")),
             Answer::Report(report) => {
                 self.of(contract).reports += 1;
                 let line = format!("hears the report of {asked}; {} come back", sats(report.change));
-                self.line(contract, &line);
+                self.detail(contract, &line);
             }
             Answer::Result(_)
             | Answer::Passed
@@ -247,15 +328,76 @@ impl Live {
         }
     }
 
-    fn closed(&mut self, contract: &Path, report: &Report) {
+    /// Adds what an answer cost to the tally. Says what of it stays reserved, if any.
+    fn count(&mut self, answer: &Answer, cost: Cost, hold: Msat) -> String {
+        let charge = cost.within(hold);
+        let Charges { used, estimated, reserved } = &mut self.tally.charges;
+        let (part, is_reserved) = match cost.certainty(answer) {
+            Certainty::Used => (used, false),
+            Certainty::Estimated => (estimated, false),
+            Certainty::Reserved => (reserved, true),
+        };
+        *part = sum(*part, charge);
+        if is_reserved && charge > Msat::ZERO {
+            format!("; {} stays reserved because the call may have been billed", sats(charge))
+        } else {
+            String::new()
+        }
+    }
+
+    /// Tells what an agent said. A root's last words are its answer, which is printed as such.
+    async fn said(&mut self, contract: &Path, said: &Said) {
+        let Some(words) = &said.words else { return };
+        let is_root = contract.level() == 0;
+        if is_root {
+            screen::forget_words();
+        }
+        let hires = || self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
+        if self.level == Level::Verbose || is_root && (said.calls > 0 || hires()) {
+            let words = markdown::plain(&self.whole_text(words).await);
+            self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
+        }
+    }
+
+    async fn heard(&mut self, contract: &Path, from: &Sender, stimulus: &Stimulus) {
+        let by_person = matches!(from, Sender::Owner { .. });
+        match stimulus {
+            Stimulus::TopUp { money, .. } if by_person => {
+                if contract.level() == 0 {
+                    self.tally.budget = sum(self.tally.budget, *money);
+                }
+                self.line(contract, DIM, &format!("is given {} more", sats(*money)));
+            }
+            Stimulus::Message(text) | Stimulus::Question(text) if by_person || self.level == Level::Verbose => {
+                let words = self.text(text).await;
+                self.line(contract, DIM, &format!("is told: {words}"));
+            }
+            Stimulus::Message(_)
+            | Stimulus::Question(_)
+            | Stimulus::TopUp { .. }
+            | Stimulus::Hire(_)
+            | Stimulus::WrapUp
+            | Stimulus::Cancel => {}
+        }
+    }
+
+    fn closed(&mut self, contract: &Path, report: &Report, at: Millis) {
+        self.tally.at_work.remove(contract);
+        self.tally.charges.used = sum(self.tally.charges.used, report.fee);
         let (reserved, estimated) = (report.reserved.unwrap_or(Msat::ZERO), report.estimated.unwrap_or(Msat::ZERO));
-        let line = format!(
-            "{}; {}, {} come back",
+        let began = self.of(contract).began;
+        let (style, how) = (
+            style_of(report.outcome, Lack::of(report)),
             ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
-            charges(Charges { used: report.used(), estimated, reserved }, sats),
-            sats(report.change)
         );
-        self.line(contract, &line);
+        let spent = charges(Charges { used: report.used(), estimated, reserved }, sats);
+        let took = words::time(at.0.saturating_sub(began.0));
+        let change = match self.level {
+            Level::Verbose => format!("; {} come back", sats(report.change)),
+            Level::Quiet | Level::Normal => String::new(),
+        };
+        let line = format!("{} {style}{how}{style:#}{DIM}: {spent}, {took}{change}{DIM:#}", self.who(contract));
+        self.lines.push((contract.clone(), line));
     }
 
     /// The limit of tokens that ended a contract, if one did. Those below the root are asked by their hirer.
@@ -276,76 +418,57 @@ impl Live {
         }
     }
 
-    fn line(&mut self, contract: &Path, what: &str) {
-        self.lines.push(format!("{} {DIM}{what}{DIM:#}", self.who(contract)));
+    /// Tells something only if everything is to be told.
+    fn detail(&mut self, contract: &Path, what: &str) {
+        if self.level == Level::Verbose {
+            self.line(contract, DIM, what);
+        }
     }
 
     fn warn(&mut self, contract: &Path, what: &str) {
-        let line = format!("{} {WARN}{}{WARN:#}", self.who(contract), tame(what, 4 * SHOWN_CHARS_MAX));
-        self.lines.push(line);
+        self.line(contract, WARN, &tame(what, 4 * SHOWN_CHARS_MAX));
+    }
+
+    fn line(&mut self, contract: &Path, style: Style, what: &str) {
+        self.lines.push((contract.clone(), format!("{} {style}{what}{style:#}", self.who(contract))));
     }
 
     fn who(&self, contract: &Path) -> String {
-        let indent = "  ".repeat(contract.level());
-        let agent = self.known.get(contract).and_then(|known| known.agent.as_ref()).map_or("agent", AgentName::as_str);
-        format!("{indent}{contract} {BOLD}{agent}{BOLD:#}")
+        let room = (self.columns)().map_or(usize::MAX, |columns| columns / 4);
+        let indent = " ".repeat((2 * contract.level()).min(room));
+        format!("{indent}{contract} {BOLD}{}{BOLD:#}", self.name(contract))
+    }
+
+    fn name(&self, contract: &Path) -> &str {
+        self.known.get(contract).map_or("agent", |known| known.name.as_str())
     }
 }
 
-/// Whom an agent may hire, in words.
-fn team(hiring: &Hiring) -> String {
-    let ad_hoc = if hiring.ad_hoc { " and may make up specialists" } else { "" };
-    match &*hiring.team {
-        [] if hiring.ad_hoc => "has no agents of its own, and may make up specialists".to_owned(),
-        [] => "has no agents".to_owned(),
-        [one] => format!("has 1 agent: {one}{ad_hoc}"),
-        several => format!("has {} agents: {}{ad_hoc}", several.len(), names(several)),
-    }
-}
-
-fn names(agents: &[AgentName]) -> String {
-    agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
-}
-
-/// Of what an agent was reminded, in words.
-fn nudged(nudge: Nudge) -> &'static str {
-    match nudge {
-        Nudge::Required => "is reminded that it has to hire somebody",
-        Nudge::Promise => "is reminded of the hire that it promised",
-        Nudge::Mend => "is told to mend its report",
-        Nudge::Empty => "is told that it said nothing",
-    }
-}
-
-/// How a contract ended, in words; with the limit of tokens, if that ended it.
-pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
-    let words = match outcome {
-        Outcome::Done => "done",
-        Outcome::Exhausted(Limit::Purse) => "out of money",
-        Outcome::Exhausted(Limit::Turns) => "out of turns",
-        Outcome::Exhausted(Limit::Deadline) => "out of time",
-        Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
-            Some(limit) => return format!("out of tokens (limit {limit})"),
-            None => "asked to wrap up",
-        },
-        Outcome::Failed => "failed",
-        Outcome::Cancelled => "cancelled",
+/// What a contract is called: as its hirer calls it, if that can be read, or else by its agent's name.
+pub(crate) async fn name(hall: &Hall, brief: &Brief) -> String {
+    let label = match &brief.label {
+        Some(label) => hall.journal().text(label.hash).await.ok().flatten(),
+        None => None,
     };
-    words.to_owned()
+    let label = label.map(|bytes| label_in_a_line(&String::from_utf8_lossy(&bytes))).filter(|label| !label.is_empty());
+    label.unwrap_or_else(|| brief.agent.to_string())
 }
 
-/// How a contract ended, and what its report lacks.
-pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>, out_of_tokens: Option<u64>) -> String {
-    let lack = match lack {
-        None => "",
-        Some(Lack::Acceptance) => ", but its report is not accepted",
-        Some(Lack::Hire) => ", but it hired nobody, which its file demands",
-        Some(Lack::PromisedHire) => ", but a hire that it promised was not made",
-    };
-    format!("{}{lack}", ending(outcome, out_of_tokens))
+fn label_in_a_line(label: &str) -> String {
+    // Enough for the columns, however many of its characters are not seen.
+    let label = tame(label, 20 * LABEL_COLUMNS_MAX);
+    cut(&label.split_whitespace().collect::<Vec<_>>().join(" "), LABEL_COLUMNS_MAX)
 }
 
-/// Says something that is not about one contract.
-pub(crate) fn note(line: &str) {
-    say_in(DIM, line);
+#[cfg(test)]
+mod tests {
+    use super::label_in_a_line;
+
+    #[test]
+    fn a_label_is_one_short_line_whatever_is_in_it() {
+        assert_eq!(label_in_a_line(" fares\n to\tRome "), "fares to Rome");
+        assert_eq!(label_in_a_line("\u{1b}[31mred\u{1b}]0;x\u{7}\u{202e}"), "[31mred ]0;x");
+        assert_eq!(label_in_a_line("--yes"), "--yes");
+        assert_eq!(label_in_a_line(&"x".repeat(10_000)), format!("{}…", "x".repeat(39)));
+    }
 }

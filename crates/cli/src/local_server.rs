@@ -12,8 +12,7 @@ use tokio::task::JoinSet;
 use crate::config::local_server::remember;
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
-use crate::live::note;
-use crate::print::{WARN, say, say_in};
+use crate::print::{WARN, note, say, say_in};
 use crate::world::World;
 
 /// The name that such a server goes by.

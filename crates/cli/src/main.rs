@@ -5,15 +5,19 @@ mod amount;
 mod args;
 mod bill;
 mod commands;
+mod complete;
 mod config;
 mod consent;
 mod exit;
 mod live;
 mod local_server;
+mod markdown;
 mod paths;
 mod prepare;
 mod print;
 mod quote;
+mod screen;
+mod session_ref;
 mod showing;
 mod talk;
 mod task_file;
@@ -49,7 +53,9 @@ fn runtime() -> io::Result<Runtime> {
 }
 
 fn main() -> ExitCode {
+    complete::answer_shell();
     let cli = Cli::parse();
+    screen::set_level(cli.command.level());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(why) => {

@@ -21,6 +21,8 @@ pub(crate) struct Paths {
     pub(crate) journal: PathBuf,
     /// The directory with a directory for each session, in which its transcripts are.
     pub(crate) sessions: PathBuf,
+    /// The lines that were typed in conversations.
+    pub(crate) history: PathBuf,
 }
 
 impl Paths {
@@ -46,6 +48,7 @@ impl Paths {
             config: config.join("config.toml"),
             journal: data.join("journal.db"),
             sessions: data.join("sessions"),
+            history: data.join("history"),
             data,
         })
     }

@@ -1,14 +1,14 @@
 //! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
 
-use std::collections::BTreeSet;
-use std::path::Path as FilePath;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path as FilePath, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use guildhall::agent::roster::{Level, Map, Problem, Severity};
+use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
 use guildhall::kernel::{AgentName, Millis, Msat};
 use guildhall::local::{SessionId, UnixMs};
 use guildhall::providers::Rate;
-use guildhall::{Agent, Hall, Paid, REHEARSAL_LABEL, Tasks, Undertaking};
+use guildhall::{Agent, Hall, Paid, REHEARSAL_LABEL, Staffing, Tasks, Undertaking};
 
 use crate::agent_file;
 use crate::amount::{BUDGET, at_rate, both};
@@ -16,9 +16,9 @@ use crate::args::WorkArgs;
 use crate::commands::run::{before, here, project};
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
-use crate::live::note;
 use crate::local_server;
-use crate::print::{WARN, say_in, tame};
+use crate::print::{note, tame, warn};
+use crate::session_ref::SessionRef;
 use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
@@ -36,6 +36,8 @@ const PROBLEMS_MAX: usize = 8;
 pub(crate) struct Prepared {
     pub(crate) hall: Hall,
     args: WorkArgs,
+    /// The session that it goes on in.
+    after: Option<SessionId>,
     entry: EntryAgent,
     budget: Option<Msat>,
 }
@@ -45,79 +47,88 @@ fn warn_of_short_time(time: Duration) {
     let margin = Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin();
     let margin = Duration::from_millis(margin.0);
     let left = time.saturating_sub(margin);
-    say_in(WARN, &format!("the last {margin:.1?} are for the final report: {left:.1?} are left to work in"));
+    warn(&format!("the last {margin:.1?} are for the final report: {left:.1?} are left to work in"));
 }
 
 impl Prepared {
     /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
-        if let Some(id) = &args.after {
-            // Whatever else could be said of it: as long as somebody runs it, nothing can be begun in it.
-            world.hall(here()?)?.journal().at_rest(id, UnixMs::now()).await?;
-        }
+        let after = match &args.after {
+            Some(typed) => Some(at_rest(world, typed).await?),
+            None => None,
+        };
         let about = match (&args.project, &args.team) {
             (None, Some(team)) => team::project_of(team, &here()?),
             (_, _) => None,
         };
-        let about = match (&args.after, &args.project) {
+        let about = match (&after, &args.project) {
             (Some(id), None) => Some(before(world, id).await?.project),
             (_, _) => about,
         };
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
-        let kept = args.after.is_some() && args.agent.is_none() && args.team.is_none();
+        let kept = after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
             Some(list) => EntryAgent::Tasks(task_file::read(list, &found, args.agent.as_deref(), &rate)?),
             None if kept => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };
-        let had = match (&args.after, &entry) {
+        let had = match (&after, &entry) {
             (Some(id), EntryAgent::Kept) => Some(before(world, id).await?.model),
             (_, _) => None,
         };
-        let (world, model) = with_model(world, args.model.take(), had, args.consent()).await?;
+        let maps = maps(&found, &entry)?;
+        let own = match &entry {
+            EntryAgent::Listed(agent) | EntryAgent::Given(agent) => agent.model.as_deref(),
+            EntryAgent::Kept | EntryAgent::Tasks(_) => None,
+        };
+        let (world, model) = with_model(world, args.model.take(), had, own, args.consent()).await?;
         args.model = model;
-        let maps = maps(&found, &entry);
+        let files = files(&found);
         let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
-        let budget = match (args.budget, &args.after) {
+        let budget = match (args.budget, &after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),
             (None, Some(_)) => None,
         };
-        let most = match (budget, &args.after) {
+        let most = match (budget, &after) {
             (Some(budget), _) => budget,
             (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
-        let most = both(most, &rate);
-        let prepared = Prepared { hall, args, entry, budget };
-        let staffing = prepared.undertaking(String::new()).staffing().await?;
+        let prepared = Prepared { hall, args, after, entry, budget };
+        prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
+        Ok(prepared)
+    }
+
+    /// Says who works with which model and for how much, and makes sure that the user agrees.
+    async fn agree(&self, world: &World, most: &str, maps: &[String], files: &Files) -> Result<(), Failure> {
+        let staffing = self.undertaking(String::new()).staffing().await?;
         let models = staffing.models();
-        let named = models.iter().copied().collect::<Vec<_>>().join(", ");
-        note(&format!("{named}, at most {most}, {}", at_rate(&rate)));
-        if models.contains(REHEARSAL) {
-            let why =
-                if prepared.args.model.is_none() && world.is_bare() { ", since no other model is set up" } else { "" };
-            note(&format!(
-                "{REHEARSAL_LABEL}{why}; the money is play money, counted in bytes that are read and written"
-            ));
+        world.need_keys(&models)?;
+        if self.args.model.is_none() {
+            warn_of_models(&self.hall, &staffing, files);
         }
-        if let Some(time) = prepared.args.timeout.filter(|time| *time < SHORT) {
+        let named = models.iter().copied().collect::<Vec<_>>().join(", ");
+        note(&format!("{named}, at most {most}, {}", at_rate(self.hall.models().rate())));
+        if models.contains(REHEARSAL) {
+            note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
+        }
+        if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
             warn_of_short_time(time);
         }
-        for map in &maps {
+        for map in maps {
             note(map);
         }
         let mut paid = Paid::Nobody;
         for model in &models {
-            let name = prepared.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
-            if prepared.hall.models().paid(&name) == Paid::Provider {
+            let name = self.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
+            if self.hall.models().paid(&name) == Paid::Provider {
                 paid = Paid::Provider;
             }
         }
-        consent::to_pay(&world.paths.data, paid, prepared.args.consent(), &most, &named)?;
-        Ok(prepared)
+        consent::to_pay(&world.paths.data, paid, self.args.consent(), most, &named)
     }
 
     /// Describes the work on a task.
@@ -146,7 +157,7 @@ impl Prepared {
         if args.allow_overrun {
             work = work.allow_overrun();
         }
-        if let Some(id) = args.after.clone() {
+        if let Some(id) = self.after.clone() {
             work = work.after(id);
         }
         match &self.entry {
@@ -157,42 +168,106 @@ impl Prepared {
     }
 }
 
+/// Finds the session that is to go on. As long as somebody runs it, nothing can be begun in it.
+async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
+    let hall = world.hall(here()?)?;
+    let id = typed.find(&hall).await?;
+    hall.journal().at_rest(&id, UnixMs::now()).await?;
+    Ok(id)
+}
+
 /// What is left of a session. That is known once nothing is on its way back to it any more.
 async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
     hall.settle(id).await?;
     Ok(hall.session(id).await?.free)
 }
 
-/// Finds the model: the one that was typed, or that the session had, or that the config names; else that of a server on this
-/// machine, for somebody who has set nothing up. Returns the world that has it, and what counts as typed.
+/// What to type where no model is set up.
+const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model server on this machine \
+                        (Ollama, LM Studio, llama.cpp, vLLM), or name a model with --model; `guildhall demo` and \
+                        --model rehearsal work without one";
+
+/// Finds the model: the one that was typed, or that the session had, or that the config or the agent names; else that of a server
+/// on this machine, for somebody who has set nothing up. Returns the world that has it, and what counts as typed. The rehearsal
+/// takes a model's place only if somebody says so: a script must not take its answer for one.
 async fn with_model(
     world: &World,
     typed: Option<String>,
     had: Option<String>,
+    own: Option<&str>,
     said: Consent,
 ) -> Result<(World, Option<String>), Failure> {
-    let named = typed.as_deref().or(had.as_deref()).or(world.named.as_deref());
-    if let Some(named) = named {
+    if let Some(named) = typed.as_deref().or(had.as_deref()).or(world.named.as_deref()) {
         return Ok((local_server::learn(world, named).await, typed));
     }
-    let found = if world.is_bare() { local_server::find(world, said).await? } else { None };
-    Ok(found.map_or_else(|| (world.clone(), None), |(world, model)| (world, Some(model))))
+    if !world.is_bare() || own.is_some_and(|own| world.models.find_own(own, SystemTime::now()).is_ok()) {
+        return Ok((world.clone(), None));
+    }
+    if let Some((world, model)) = local_server::find(world, said).await? {
+        return Ok((world, Some(model)));
+    }
+    let question = "No model is set up: there is no key, the config names no model, and no model server is used here. Run the \
+                    rehearsal instead? It is a program in a model's place: it shows how a team works, and thinks nothing.";
+    match consent::to_use(question, Consent::NotAsked)? {
+        Consent::Given => Ok((world.clone(), Some(REHEARSAL.to_owned()))),
+        Consent::Refused | Consent::NotAsked => Err(Failure::usage(NO_MODEL)),
+    }
 }
 
 /// Draws who can come to work under each of those who take the work on, and says what is wrong with their files.
-fn maps(found: &Found, entry: &EntryAgent) -> Vec<String> {
+fn maps(found: &Found, entry: &EntryAgent) -> Result<Vec<String>, Failure> {
     let first: BTreeSet<&AgentName> = match entry {
         EntryAgent::Listed(agent) => BTreeSet::from([&agent.name]),
         EntryAgent::Tasks(tasks) => tasks.specs().iter().map(|task| &task.agent).collect(),
         EntryAgent::Given(_) | EntryAgent::Kept => BTreeSet::new(),
     };
     let maps: Vec<Map<'_>> = first.into_iter().filter_map(|agent| found.roster.map(agent)).collect();
-    warn(found, &maps);
-    maps.iter().filter_map(drawn).collect()
+    if let Some(broken) = broken(found, &maps) {
+        return Err(Failure::usage(broken.to_string()));
+    }
+    tell_problems(found, &maps);
+    Ok(maps.iter().filter_map(drawn).collect())
+}
+
+/// A file of the team that was not taken although the work needs it: it has the name of somebody who can come to work.
+fn broken<'a>(found: &'a Found, maps: &[Map<'_>]) -> Option<&'a Problem> {
+    let mut needed: BTreeSet<String> = BTreeSet::new();
+    for agent in maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent) {
+        if let Some(Team::Named(team)) = agent.delegation.as_ref().map(|delegation| &delegation.team) {
+            needed.extend(team.iter().map(|listed| listed.name.to_string()));
+        }
+        needed.insert(agent.name.to_string());
+    }
+    found.errors().find(|problem| {
+        let stem = || problem.place.file.file_stem().is_some_and(|stem| needed.contains(&*stem.to_string_lossy()));
+        problem.doubled.as_ref().map_or_else(stem, |name| needed.contains(name.as_str()))
+    })
+}
+
+/// The file of each agent.
+type Files = BTreeMap<AgentName, PathBuf>;
+
+fn files(found: &Found) -> Files {
+    found.roster.agents().map(|agent| (agent.name.clone(), agent.place.file.to_path_buf())).collect()
+}
+
+/// Says which agents work with another model than their files name, because that one can't be asked here.
+fn warn_of_models(hall: &Hall, staffing: &Staffing, files: &Files) {
+    for agent in &staffing.agents {
+        let (Some(own), Some(model)) = (&agent.model, staffing.seated.get(&agent.name)) else { continue };
+        if let Err(why) = hall.models().find_own(own, SystemTime::now()) {
+            let file = files.get(&agent.name).map_or_else(String::new, |file| format!("{}: ", file.display()));
+            let why = tame(&why.to_string(), 200);
+            warn(&format!(
+                "{file}warning: {} asks for model {own:?} and works with {model} instead: {why}",
+                agent.name
+            ));
+        }
+    }
 }
 
 /// Says what is wrong with the files of those who can come to work, and with files that were not taken.
-fn warn(found: &Found, maps: &[Map<'_>]) {
+fn tell_problems(found: &Found, maps: &[Map<'_>]) {
     let at_work: BTreeSet<&FilePath> =
         maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
     let matters =
@@ -204,7 +279,7 @@ fn warn(found: &Found, maps: &[Map<'_>]) {
         }
     }
     for problem in problems.iter().take(PROBLEMS_MAX) {
-        say_in(WARN, &tame(&problem.to_string(), 400));
+        warn(&tame(&problem.to_string(), 400));
     }
     if problems.len() > PROBLEMS_MAX {
         note(&format!("{} more: guildhall map lists them", problems.len() - PROBLEMS_MAX));

@@ -1,15 +1,24 @@
 //! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write};
+use std::io;
 
 use anstyle::{AnsiColor, Style};
 use guildhall::agent::is_unseen;
 
+use crate::markdown;
+use crate::screen::{self, Level, stdout_columns};
+
+pub(crate) use crate::screen::{prompt, say};
+
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+
+/// The longest rule, in columns.
+const RULE_COLUMNS_MAX: usize = 80;
 
 /// Something of the result could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -18,28 +27,55 @@ pub(crate) struct Unwritten(#[from] io::Error);
 
 /// Prints a line of the result.
 pub(crate) fn out(line: &str) -> Result<(), Unwritten> {
-    let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
-        // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
+    Ok(screen::write_out(line)?)
+}
+
+/// Prints an agent's words: a terminal gets their Markdown rendered, anything else gets them as they are.
+pub(crate) fn out_words(words: &str) -> Result<(), Unwritten> {
+    let words = tame_lines(words.trim());
+    out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
+}
+
+/// Prints an agent's words in a conversation. On a terminal, an empty row before and after sets them off.
+pub(crate) fn out_set_off(words: &str) -> Result<(), Unwritten> {
+    match stdout_columns() {
+        None => out_words(words),
+        Some(columns) => out(&format!("\n{}\n", markdown::render(&tame_lines(words.trim()), columns))),
     }
 }
 
-/// Says something to the person who watches.
-pub(crate) fn say(line: &str) {
-    writeln!(anstream::stderr().lock(), "{line}").ok();
-}
-
-/// Shows that something can be typed.
-pub(crate) fn prompt(sign: &str) {
-    let mut stderr = anstream::stderr().lock();
-    write!(stderr, "{sign}").and_then(|()| stderr.flush()).ok();
-}
-
-/// Says something in a style.
+/// Says something in a style, however little the person wants to be told.
 pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));
+}
+
+/// Says something that is not about one contract.
+pub(crate) fn note(line: &str) {
+    if screen::level() > Level::Quiet {
+        say_in(DIM, line);
+    }
+}
+
+/// Sets off what follows from what came before: by a rule on a terminal, by an empty line elsewhere.
+pub(crate) fn rule(title: &str) {
+    if screen::level() == Level::Quiet {
+        return;
+    }
+    match screen::stderr_columns() {
+        None => say(""),
+        Some(columns) => {
+            let title = if title.is_empty() { String::new() } else { format!("── {title} ") };
+            let rest = columns.min(RULE_COLUMNS_MAX).saturating_sub(screen::width(&title));
+            say_in(DIM, &format!("{title}{}", "─".repeat(rest)));
+        }
+    }
+}
+
+/// Says that something is wrong which does not keep the work from being done.
+pub(crate) fn warn(line: &str) {
+    if screen::level() > Level::Quiet {
+        say_in(WARN, line);
+    }
 }
 
 /// Makes text from outside safe for a terminal: nothing that is not seen, one line, at most so many characters.

@@ -4,15 +4,14 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use guildhall::kernel::{Ask, Fact};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::live::note;
-use crate::print::{prompt, say};
+use crate::print::{note, say};
+use crate::screen::width;
 use crate::watch::Signals;
 
 /// How long a character of a line takes to read, and a line at least, in milliseconds.
@@ -27,48 +26,6 @@ const KEY_LOOK: Duration = Duration::from_millis(30);
 
 /// How many keys are taken at once that are pressed to skip.
 const KEYS_MAX: usize = 1024;
-
-/// The line that says that work is under way, and how many were hired.
-pub(crate) struct AtWork {
-    hired: usize,
-    line: Line,
-}
-
-/// Whether something can follow on a line of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Open,
-    Ended,
-}
-
-impl AtWork {
-    pub(crate) fn begin() -> AtWork {
-        let mut begun = AtWork { hired: 0, line: Line::Ended };
-        begun.draw();
-        begun
-    }
-
-    /// Counts a fact, if it is a hire.
-    pub(crate) fn count(&mut self, fact: &Fact) {
-        if let Fact::Asked { ask: Ask::Hire { .. }, .. } = fact {
-            self.hired += 1;
-            self.draw();
-        }
-    }
-
-    /// Draws over what it drew before, which is never longer.
-    fn draw(&mut self) {
-        prompt(&format!("\rat work: {} hired so far", self.hired));
-        self.line = Line::Open;
-    }
-
-    /// Ends the line, so that another can follow.
-    pub(crate) fn end_line(&mut self) {
-        if std::mem::replace(&mut self.line, Line::Ended) == Line::Open {
-            say("");
-        }
-    }
-}
 
 /// Whether somebody sits at a terminal who can watch a show and press a key.
 pub(crate) fn has_a_viewer() -> bool {
@@ -105,11 +62,6 @@ pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
             () = sleep_until(began + due) => line.into_iter().for_each(say),
         }
     }
-}
-
-/// How many characters a line shows.
-fn width(line: &str) -> usize {
-    anstream::adapter::strip_str(line).to_string().chars().count()
 }
 
 /// Says when each line is due, from the beginning on, and last when the show is over: each stays alone for as long as it takes
@@ -191,7 +143,7 @@ impl Drop for Keys {
 mod tests {
     use std::time::Duration;
 
-    use super::{schedule, width};
+    use super::schedule;
 
     #[test]
     fn a_line_stays_for_as_long_as_it_takes_to_read() {
@@ -209,10 +161,5 @@ mod tests {
         }
         let due = schedule(&[3000, 1000]);
         assert_eq!(due, [0, 15, 20].map(Duration::from_secs));
-    }
-
-    #[test]
-    fn colours_take_no_time_to_read() {
-        assert_eq!(width("\u{1b}[1mä\u{1b}[0m b"), 3);
     }
 }

@@ -97,7 +97,8 @@ pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &Dated
 fn budget(amount: &Value) -> Result<Budget, String> {
     match amount {
         Value::String(text) => text.parse(),
-        Value::Integer(sats) => sats.to_string().parse(),
+        // A number is sats, as in agent files.
+        Value::Integer(sats) => format!("{sats}sat").parse(),
         Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
             Err("that is no budget: write it like \"50sat\" or \"0.05usd\"".to_owned())
         }

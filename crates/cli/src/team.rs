@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use guildhall::agent::roster::{Roster, Severity, Source};
+use guildhall::agent::roster::{Problem, Roster, Severity, Source};
 use guildhall::entry_of;
 use guildhall::kernel::AgentName;
 
@@ -33,22 +33,16 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
     }
     sources.push(Source::BuiltIn);
     let alone = named.map(|directory| Roster::load(&[Source::Named(directory)]));
-    if let Some(alone) = &alone {
-        let errors: Vec<String> = errors(alone);
-        if alone.agents().next().is_none() {
-            let why = if errors.is_empty() { "there is no agent in it".to_owned() } else { errors.join("\n") };
-            return Err(Failure::usage(format!("the team {}: {why}", team.unwrap_or(project).display())));
-        }
-        if !errors.is_empty() {
-            return Err(Failure::usage(errors.join("\n")));
-        }
+    if let Some(alone) = alone.as_ref().filter(|alone| alone.agents().next().is_none()) {
+        let errors: Vec<String> = errors(alone).map(ToString::to_string).collect();
+        let why = if errors.is_empty() { "there is no agent in it".to_owned() } else { errors.join("\n") };
+        return Err(Failure::usage(format!("the team {}: {why}", team.unwrap_or(project).display())));
     }
     Ok(Found { roster: Roster::load(&sources), named: alone })
 }
 
-fn errors(roster: &Roster) -> Vec<String> {
-    let errors = roster.problems().iter().filter(|problem| problem.severity == Severity::Error);
-    errors.map(ToString::to_string).collect()
+fn errors(roster: &Roster) -> impl Iterator<Item = &Problem> {
+    roster.problems().iter().filter(|problem| problem.severity == Severity::Error)
 }
 
 /// Where a directory that was named keeps its agents: in one of the usual places beneath it, or in itself.
@@ -65,6 +59,11 @@ pub(crate) fn project_of(team: &Path, here: &Path) -> Option<PathBuf> {
 }
 
 impl Found {
+    /// Files of the directory that was named that were not taken.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.named.iter().flat_map(errors)
+    }
+
     /// Finds an agent by its name, or says why there is none.
     pub(crate) fn named(&self, name: &str) -> Result<AgentName, String> {
         let parsed = AgentName::parse(name).map_err(|why| format!("{name:?} is no agent: {why}"))?;
@@ -83,7 +82,9 @@ impl Found {
             None => Ok(AgentName::parse("general-contractor").expect("a name")),
             Some(team) => entry_of(team).ok_or_else(|| {
                 let why = "several of the team could take the work on: name one with --agent, out of";
-                let cycles = team.cycles().into_iter().map(|cycle| cycle.to_string());
+                // A file that was not taken may be the one that was to take the work on.
+                let errors = errors(team).map(ToString::to_string);
+                let cycles = team.cycles().into_iter().map(|cycle| cycle.to_string()).chain(errors);
                 Failure::usage(
                     std::iter::once(format!("{why} {}", names(team))).chain(cycles).collect::<Vec<_>>().join("; "),
                 )

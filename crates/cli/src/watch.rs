@@ -1,26 +1,30 @@
 //! Work that is under way, as the person at this terminal sees and steers it: until it ends, or is interrupted.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use guildhall::kernel::{Limit, Msat, Outcome, Stored, TextRef};
+use guildhall::kernel::{Limit, Msat, Outcome, Path, Stored, TextRef};
 use guildhall::local::{EngineError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::amount::both;
-use crate::args::{Output, OutputArgs};
-use crate::bill::Sheet;
+use crate::amount::{both, sats};
+use crate::args::{Output, WatchArgs};
+use crate::bill::{Extent, Sheet, charges};
+use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
-use crate::live::{Live, ended_as, ending, note};
-use crate::print::{BAD, Unwritten, WARN, out, say, say_in, tame, tame_lines};
+use crate::live::{Live, ended_as, ending};
+use crate::print::{BAD, Unwritten, WARN, note, out_set_off, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
-use crate::showing::{self, AtWork};
-use crate::talk::{Next, Talk, Typed, is_for_person};
+use crate::screen::{self, Level, stderr_columns, stdout_columns};
+use crate::showing;
+use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
 /// The most that is shown of why a model failed, in characters.
@@ -63,12 +67,26 @@ impl Signals {
     }
 }
 
+/// How often the status line is drawn anew.
+const DRAW: Duration = Duration::from_millis(100);
+
 /// When the person is told what happens.
 enum Telling {
     /// As it happens.
     Live,
-    /// When all has happened; until then, how many were hired.
-    Later(AtWork),
+    /// When all has happened: the lines until now.
+    Later(Vec<String>),
+    /// Not at all.
+    Never,
+}
+
+/// A status line below the lines. However the work ends, it is taken away.
+struct StatusLine;
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        screen::clear();
+    }
 }
 
 /// Watches work that is under way, and hears the signals.
@@ -78,11 +96,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(hall: Hall, running: Running, output: OutputArgs, signals: Signals) -> Watch {
+    pub(crate) fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
-        let (instruction, interrupted) = (Telling::Live, Interrupted::No);
-        let work = Work { live, instruction, hall, running, output, talk: None, interrupted, unwritten: None };
+        let (telling, interrupted) = (Telling::Live, Interrupted::No);
+        let work = Work { live, telling, hall, running, args, talk: None, interrupted, unwritten: None };
         Watch { work, signals }
     }
 
@@ -107,7 +125,7 @@ impl Watch {
             () = signals.until_stop(&wrap_up) => return Ok(work.leave().await),
             ended = work.follow(&wrap_up) => ended?,
         };
-        work.show(&ended, began.elapsed(), &mut signals).await?;
+        work.show(&ended, began.elapsed(), &mut signals).await;
         work.finish(ended).await
     }
 }
@@ -117,8 +135,8 @@ struct Work {
     hall: Hall,
     running: Running,
     live: Live,
-    instruction: Telling,
-    output: OutputArgs,
+    telling: Telling,
+    args: WatchArgs,
     /// What the person says meanwhile, if it is a conversation.
     talk: Option<Talk>,
     /// Whether the person asked for the end, and the work was told.
@@ -130,20 +148,25 @@ struct Work {
 impl Work {
     /// Tells what happens until the work has ended.
     async fn follow(&mut self, wrap_up: &Notify) -> Result<Ended, Failure> {
-        if self.is_to_be_shown() {
-            self.instruction = Telling::Later(AtWork::begin());
+        if screen::level() == Level::Quiet {
+            self.telling = Telling::Never;
+        } else if self.is_to_be_shown() {
+            self.telling = Telling::Later(Vec::new());
         }
+        let status = self.has_status_line().then_some(StatusLine);
+        let mut ticks = interval(DRAW);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut facts = self.running.facts();
         self.look().await?;
         let ended = loop {
             tokio::select! {
                 biased;
                 () = wrap_up.notified() => {
-                    self.end_line();
                     say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
                     self.running.end(Ending::WrapUp).await?;
                     self.interrupted = Interrupted::Yes;
                 }
+                _ = ticks.tick(), if status.is_some() => screen::draw(&|columns| self.live.status(columns)),
                 fact = facts.next() => {
                     self.tell(&fact?).await?;
                     // What was stored together is seen together before anything follows from it.
@@ -158,7 +181,7 @@ impl Work {
         let ended = match ended {
             Ok(ended) => ended,
             Err(why) => {
-                self.show_at_once().await?;
+                self.show_at_once();
                 say_in(WARN, &kept(self.running.id(), &why));
                 return Err(why.into());
             }
@@ -173,8 +196,9 @@ impl Work {
     async fn finish(mut self, ended: Ended) -> Result<Exit, Failure> {
         let words = self.talk.as_mut().and_then(Talk::rest);
         self.speak(words).await?;
+        let shown = self.talk.take().and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
-        self.print(&ended, exit);
+        self.print(&ended, exit, shown);
         // What has queued up for the transcripts is written before the process ends.
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
@@ -182,61 +206,57 @@ impl Work {
         self.unwritten.map_or(Ok(exit), |why| Err(kept(why)))
     }
 
+    /// Whether a line at the bottom says how things stand. In a conversation, the line that is typed stands there.
+    fn has_status_line(&self) -> bool {
+        !matches!(self.telling, Telling::Never) && self.talk.is_none() && screen::can_draw()
+    }
+
     /// Whether the work is over before a person could read along, and a person is there to see it afterwards.
     fn is_to_be_shown(&self) -> bool {
         let rehearsed = self.running.models().all(|model| model == REHEARSAL);
-        let read = self.output.output == Output::Text && self.talk.is_none();
+        let read = self.args.output.output == Output::Text && self.talk.is_none();
         rehearsed && read && !is_dumb_terminal() && showing::has_a_viewer()
     }
 
-    /// Tells from the facts what was not told as it happened. Whoever asked for the end is not kept waiting.
-    async fn show(&mut self, ended: &Ended, took: Duration, signals: &mut Signals) -> Result<(), Failure> {
+    /// Tells what was not told as it happened. A person who asked for the end is not kept waiting.
+    async fn show(&mut self, ended: &Ended, took: Duration, signals: &mut Signals) {
         if self.interrupted == Interrupted::Yes {
-            return self.show_at_once().await;
+            return self.show_at_once();
         }
-        let Some(lines) = self.untold().await? else { return Ok(()) };
+        let Some(lines) = self.untold() else { return };
         let what = ending(ended.report.outcome, ended.out_of_tokens);
         let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
         showing::show(&title, &lines, signals).await;
-        Ok(())
     }
 
-    async fn show_at_once(&mut self) -> Result<(), Failure> {
-        self.untold().await?.unwrap_or_default().iter().for_each(|line| say(line));
-        Ok(())
+    fn show_at_once(&mut self) {
+        self.untold().unwrap_or_default().iter().for_each(|line| say(line));
     }
 
     /// The lines that were not told as it happened, if they were not.
-    async fn untold(&mut self) -> Result<Option<Vec<String>>, Failure> {
-        let Telling::Later(mut at_work) = std::mem::replace(&mut self.instruction, Telling::Live) else {
-            return Ok(None);
-        };
-        at_work.end_line();
-        let (mut facts, mut lines) = (self.running.facts(), Vec::new());
-        while let Some(fact) = facts.try_next().await? {
-            lines.extend(self.live.lines(&fact).await);
-        }
-        Ok(Some(lines))
-    }
-
-    /// Ends the line that says that work is under way, so that another can follow.
-    fn end_line(&mut self) {
-        match &mut self.instruction {
-            Telling::Live => {}
-            Telling::Later(at_work) => at_work.end_line(),
+    fn untold(&mut self) -> Option<Vec<String>> {
+        match std::mem::replace(&mut self.telling, Telling::Live) {
+            Telling::Later(lines) => Some(lines),
+            Telling::Live => None,
+            Telling::Never => {
+                self.telling = Telling::Never;
+                None
+            }
         }
     }
 
     async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
         let root = self.running.root().path.clone();
+        let is_own = self.talk.as_ref().is_some_and(|talk| talk.is_own_words(&stored.fact));
         let talk = self.talk.as_mut().filter(|_| stored.contract == root);
         let words = talk.and_then(|talk| talk.take(&stored.fact));
         self.speak(words).await?;
-        let shown = self.talk.is_some() && self.output.output == Output::Text && is_for_person(stored, &root);
-        match &mut self.instruction {
-            Telling::Live if shown => {}
-            Telling::Live => self.live.tell(stored).await,
-            Telling::Later(at_work) => at_work.count(&stored.fact),
+        let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
+        let told = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
+        match &mut self.telling {
+            Telling::Live if !shown && !is_own => told.for_each(|line| say(&line)),
+            Telling::Later(lines) => lines.extend(told),
+            Telling::Live | Telling::Never => {}
         }
         Ok(())
     }
@@ -244,9 +264,9 @@ impl Work {
     /// Prints words of the agent that are for the person.
     async fn speak(&mut self, words: Option<TextRef>) -> Result<(), Failure> {
         let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
-        if self.output.output == Output::Text {
+        if self.args.output.output == Output::Text {
             let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
-            let written = out(&tame_lines(String::from_utf8_lossy(&text).trim()));
+            let written = out_set_off(&String::from_utf8_lossy(&text));
             self.unwritten = self.unwritten.take().or(written.err());
             talk.shown = Some(words);
         }
@@ -262,7 +282,7 @@ impl Work {
             Next::Wait => {}
             Next::End => self.running.end(Ending::WrapUp).await?,
             Next::Report { hires } => {
-                say_in(WARN, &format!("{hires} still at work; the conversation ends when they have reported"));
+                warn(&format!("{hires} still at work; the conversation ends when they have reported"));
             }
         }
         Ok(())
@@ -279,6 +299,11 @@ impl Work {
                 }
                 Err(why) => return Err(why.into()),
             },
+            Typed::Command(command) => {
+                tell_command(&self.live, &command);
+                talk.lines.invite();
+                return Ok(());
+            }
             Typed::TooLong => say_in(WARN, TOO_LONG),
             Typed::Unreadable(why) => {
                 say_in(WARN, &format!("stdin can't be read any more: {why}"));
@@ -291,7 +316,7 @@ impl Work {
 
     /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
     async fn leave(mut self) -> Exit {
-        self.end_line();
+        self.talk = None;
         let id = self.running.id().clone();
         // What was stored is durable without this. A journal that is slow to close does not delay the end.
         let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
@@ -304,11 +329,11 @@ impl Work {
         Exit::Interrupted
     }
 
-    fn print(&mut self, ended: &Ended, exit: Exit) {
-        let sheet = sheet(ended);
+    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>) {
+        let sheet = sheet(ended, self.live.names());
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
-        let written = match self.output.output {
+        let written = match self.args.output.output {
             Output::Json => out_json(&json!({
                 "session": ended.session,
                 "outcome": ended.report.outcome,
@@ -320,15 +345,12 @@ impl Work {
                 "quote": quote::json(&quotes, models),
             })),
             Output::Text => {
-                let shown = self.talk.as_ref().and_then(|talk| talk.shown);
-                let written = match ended.text.trim() {
-                    _ if shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash) => Ok(()),
-                    "" => Ok(()),
-                    _ if ended.report.outcome == Outcome::Failed => Ok(()),
-                    answer => out(&tame_lines(answer)),
-                };
-                for line in sheet.lines().into_iter().chain(quote::lines(&quotes, models)) {
-                    say(&line);
+                let written = answer(ended, shown).map_or(Ok(()), out_words);
+                if screen::level() > Level::Quiet {
+                    rule("");
+                    for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
+                        say(line);
+                    }
                 }
                 for text in &ended.unreadable {
                     say_in(WARN, &format!("can't be read: {}", tame(&text.to_string(), 1000)));
@@ -337,9 +359,42 @@ impl Work {
             }
         };
         self.unwritten = self.unwritten.take().or(written.err());
-        if !self.output.no_advice {
+        if !self.args.no_advice {
             advise(ended);
         }
+    }
+}
+
+/// The answer that is printed, set off from what was told before. One that failed has none, and one that was shown as words of a
+/// conversation is not shown again.
+fn answer(ended: &Ended, shown: Option<TextRef>) -> Option<&str> {
+    let is_shown = shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash);
+    let answer = ended.text.trim();
+    if is_shown || answer.is_empty() || ended.report.outcome == Outcome::Failed {
+        return None;
+    }
+    // An answer that goes to a file is not between the lines of the terminal.
+    if stdout_columns().is_some() || stderr_columns().is_none() {
+        rule("answer");
+    }
+    Some(answer)
+}
+
+/// How much of the bill is printed after the work.
+fn extent() -> Extent {
+    if screen::level() == Level::Verbose { Extent::Whole } else { Extent::Short }
+}
+
+/// Does what a person asked of this program in a conversation. The agent hears nothing of it, and it costs nothing.
+fn tell_command(live: &Live, command: &Command) {
+    match command {
+        Command::Help => say(HELP),
+        Command::Cost => {
+            let (spent, budget) = live.cost();
+            say(&format!("{} of {} so far", charges(spent, sats), sats(budget)));
+        }
+        Command::Agents => live.at_work().iter().for_each(|agent| say(agent)),
+        Command::Unknown(typed) => unknown(typed),
     }
 }
 
@@ -370,9 +425,10 @@ async fn close(hall: Hall, running: Running, live: Live) {
     journal.close().await;
 }
 
-fn sheet(ended: &Ended) -> Sheet<'_> {
+fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
     Sheet {
-        bill: &ended.bill,
+        bill: Cow::Borrowed(&ended.bill),
+        names,
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
         out_of_tokens: ended.out_of_tokens,

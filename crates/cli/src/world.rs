@@ -1,5 +1,6 @@
 //! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
 
+use std::collections::BTreeMap;
 use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI,
 use crate::config::local_server::LocalServerConfig;
 use crate::config::{Config, ProviderConfig, WireConfig};
 use crate::exit::Failure;
-use crate::live::note;
 use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
-use crate::print::{WARN, say_in, tame};
+use crate::print::{note, tame, warn};
+use crate::screen;
 
 /// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -45,6 +46,8 @@ pub(crate) struct World {
     /// What the config says about model servers on this machine.
     pub(crate) local: LocalServerConfig,
     secrets: Vec<String>,
+    /// Providers of the config whose key is missing, with the variable that would have it.
+    keyless: BTreeMap<String, String>,
 }
 
 /// A variable that is set to something. One that can't be read is an error, since it was set for a reason.
@@ -90,7 +93,7 @@ impl World {
         let models = Models::new(rate(config)?);
         let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
         let (named, local) = (config.model.clone(), config.local_server.clone());
-        Ok(World { models, paths, named, local, secrets: Vec::new() })
+        Ok(World { models, paths, named, local, secrets: Vec::new(), keyless: BTreeMap::new() })
     }
 
     /// Opens the hall that works on a project.
@@ -109,7 +112,7 @@ impl World {
         builder
             .secrets(self.secrets.iter().cloned())
             .watch(Arc::new(tell_trouble))
-            .warn(Arc::new(|line| say_in(WARN, &tame(line, WARNING_CHARS_MAX))))
+            .warn(Arc::new(|line| warn(&tame(line, WARNING_CHARS_MAX))))
     }
 
     /// Adds the providers that variables tell of, under the names people know.
@@ -139,7 +142,13 @@ impl World {
         }
         let base_url = base_url(&place, &provider.base_url)?;
         let key = match &provider.key_env {
-            Some(variable) => self.key(variable)?,
+            Some(variable) => {
+                let key = self.key(variable)?;
+                if key.is_none() {
+                    self.keyless.insert(name.to_owned(), variable.clone());
+                }
+                key
+            }
             None => None,
         };
         let wire = match provider.wire {
@@ -175,6 +184,21 @@ impl World {
         World { models: self.models.clone().with_source(source), ..self.clone() }
     }
 
+    /// Makes sure that the providers of these models have their keys: without one, a provider would refuse every call.
+    pub(crate) fn need_keys<'a>(&self, models: impl IntoIterator<Item = &'a &'a str>) -> Result<(), Failure> {
+        let providers = models.into_iter().filter_map(|model| model.split_once('/')).map(|(provider, _)| provider);
+        for provider in providers {
+            if let Some(variable) = self.keyless.get(provider) {
+                let config = self.paths.config.display();
+                return Err(Failure::usage(format!(
+                    "the variable {variable} is not set, and providers.{provider} in {config} takes its key from there \
+                     (key_env): set {variable}, or take key_env out if this provider needs no key"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a key out of a variable, and remembers to keep it out of the journal.
     fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
         let Some(text) = variable(name)? else { return Ok(None) };
@@ -200,7 +224,6 @@ impl World {
         let default = config.model.or_else(|| match () {
             () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
             () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
-            () if models.sources().next().is_none() => Some(REHEARSAL.to_owned()),
             () => None,
         });
         if let Some(default) = default {
@@ -210,7 +233,7 @@ impl World {
     }
 }
 
-/// Says what no fact says: that a provider makes us wait, since without a word it would look as if nothing happened, and what a
+/// Says what no fact says: the words of the root as they come, that a provider makes us wait, since without a word it would look as if nothing happened, and what a
 /// reply was lost to.
 fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
@@ -219,12 +242,9 @@ fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
             note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
         }
         Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
-        Delta::Words(_)
-        | Delta::Thinking
-        | Delta::Call { .. }
-        | Delta::Asking
-        | Delta::Received { .. }
-        | Delta::Used(_) => {}
+        Delta::Words(words) => screen::stream(call, words),
+        Delta::Asking if contract.level() == 0 => screen::forget_words(),
+        Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Received { .. } | Delta::Used(_) => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! The crew: everybody who can come to work in a session, each at a seat of its own, and on which conditions each is hired.
+//! The table of all agents that can come to work in a session: what each works with, and on which conditions each is hired.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn ad_hoc_instructions(specialty: &AgentName) -> String {
     format!("You are a specialist in this field: {specialty}{AD_HOC}")
 }
 
-/// What a crew is made of.
+/// What the table is made of.
 pub(crate) struct TableInputs<'a> {
     pub(crate) models: &'a Models,
     pub(crate) session: &'a SessionId,
@@ -38,7 +38,7 @@ pub(crate) struct TableInputs<'a> {
     pub(crate) exists: &'a Exists,
 }
 
-/// Everybody who can come to work in a session.
+/// All agents that can come to work in a session.
 pub(crate) struct AgentTable {
     entries: BTreeMap<AgentName, TableEntry>,
     /// Who takes the work on.

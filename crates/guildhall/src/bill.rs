@@ -35,7 +35,9 @@ impl Charges {
         sum(sum(self.used, self.estimated), self.reserved)
     }
 
-    pub(crate) fn and(self, other: Charges) -> Charges {
+    /// Adds two amounts up, part by part.
+    #[must_use]
+    pub fn and(self, other: Charges) -> Charges {
         Charges {
             used: sum(self.used, other.used),
             estimated: sum(self.estimated, other.estimated),
@@ -51,7 +53,7 @@ pub struct Line {
     pub contract: Path,
     /// Who worked.
     pub agent: AgentName,
-    /// The model that was asked, as `PROVIDER/NAME`. A clerk asks none.
+    /// The model that was asked, as `PROVIDER/NAME`. A task list asks none.
     pub model: Option<String>,
     /// Whether nobody bills that model: then its price is nominal.
     pub nominal: bool,
@@ -250,7 +252,7 @@ impl Line {
     fn answered(&mut self, id: AskId, answer: &Answer, cost: Cost, hold: Msat, credit: Option<Msat>) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
-            // What a clerk reads and writes, no provider has seen.
+            // What a task list reads and writes, no provider has seen.
             let tokens = said.used.filter(|_| self.model.is_some()).unwrap_or_default();
             add_tokens(&mut self.tokens, tokens);
             add_tokens(&mut self.all_tokens, tokens);

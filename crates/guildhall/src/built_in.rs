@@ -15,8 +15,8 @@ pub(crate) fn assistant() -> Agent {
     Agent::new(AgentName::parse("assistant").expect("a name"), INSTRUCTIONS)
 }
 
-/// Who hires for a list of tasks those whom it names, and nobody else.
-pub(crate) fn clerk(tasks: &Tasks, roster: &Roster) -> Agent {
+/// The agent of a list of tasks: it hires the agents that the list names, and nobody else.
+pub(crate) fn task_list_agent(tasks: &Tasks, roster: &Roster) -> Agent {
     let mut team: Vec<AgentName> = Vec::new();
     for task in tasks.specs() {
         if !team.contains(&task.agent) {

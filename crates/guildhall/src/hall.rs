@@ -338,7 +338,7 @@ impl Hall {
         View::read(self.journal(), id).await
     }
 
-    /// Opens the office of a session, with a place for everybody who can come to work in it. The faults of the root's provider
+    /// Opens the engine of a session, for all agents that can come to work in it. The faults of the root's provider
     /// are recorded from then on.
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
         let table = self.table(id, &setup.staffing)?;
@@ -372,7 +372,7 @@ impl Hall {
         Ok(Overruns::Stop(Arc::new(provider_of)))
     }
 
-    /// Puts everybody at a seat.
+    /// Builds the table of all agents that can come to work.
     pub(crate) fn table(&self, id: &SessionId, staffing: &Staffing) -> Result<AgentTable, HallError> {
         let project = Project::open(&self.inner.project)?;
         let tools = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
@@ -392,19 +392,26 @@ impl Hall {
     }
 
     /// Fixes who works with which model at which prices. A model that was asked for by whoever began the work counts for
-    /// everybody; otherwise each agent's own does, where it can be had. The clerk of a list has none.
+    /// everybody; otherwise each agent's own does, where it can be had. The agent of a task list has none.
     pub(crate) fn staff(
         &self,
         agents: Vec<Agent>,
         wanted: Option<&str>,
-        clerk: Option<&AgentName>,
+        task_list: Option<&AgentName>,
     ) -> Result<Staffing, HallError> {
-        let first = agents.first().and_then(|agent| agent.model.as_deref());
-        let main = self.models().find(wanted.or(first))?;
         let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
-        for agent in agents.iter().filter(|agent| Some(&agent.name) != clerk) {
+        let first = agents.first().and_then(|agent| agent.model.as_deref());
+        let main = match (wanted, first) {
+            (None, Some(own)) => match (self.models().find_own(own, now), self.models().find(None)) {
+                (Ok(own), _) => own,
+                (Err(_), Ok(usual)) => usual,
+                (Err(why), Err(_)) => return Err(why.into()),
+            },
+            (wanted, _) => self.models().find(wanted)?,
+        };
+        for agent in agents.iter().filter(|agent| Some(&agent.name) != task_list) {
             let own = agent.model.as_deref().filter(|_| wanted.is_none());
-            let own = own.and_then(|model| self.models().find(Some(model)).ok());
+            let own = own.and_then(|model| self.models().find_own(model, now).ok());
             let name = own.unwrap_or_else(|| main.clone());
             let price = self.models().lock(&name, now)?;
             locked.entry(name.to_string()).or_insert(price);

@@ -40,7 +40,7 @@ const WINDOW_TOKENS: u64 = 128_000;
 /// What a bitcoin cost in dollars when this version was made, and when that was.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
 
-/// How much the clerk may say at once. It costs nothing, but there must be a limit.
+/// How much a task list may say at once. It costs nothing, but there must be a limit.
 const CLERK_TOKENS_MAX: u32 = 8192;
 
 /// The name that the maker of Claude goes by.
@@ -73,7 +73,7 @@ pub enum ModelsError {
     #[error("no model was chosen")]
     NoneChosen,
     /// Its provider is not set up.
-    #[error("the model {model:?} is had from {source_name:?}, which is not set up here")]
+    #[error("model {model} is served by {source_name}, which is not set up here")]
     NoSource {
         /// The model.
         model: String,
@@ -151,7 +151,7 @@ pub(crate) struct ModelSlot {
 }
 
 impl ModelSlot {
-    /// The chair of the clerk, who needs no model, waits for nobody's and costs nothing.
+    /// The slot of a task list, which needs no model, waits for none and costs nothing.
     pub(crate) fn of_task_list() -> ModelSlot {
         ModelSlot {
             model: Arc::new(TaskListModel),
@@ -314,6 +314,19 @@ impl Models {
         } else {
             Err(ModelsError::NoSource { model, source_name: source })
         }
+    }
+
+    /// Finds the model that an agent's file names, if it can be asked here: its provider is set up and its price is known. A
+    /// short name such as `opus` means a model of its maker, which a server on this machine is not taken to have.
+    pub fn find_own(&self, name: &str, now: SystemTime) -> Result<ModelName, ModelsError> {
+        let found = self.find(Some(name))?;
+        let is_short = ALIASES.iter().any(|(alias, _)| alias.eq_ignore_ascii_case(name.trim()));
+        let is_local = matches!(self.sources.seller(&found.source), Some(Seller::Local));
+        if is_short && is_local && !self.aliases.contains_key(name) && found.source != ANTHROPIC {
+            return Err(ModelsError::NoSource { model: found.model, source_name: ANTHROPIC.to_owned() });
+        }
+        self.lock(&found, now)?;
+        Ok(found)
     }
 
     /// Returns what a model can be called, by its full name here, the shortest first.

@@ -38,7 +38,7 @@ impl Models {
     }
 }
 
-/// The tokens of all calls to a model, by the bytes that they took. A clerk makes none.
+/// The tokens of all calls to a model, by the bytes that they took. A task list makes none.
 fn usage(bill: &Bill) -> Usage {
     let asking = || bill.lines.iter().filter(|line| line.model.is_some());
     let sum = |of: fn(&Line) -> u64| asking().map(of).fold(0, u64::saturating_add) / TOKEN_BYTES;

@@ -21,7 +21,7 @@ use crate::stored::stored_text;
 pub struct Staffing {
     /// The agents; the first takes the work on.
     pub agents: Vec<Agent>,
-    /// The model of each, as `PROVIDER/NAME`. The clerk of a list of tasks has none.
+    /// The model of each, as `PROVIDER/NAME`. The agent of a task list has none.
     pub seated: BTreeMap<AgentName, String>,
     /// The rate at which all is shown.
     pub rate: DatedRate,
@@ -42,12 +42,12 @@ impl Staffing {
         self.agents.iter().find_map(|agent| self.seated.get(&agent.name)).map_or("", String::as_str)
     }
 
-    /// Whether a clerk works off a list of tasks.
+    /// Whether this is a list of tasks.
     pub fn is_list(&self) -> bool {
         self.entry().is_some_and(|entry| !self.seated.contains_key(entry))
     }
 
-    /// Returns the model that is asked for whoever works under this brief. A clerk asks none.
+    /// Returns the model that is asked for whoever works under this brief. A task list asks none.
     pub fn model_of(&self, brief: &Brief) -> Option<&str> {
         match (usize::from(brief.model_slot).checked_sub(1), brief.standing) {
             (Some(slot), _) => self.models().into_iter().nth(slot),
@@ -74,7 +74,7 @@ impl Staffing {
         }
     }
 
-    /// Returns the models that can come to be asked, in the order in which a brief's chair counts them.
+    /// Returns the models that can come to be asked, in the order in which `Brief::model_slot` counts them.
     pub fn models(&self) -> BTreeSet<&str> {
         self.seated.values().map(String::as_str).collect()
     }

@@ -82,7 +82,7 @@ struct ListState {
     asking: Vec<Path>,
     /// The money that nothing holds.
     free: Msat,
-    /// The least money with which somebody could be hired who was refused for want of it.
+    /// The least money that a hire needs which was refused for lack of money.
     least: Msat,
     /// The root that it works for: calls of another have other ids.
     root: Path,
@@ -317,9 +317,9 @@ impl ListState {
         let missing = self.before[at].iter().filter(|before| !self.has_come(**before));
         let missing: Vec<&str> = missing.map(|before| self.tasks.specs()[*before].name.as_str()).collect();
         match missing.as_slice() {
-            [] if self.least > Msat::ZERO => format!(", for want of money: it takes at least {}", self.least),
+            [] if self.least > Msat::ZERO => format!(", for lack of money: a hire takes at least {}", self.least),
             [] => String::new(),
-            missing => format!(", for want of {}", missing.join(", ")),
+            missing => format!(", for lack of {}", missing.join(", ")),
         }
     }
 }

@@ -14,7 +14,7 @@ use guildhall_local::{Journal, NewSession, SessionId, UnixMs, texts_named};
 use serde_json::Value;
 
 use crate::agents::{Agent, entry_of, under, with};
-use crate::built_in::{assistant, clerk};
+use crate::built_in::{assistant, task_list_agent};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
 use crate::running::Running;
@@ -36,7 +36,7 @@ const LABEL_CHARS_MAX: usize = 60;
 
 /// Work that was described and is not begun. [`Hall::run`] describes it.
 ///
-/// Awaiting it begins it and waits for its end; [`Undertaking::start`] begins it and hands over what is needed to watch it.
+/// Awaiting it begins it and waits for its end; [`Undertaking::start`] begins it and returns what is needed to watch it.
 ///
 /// ```
 /// use guildhall::{Hall, Msat, Outcome, Reply, REHEARSAL_PRICE, model_fn};
@@ -184,7 +184,7 @@ impl Undertaking {
     }
 
     /// Asks for an output that programs can read: JSON that follows this schema, an object or a list. The agent is told so, its
-    /// report is checked, and it has one chance to mend it. [`Ended::output`] reads it.
+    /// report is checked, and the agent has one chance to correct it. [`Ended::output`] reads it.
     pub fn output(mut self, schema: Value) -> Undertaking {
         self.output = Some(schema);
         self
@@ -211,11 +211,11 @@ impl Undertaking {
             return self.hall.staff(before.agents, Some(&wanted), None);
         }
         let agents = self.agents()?;
-        let clerk = match &self.entry {
-            Entry::Tasks(_) => agents.first().map(|clerk| clerk.name.clone()),
+        let task_list = match &self.entry {
+            Entry::Tasks(_) => agents.first().map(|agent| agent.name.clone()),
             Entry::Default | Entry::Named(_) | Entry::Given(_) => None,
         };
-        self.hall.staff(agents, self.model.as_deref(), clerk.as_ref())
+        self.hall.staff(agents, self.model.as_deref(), task_list.as_ref())
     }
 
     /// Begins a session.
@@ -347,7 +347,7 @@ impl Undertaking {
             Entry::Given(agent) => Ok(with(roster, Agent::clone(agent), rate)),
             Entry::Tasks(tasks) => {
                 self.can_hire_for(tasks)?;
-                Ok(with(roster, clerk(tasks, roster), rate))
+                Ok(with(roster, task_list_agent(tasks, roster), rate))
             }
         }
     }

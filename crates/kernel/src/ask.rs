@@ -170,7 +170,7 @@ pub enum Answer {
     Report(Box<Report>),
     /// The check passed.
     Passed,
-    /// The check failed; what it found is for the model to mend.
+    /// The check failed; what it found is for the model to correct.
     FailedCheck(TextRef),
     /// The question was answered in words.
     Words(TextRef),
@@ -311,7 +311,7 @@ pub enum Origin {
     Call(CallRef),
     /// A team that is hired with the first reply as its message.
     Cascade,
-    /// A promise that the runtime keeps in the agent's stead.
+    /// A hire that an agent announced and the runtime made. Only the first release did that.
     Promise,
     /// Somebody outside, by a stimulus.
     Outside,

@@ -1,4 +1,4 @@
-//! What a hirer hands over: the offer that is considered, and the brief that an admitted offer becomes.
+//! What a hirer passes on: the offer that is considered, and the brief that an admitted offer becomes.
 
 use std::sync::Arc;
 

@@ -491,8 +491,8 @@ impl Round {
         self.placed == checks && self.open == 0 && !self.failed && !self.unpaid
     }
 
-    /// A text that failed may pass when mended; a check that can't be paid for never passes.
-    fn can_be_mended(&self) -> bool {
+    /// A text that failed may pass after a correction; a check that can't be paid for never passes.
+    fn can_be_corrected(&self) -> bool {
         self.failed && !self.unpaid
     }
 }

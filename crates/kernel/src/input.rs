@@ -189,7 +189,7 @@ pub struct Verdict {
     pub compact: Option<Compaction>,
 }
 
-/// Hires that the agent layer makes in an agent's stead.
+/// Hires that the agent layer makes on an agent's behalf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThenHire {
     /// Why.
@@ -198,10 +198,10 @@ pub struct ThenHire {
     pub offers: Vec<Offer>,
 }
 
-/// Why the agent layer hires in an agent's stead.
+/// Why the agent layer hires on an agent's behalf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HireReason {
-    /// The agent's mode hands its first reply to its team.
+    /// The agent's mode passes a reply on to its team.
     Cascade,
     /// The agent promised it.
     Promise,

@@ -1,4 +1,4 @@
-//! What a contract returns. Also on failure: nobody ends mute.
+//! What a contract returns, also on failure.
 
 use serde::{Deserialize, Serialize};
 

@@ -122,7 +122,7 @@ fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
     }
 }
 
-/// Nobody who was cut short ends mute while the severance could pay for a last word.
+/// A contract that was cut short makes a last report if its severance could pay for one.
 fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let cut_short = matches!(report.outcome, Outcome::Exhausted(_));
     if !cut_short || matches!(report.text, Wording::Final(_)) {
@@ -134,7 +134,7 @@ fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     found.demand(
         contract.last.is_some() || could < least,
         Law::Severance,
-        format_args!("ends mute with {could} msat for a last word"),
+        format_args!("closes without a last report although {could} msat were left for one"),
     );
 }
 

@@ -1,5 +1,5 @@
-//! The engine on one machine: every contract has a desk, every desk its mail. Facts are durable before anything follows from
-//! them, a permit is held only during a leaf call, and every task belongs to the desk that started it.
+//! The engine on one machine: every contract has a driver, and every driver a queue of messages. Facts are durable before
+//! anything follows from them, a permit is held only during a leaf call, and every task belongs to the driver that started it.
 
 mod board;
 mod delivery;
@@ -58,7 +58,7 @@ impl From<JournalError> for EngineError {
     }
 }
 
-/// Where an agent sits in this hall.
+/// What an agent works with in this hall.
 #[derive(Clone)]
 pub struct AgentEnv {
     /// Its instructions, model and tools.
@@ -90,7 +90,7 @@ pub enum Replays {
     No,
 }
 
-/// Finds the place of a brief's agent. A brief that was stored may name somebody for whom there is none.
+/// Finds what a brief's agent works with. A stored brief may name an agent that is not there any more.
 pub type FindEnv = Arc<dyn Fn(&Brief) -> Option<AgentEnv> + Send + Sync>;
 
 /// How many of a session's facts are read at once.
@@ -122,7 +122,7 @@ struct Inner {
 }
 
 impl SessionEngine {
-    /// Opens the office of a session that this process holds the lease of, at the time at which it was left.
+    /// Opens the engine of a session that this process holds the lease of, at the time at which the session was left.
     pub async fn open(
         journal: Journal,
         lease: Lease,
@@ -180,7 +180,7 @@ impl SessionEngine {
         self.work(driver, brief).await.map(|(report, _)| report)
     }
 
-    /// Runs a contract at its desk and clears the desk. Returns the texts of the report with it.
+    /// Runs a contract and removes its driver. Returns the report with its texts.
     async fn work(
         &self,
         mut driver: ContractDriver,
@@ -201,7 +201,7 @@ impl SessionEngine {
         self.send(to, Delivery { arrival, receipt: Receipt::Order(command) })
     }
 
-    /// Sets up the desk of a contract.
+    /// Makes the driver of a contract.
     fn driver(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<ContractDriver, EngineError> {
         let unknown = || EngineError::Below {
             contract: brief.path.clone(),

@@ -1,4 +1,4 @@
-//! The engine on one machine: the journal, the lease on a session, the inbox, the transcripts, and the office that runs
+//! The engine on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session engine that runs
 //! contracts on them.
 //!
 //! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store

@@ -1,12 +1,12 @@
-//! A lane: how many calls of one kind run at once, such as those to one provider. A provider that answers "too many requests" halves its lane; calls that
-//! succeed widen it again, one step at a time, up to the limit. A lane is never narrower than one call.
+//! How many calls of one kind run at once, such as those to one provider. A provider that answers "too many requests" halves
+//! its limiter; calls that succeed widen the limiter again, one step at a time, up to its limit. It always lets one call through.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-/// How many calls must succeed before a lane is one call wider.
+/// How many calls must succeed before a limiter lets one more call through.
 const SUCCESSES_PER_STEP: u32 = 8;
 
 /// The calls of one kind that may run at once: those to one provider, or those of tools.
@@ -17,7 +17,7 @@ pub struct CallLimiter {
 }
 
 impl CallLimiter {
-    /// Makes a lane for at most so many calls at once, and at least one.
+    /// Makes a limiter for at most so many calls at once, and at least one.
     pub fn new(limit: usize) -> CallLimiter {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         CallLimiter { permits: Arc::new(Semaphore::new(limit)), pace: Mutex::new(Pace::new(limit)) }
@@ -33,13 +33,13 @@ impl CallLimiter {
         match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Some(self.permit(permit)),
             Err(TryAcquireError::NoPermits) => None,
-            Err(TryAcquireError::Closed) => unreachable!("a lane is never closed"),
+            Err(TryAcquireError::Closed) => unreachable!("a limiter is never closed"),
         }
     }
 
     /// Waits for a permit. Who waits longest gets the next one.
     pub async fn enter(self: &Arc<CallLimiter>) -> Permit {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("a lane is never closed");
+        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("a limiter is never closed");
         self.permit(permit)
     }
 
@@ -113,14 +113,14 @@ impl Drop for Permit {
     }
 }
 
-/// How wide a lane is, by what its calls have met. It decides and does nothing.
+/// How many calls a limiter lets through, by how its calls ended. It decides and does nothing.
 #[derive(Debug, PartialEq, Eq)]
 struct Pace {
     limit: usize,
     width: usize,
     /// Permits that are in use beyond the width: each is withdrawn when it comes back.
     owed: usize,
-    /// How often the lane was halved. A request that left in an earlier round says nothing about the width of this one.
+    /// How often the limiter was halved. A request that left in an earlier round says nothing about the width of this one.
     round: u64,
     /// Calls that succeeded since the width last changed.
     successes: u32,
@@ -252,10 +252,10 @@ mod tests {
         assert_eq!((permits.len(), limiter.width()), (4, 2));
         for left in [3, 2] {
             drop(permits.pop());
-            assert!(limiter.try_enter().is_none(), "{left} calls still run in a lane for 2");
+            assert!(limiter.try_enter().is_none(), "{left} calls still run in a limiter for 2");
         }
         drop(permits.pop());
-        let one = limiter.try_enter().expect("one call runs in a lane for 2");
+        let one = limiter.try_enter().expect("one call runs in a limiter for 2");
         assert!(limiter.try_enter().is_none());
         drop((one, permits));
         assert_eq!(all(&limiter).len(), 2);
@@ -305,7 +305,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_gets_the_permit_that_comes_back() {
         let limiter = Arc::new(CallLimiter::new(0));
-        let one = limiter.try_enter().expect("a lane has room for one call at least");
+        let one = limiter.try_enter().expect("a limiter lets at least one call through");
         let waiting = tokio::spawn({
             let limiter = Arc::clone(&limiter);
             async move { drop(limiter.enter().await) }

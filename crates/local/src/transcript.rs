@@ -261,10 +261,14 @@ impl Files<'_> {
             Some(task) => self.text(task.hash)?,
             None => None,
         };
+        let name = match texts_in(&opened["label"]).first() {
+            Some(label) => self.text(label.hash)?,
+            None => None,
+        };
         let hirer = contract.rsplit_once('.').map(|(hirer, _)| hirer);
         let meta = json!({
             "session": self.session, "contract": contract, "hirer": hirer,
-            "agent": opened["agent"], "task": task, "outcome": ended,
+            "agent": opened["agent"], "name": name, "task": task, "outcome": ended,
         });
         schema::replace(&self.file(contract, "meta.json"), format!("{meta:#}\n").as_bytes())
     }

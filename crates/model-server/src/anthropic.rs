@@ -1,136 +1,106 @@
 //! Anthropic Messages on the wire.
 
-use crate::json::quote;
-use crate::render::{Rendered, Resolved, Thought};
-use crate::script::reply::{Amount, Usage};
+use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::script::{Amount, Usage};
 
 /// The body of a reply that is not streamed.
-pub(crate) fn message(reply: &Resolved) -> String {
-    let blocks: Vec<String> = reply
-        .thinking
-        .iter()
-        .map(thought)
-        .chain(reply.text.iter().map(|text| format!(r#"{{"type":"text","text":{}}}"#, text.quoted())))
-        .chain(reply.calls.iter().map(|call| {
-            let (id, name) = (quote(&call.id), quote(&call.name));
-            format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{}}}"#, call.arguments.verbatim())
-        }))
-        .collect();
-    let usage = reply.usage.as_ref().map_or_else(String::new, |usage| format!(r#","usage":{}"#, usage_json(usage)));
-    envelope(reply, &blocks.join(","), &stop_json(reply), &usage)
+pub(crate) fn message(reply: &Resolved<'_>) -> String {
+    let blocks: Vec<String> = reply.parts.iter().map(block).collect();
+    envelope(reply, &blocks.join(","), &stop(reply), &usage(reply.usage.as_ref()))
 }
 
 /// The events of a stream.
-pub(crate) fn stream(reply: &Resolved) -> Rendered {
+pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
     let begun = reply.usage.as_ref().map(|usage| Usage {
-        input: usage.input_at_start.clone().unwrap_or_else(|| usage.input.clone()),
+        input: usage.input_at_start.as_ref().unwrap_or(&usage.input).clone(),
         output: Amount::Whole(1),
         ..usage.clone()
     });
-    let usage = begun.map_or_else(String::new, |usage| format!(r#","usage":{}"#, usage_json(&usage)));
-    let message = envelope(reply, "", "null", &usage);
-    out.push(event("message_start", &format!(r#""message":{message}"#)));
-    out.push(event_bare("ping"));
-    let mut index = 0;
-    for thought in &reply.thinking {
-        stream_thought(&mut out, index, thought, reply.chunk_chars);
-        index += 1;
-    }
-    if let Some(text) = &reply.text {
-        let deltas = text.deltas(reply.chunk_chars);
-        let deltas = deltas.iter().map(|piece| format!(r#"{{"type":"text_delta","text":{piece}}}"#));
-        block(&mut out, index, r#"{"type":"text","text":""}"#, deltas);
-        index += 1;
-    }
-    for call in &reply.calls {
-        let (id, name) = (quote(&call.id), quote(&call.name));
-        let start = format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{{}}}}"#);
-        // The first delta of a call is always empty.
-        let pieces = std::iter::once("\"\"".to_owned()).chain(call.arguments.deltas(reply.chunk_chars));
-        let deltas = pieces.map(|piece| format!(r#"{{"type":"input_json_delta","partial_json":{piece}}}"#));
-        block(&mut out, index, &start, deltas);
-        index += 1;
+    let message = envelope(reply, "", "null", &usage(begun.as_ref()));
+    out.events.push(event("message_start", &format!(r#","message":{message}"#)));
+    out.events.push(event("ping", ""));
+    for (index, part) in reply.parts.iter().enumerate() {
+        let (start, deltas) = start_and_deltas(part, reply.chunk_chars);
+        out.events.push(event("content_block_start", &format!(r#","index":{index},"content_block":{start}"#)));
+        let deltas = deltas.iter().map(|delta| format!(r#","index":{index},"delta":{delta}"#));
+        out.push_deltas(deltas.map(|delta| event("content_block_delta", &delta)));
+        out.events.push(event("content_block_stop", &format!(r#","index":{index}"#)));
     }
     for earlier in reply.usage.iter().flat_map(|usage| &usage.earlier) {
-        let delta = format!(r#""delta":{{"stop_reason":null,"stop_sequence":null}},"usage":{}"#, usage_json(earlier));
-        out.push(event("message_delta", &delta));
+        out.events.push(message_delta("null", Some(earlier)));
     }
-    let usage = reply.usage.as_ref().map_or_else(String::new, |usage| format!(r#","usage":{}"#, usage_json(usage)));
-    let stop = stop_json(reply);
-    let delta = format!(r#""delta":{{"stop_reason":{stop},"stop_sequence":null}}{usage}"#);
-    out.push_end(event("message_delta", &delta));
-    out.push_end(event_bare("message_stop"));
+    out.push_end(message_delta(&stop(reply), reply.usage.as_ref()));
+    out.push_end(event("message_stop", ""));
     out
 }
 
-/// The event that ends a stream with an error.
-pub(crate) fn error_event(kind: &str, message: &str) -> String {
-    let (kind, message) = (quote(kind), quote(message));
-    event("error", &format!(r#""error":{{"type":{kind},"message":{message}}}"#))
-}
-
-/// An event that no client knows.
-pub(crate) fn unknown_event() -> String {
-    event("weather_report", r#""weather":"fair""#)
-}
-
 fn event(name: &str, fields: &str) -> String {
-    format!("event: {name}\ndata: {{\"type\":\"{name}\",{fields}}}\n\n")
+    format!("event: {name}\ndata: {{\"type\":\"{name}\"{fields}}}\n\n")
 }
 
-fn event_bare(name: &str) -> String {
-    format!("event: {name}\ndata: {{\"type\":\"{name}\"}}\n\n")
+fn message_delta(stop: &str, told: Option<&Usage>) -> String {
+    let fields = format!(r#","delta":{{"stop_reason":{stop},"stop_sequence":null}}{}"#, usage(told));
+    event("message_delta", &fields)
 }
 
-fn envelope(reply: &Resolved, content: &str, stop: &str, usage: &str) -> String {
-    let (n, model) = (reply.n, quote(&reply.model));
+fn envelope(reply: &Resolved<'_>, content: &str, stop: &str, usage: &str) -> String {
+    let (n, model) = (reply.turn.n, quote(&reply.turn.model));
     format!(
         r#"{{"id":"msg_{n}","type":"message","role":"assistant","model":{model},"content":[{content}],"stop_reason":{stop},"stop_sequence":null{usage}}}"#
     )
 }
 
-fn thought(thought: &Thought) -> String {
-    match thought {
-        Thought::Open { thinking, signature } => {
-            let (thinking, signature) = (thinking.quoted(), quote(signature));
-            format!(r#"{{"type":"thinking","thinking":{thinking},"signature":{signature}}}"#)
+fn block(part: &Part) -> String {
+    match part {
+        Part::Thinking { text, signature } => thinking_block(&text.quoted(), signature),
+        Part::Redacted(data) => format!(r#"{{"type":"redacted_thinking","data":{}}}"#, quote(data)),
+        Part::Text(text) => format!(r#"{{"type":"text","text":{}}}"#, text.quoted()),
+        Part::Call { id, name, arguments } => call_block(id, name, &arguments.verbatim()),
+    }
+}
+
+fn thinking_block(thinking: &str, signature: &str) -> String {
+    format!(r#"{{"type":"thinking","thinking":{thinking},"signature":{}}}"#, quote(signature))
+}
+
+fn call_block(id: &str, name: &str, input: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#, quote(id), quote(name))
+}
+
+/// A block as a stream begins it, and the deltas that fill it.
+fn start_and_deltas(part: &Part, chunk_chars: Option<usize>) -> (String, Vec<String>) {
+    let deltas = |kind: &str, field: &str, pieces: Vec<String>| -> Vec<String> {
+        pieces.iter().map(|piece| format!(r#"{{"type":"{kind}","{field}":{piece}}}"#)).collect()
+    };
+    match part {
+        Part::Thinking { text, signature } => {
+            let mut all = deltas("thinking_delta", "thinking", text.deltas(chunk_chars));
+            all.extend(deltas("signature_delta", "signature", vec![quote(signature)]));
+            (thinking_block("\"\"", ""), all)
         }
-        Thought::Redacted(data) => format!(r#"{{"type":"redacted_thinking","data":{}}}"#, quote(data)),
-    }
-}
-
-fn stream_thought(out: &mut Rendered, index: usize, content: &Thought, chunk_chars: Option<usize>) {
-    match content {
-        Thought::Open { thinking, signature } => {
-            let deltas = thinking.deltas(chunk_chars);
-            let deltas = deltas.iter().map(|piece| format!(r#"{{"type":"thinking_delta","thinking":{piece}}}"#));
-            let signed = format!(r#"{{"type":"signature_delta","signature":{}}}"#, quote(signature));
-            let start = r#"{"type":"thinking","thinking":"","signature":""}"#;
-            block(out, index, start, deltas.chain([signed]));
+        Part::Redacted(_) => (block(part), Vec::new()),
+        Part::Text(text) => {
+            (r#"{"type":"text","text":""}"#.into(), deltas("text_delta", "text", text.deltas(chunk_chars)))
         }
-        Thought::Redacted(_) => block(out, index, &thought(content), []),
+        Part::Call { id, name, arguments } => {
+            // The first delta of a call is always empty.
+            let mut pieces = vec![quote("")];
+            pieces.extend(arguments.deltas(chunk_chars));
+            (call_block(id, name, "{}"), deltas("input_json_delta", "partial_json", pieces))
+        }
     }
 }
 
-fn block(out: &mut Rendered, index: usize, start: &str, deltas: impl IntoIterator<Item = String>) {
-    out.push(event("content_block_start", &format!(r#""index":{index},"content_block":{start}"#)));
-    for delta in deltas {
-        out.push_delta(event("content_block_delta", &format!(r#""index":{index},"delta":{delta}"#)));
-    }
-    out.push(event("content_block_stop", &format!(r#""index":{index}"#)));
+fn stop(reply: &Resolved<'_>) -> String {
+    reply.stop.map_or_else(|| "null".into(), quote)
 }
 
-fn stop_json(reply: &Resolved) -> String {
-    reply.stop.as_deref().map_or_else(|| "null".into(), quote)
-}
-
-fn usage_json(usage: &Usage) -> String {
+/// The field that tells the usage, with the comma before it.
+fn usage(told: Option<&Usage>) -> String {
+    let Some(Usage { input, output, cache_read, cache_write, .. }) = told else { return String::new() };
+    let [input, output, read, written] = [input, output, cache_read, cache_write].map(|amount| sum(&[amount]));
     format!(
-        r#"{{"input_tokens":{},"cache_creation_input_tokens":{},"cache_read_input_tokens":{},"output_tokens":{}}}"#,
-        usage.input.json(),
-        usage.cache_write.json(),
-        usage.cache_read.json(),
-        usage.output.json(),
+        r#","usage":{{"input_tokens":{input},"cache_creation_input_tokens":{written},"cache_read_input_tokens":{read},"output_tokens":{output}}}"#
     )
 }

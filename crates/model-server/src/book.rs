@@ -2,18 +2,16 @@
 //! request key was answered. Decides what is answered; never touches a connection.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::rc::Rc;
 use std::time::Duration;
 
-use crate::answer::{Answer, Head, lasting};
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Finish};
 use crate::bomb::gzip_bomb;
 use crate::entry::Said;
-use crate::refusal::Refused;
-use crate::render::Resolved;
-use crate::script::reply::Reply;
-use crate::script::{Endpoint, Protocol, Rule, Script, Then, When, Wrong};
-use crate::template::Filler;
+use crate::refusal::{bad_request, refuse};
+use crate::render::render;
+use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
 use crate::tree;
 use crate::turn::Turn;
 
@@ -21,6 +19,8 @@ use crate::turn::Turn;
 pub(crate) struct Book {
     script: Script,
     fired: Vec<u64>,
+    /// Requests until now.
+    received: u64,
     /// Requests until now, without replays.
     requests: u64,
     /// Requests per marker of an agent.
@@ -28,25 +28,17 @@ pub(crate) struct Book {
     by_key: HashMap<String, Remembered>,
 }
 
+/// What is known of a request key.
+#[derive(Default)]
 struct Remembered {
     executions: u64,
-    body_hash: u64,
-    reply: Option<Rc<Answer>>,
-}
-
-/// A request, as far as the book needs it.
-pub(crate) struct Asked<'a> {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) turn: Turn,
-    pub(crate) key_is_good: bool,
-    pub(crate) request_key: Option<&'a str>,
-    pub(crate) body: &'a [u8],
+    /// The body of the request and what is answered when it comes again.
+    replay: Option<(Vec<u8>, Answer)>,
 }
 
 /// What is answered, and why.
 pub(crate) struct Decision {
-    pub(crate) answer: Rc<Answer>,
-    pub(crate) said: Said,
+    pub(crate) answer: Answer,
     pub(crate) rule: Option<usize>,
     pub(crate) executions: u64,
 }
@@ -56,6 +48,7 @@ impl Book {
         let agents = script.rules.iter().filter_map(|rule| rule.when.agent.clone());
         Self {
             fired: vec![0; script.rules.len()],
+            received: 0,
             requests: 0,
             by_agent: agents.map(|agent| (agent, 0)).collect(),
             by_key: HashMap::new(),
@@ -68,66 +61,71 @@ impl Book {
         self.script.key.as_deref()
     }
 
-    pub(crate) fn decide(&mut self, asked: &Asked<'_>) -> Decision {
-        if let Some(decision) = self.recall(asked) {
-            return decision;
-        }
-        self.requests += 1;
-        for (agent, count) in &mut self.by_agent {
-            *count += u64::from(asked.turn.system.contains(agent.as_str()));
-        }
-        if let Some(wrong) = self.at_the_door(asked) {
-            return self.decision(asked, None, refuse(&wrong, asked, self.requests));
-        }
-        if let Some(fault) = self.unacceptable(asked) {
-            return self.decision(asked, None, bad_request(Said::BadRequest, fault, asked, self.requests));
-        }
-        let Some(at) = self.script.rules.iter().enumerate().position(|(at, rule)| self.applies(at, rule, asked)) else {
-            return self.decision(asked, None, self.without_rule(asked));
+    /// The number of the next request.
+    pub(crate) fn receive(&mut self) -> u64 {
+        self.received += 1;
+        self.received
+    }
+
+    pub(crate) fn decide(&mut self, turn: &mut Turn) -> Decision {
+        turn.n = self.requests;
+        let (rule, answer) = match self.recall(turn) {
+            Some(answer) => (None, answer),
+            None => self.answer(turn),
         };
-        self.fired[at] += 1;
-        self.carry_out(at, asked)
+        let executions = turn.request_key.as_ref().and_then(|key| self.by_key.get(key)).map_or(0, |key| key.executions);
+        Decision { answer, rule, executions }
     }
 
     /// The answer that the request key got before.
-    fn recall(&self, asked: &Asked<'_>) -> Option<Decision> {
-        if !self.script.replay {
-            return None;
-        }
-        let known = self.by_key.get(asked.request_key?)?;
-        let reply = known.reply.as_ref()?;
-        if known.body_hash == hash(asked.body) {
-            let (answer, executions) = (Rc::clone(reply), known.executions);
-            return Some(Decision { answer, said: Said::Replayed, rule: None, executions });
+    fn recall(&self, turn: &Turn) -> Option<Answer> {
+        let (body, answer) = self.by_key.get(turn.request_key.as_ref()?)?.replay.as_ref()?;
+        if *body == turn.body {
+            return Some(Answer { said: Said::Replayed, ..answer.clone() });
         }
         let message = "model-server: this request key came with another body before";
-        let answer = bad_request(Said::KeyReused, message, asked, self.requests);
-        Some(self.decision(asked, None, answer))
+        Some(bad_request(Said::KeyReused, message, turn))
     }
 
-    fn at_the_door(&self, asked: &Asked<'_>) -> Option<Wrong> {
-        let models = &self.script.models;
-        if !asked.key_is_good {
-            Some(Wrong::Key)
-        } else if asked.endpoint == Endpoint::Turn && !models.is_empty() && !models.contains(&asked.turn.model) {
-            Some(Wrong::Model)
-        } else {
-            None
+    fn answer(&mut self, turn: &mut Turn) -> (Option<usize>, Answer) {
+        self.requests += 1;
+        turn.n = self.requests;
+        for (agent, count) in &mut self.by_agent {
+            *count += u64::from(turn.system.contains(agent.as_str()));
         }
+        if let Some(refusal) = self.refusal(turn) {
+            return (None, refusal);
+        }
+        let Some(at) = (0..self.fired.len()).find(|at| self.applies(*at, turn)) else {
+            return (None, self.without_rule(turn));
+        };
+        self.fired[at] += 1;
+        (Some(at), self.carry_out(at, turn))
     }
 
-    fn unacceptable<'a>(&self, asked: &'a Asked<'_>) -> Option<&'a str> {
-        let judged = asked.endpoint == Endpoint::Turn && !self.script.lenient;
-        asked.turn.fault.as_deref().filter(|_| judged)
+    /// What is refused whatever the rules say.
+    fn refusal(&self, turn: &Turn) -> Option<Answer> {
+        let models = &self.script.models;
+        if !turn.has_key {
+            return Some(refuse(&Wrong::Key, turn));
+        }
+        if turn.endpoint == Endpoint::Models {
+            return None;
+        }
+        if !models.is_empty() && !models.contains(&turn.model) {
+            return Some(refuse(&Wrong::Model, turn));
+        }
+        let fault = turn.fault.as_ref().filter(|_| !self.script.lenient)?;
+        Some(bad_request(Said::BadRequest, fault, turn))
     }
 
-    fn applies(&self, at: usize, rule: &Rule, asked: &Asked<'_>) -> bool {
-        let turn = &asked.turn;
-        let When { endpoint, protocol, model, agent, last_user, tool_result, .. } = &rule.when;
-        let When { has_tool_result, nth, nth_of_agent, messages, request_key, stream, .. } = &rule.when;
+    fn applies(&self, at: usize, turn: &Turn) -> bool {
+        let Rule { when, repeat, .. } = &self.script.rules[at];
+        let When { endpoint, protocol, model, agent, last_user, tool_result, .. } = when;
+        let When { has_tool_result, nth, nth_of_agent, messages, request_key, stream, .. } = when;
         let of_agent = agent.as_ref().map_or(0, |agent| self.by_agent[agent]);
-        rule.repeat.is_none_or(|times| self.fired[at] < times)
-            && *endpoint == asked.endpoint
+        repeat.is_none_or(|times| self.fired[at] < times)
+            && *endpoint == turn.endpoint
             && protocol.is_none_or(|protocol| protocol == turn.protocol)
             && model.as_ref().is_none_or(|model| *model == turn.model)
             && agent.as_ref().is_none_or(|agent| turn.system.contains(agent))
@@ -137,109 +135,71 @@ impl Book {
             && nth.is_none_or(|nth| nth.holds(self.requests))
             && nth_of_agent.is_none_or(|nth| nth.holds(of_agent))
             && messages.is_none_or(|messages| messages.holds(turn.messages))
-            && request_key.as_ref().is_none_or(|key| asked.request_key == Some(key))
+            && (request_key.is_none() || *request_key == turn.request_key)
             && stream.is_none_or(|stream| stream == turn.stream)
     }
 
-    fn carry_out(&mut self, at: usize, asked: &Asked<'_>) -> Decision {
-        let n = self.requests;
-        let then = self.script.rules[at].then.clone();
-        let answer = match then {
-            Then::Reply(reply) => return self.execute(at, asked, &reply),
-            Then::Tree(tree) => return self.execute(at, asked, &tree::reply(&tree, &asked.turn)),
-            Then::Wrong(wrong) => refuse(&wrong, asked, n),
+    fn carry_out(&mut self, at: usize, turn: &Turn) -> Answer {
+        match self.script.rules[at].then.clone() {
+            Then::Reply(reply) => self.execute(turn, &reply),
+            Then::Tree(tree) => self.execute(turn, &tree::reply(&tree, turn)),
+            Then::Wrong(wrong) => refuse(&wrong, turn),
             Then::Raw(raw) => {
-                let filler = Filler { turn: &asked.turn, n, request_key: asked.request_key };
-                let headers = raw.headers.into_iter().collect();
-                Answer::whole(Said::Fault, raw.status, headers, filler.fill(&raw.body, 0))
+                let body = turn.fill(&raw.body, 0);
+                Answer::whole(Said::Fault, raw.status, raw.headers.into_iter().collect(), body)
             }
             Then::Redirect { to } => Answer::whole(Said::Fault, 307, vec![("location".into(), to)], ""),
-            Then::Close => Answer::bare(Head::Close),
-            Then::Reset => Answer::bare(Head::Reset),
-            Then::Stall => Answer::bare(Head::Stall),
-            Then::Down { ms } => Answer::bare(Head::Down(Duration::from_millis(ms))),
+            Then::Close => Answer::bare(Finish::Close),
+            Then::Reset => Answer::bare(Finish::Reset),
+            Then::Stall => Answer::bare(Finish::Stall),
+            Then::Down { ms } => Answer::bare(Finish::Down(Duration::from_millis(ms))),
             Then::GzipBomb { mib } => {
                 let packed = vec![("content-encoding".into(), "gzip".into())];
                 Answer::whole(Said::Fault, 200, packed, gzip_bomb(mib))
             }
-        };
-        self.decision(asked, Some(at), answer)
+        }
     }
 
     /// The model's turn: it is counted for its key and, where that is wanted, remembered.
-    fn execute(&mut self, at: usize, asked: &Asked<'_>, reply: &Reply) -> Decision {
-        let turn = &asked.turn;
-        let filler = Filler { turn, n: self.requests, request_key: asked.request_key };
-        let body = Resolved::of(reply, filler).render(turn.protocol, turn.stream);
-        let made = |damage| Answer::reply(body.clone(), reply, damage, turn.protocol, turn.stream);
-        let answer = Rc::new(made(reply.damage.as_ref()));
-        let mut executions = 0;
-        if let Some(key) = asked.request_key {
-            let fresh = Remembered { executions: 0, body_hash: hash(asked.body), reply: None };
-            let known = self.by_key.entry(key.into()).or_insert(fresh);
+    fn execute(&mut self, turn: &Turn, reply: &Reply) -> Answer {
+        let body = render(reply, turn);
+        let answer = |damage| Answer::reply(body.clone(), reply, damage, turn);
+        if let Some(key) = &turn.request_key {
+            let known = self.by_key.entry(key.clone()).or_default();
             known.executions += 1;
-            executions = known.executions;
-            if self.script.replay {
-                let lasts = reply.damage.as_ref().is_none_or(lasting);
-                known.reply = Some(if lasts { Rc::clone(&answer) } else { Rc::new(made(None)) });
-            }
+            // What happened to the reply on its way is not remembered.
+            let lasting = reply.damage.as_ref().filter(|damage| **damage == Damage::EndTwice);
+            known.replay = self.script.replay.then(|| (turn.body.clone(), answer(lasting)));
         }
-        Decision { answer, said: Said::Reply, rule: Some(at), executions }
+        answer(reply.damage.as_ref())
     }
 
-    fn without_rule(&self, asked: &Asked<'_>) -> Answer {
-        match asked.endpoint {
+    fn without_rule(&self, turn: &Turn) -> Answer {
+        match turn.endpoint {
             Endpoint::Models => {
-                let list = list_models(&self.script.models, asked.turn.protocol);
-                Answer::whole(Said::Models, 200, Vec::new(), list)
+                let list = list_models(&self.script.models, turn.protocol);
+                Answer::whole(Said::Models, 200, Vec::new(), list.to_string())
             }
             Endpoint::Turn => {
-                let message = format!("model-server: no rule of the script matches request {}", self.requests);
-                bad_request(Said::NoRule, &message, asked, self.requests)
+                let message = format!("model-server: no rule of the script matches request {}", turn.n);
+                bad_request(Said::NoRule, &message, turn)
             }
         }
     }
-
-    fn decision(&self, asked: &Asked<'_>, rule: Option<usize>, answer: Answer) -> Decision {
-        let known = asked.request_key.and_then(|key| self.by_key.get(key));
-        let executions = known.map_or(0, |known| known.executions);
-        Decision { said: answer.said, answer: Rc::new(answer), rule, executions }
-    }
 }
 
-fn refuse(wrong: &Wrong, asked: &Asked<'_>, n: u64) -> Answer {
-    let refused = Refused::of(wrong, asked.turn.protocol, &asked.turn.model, n);
-    Answer::whole(Said::Fault, refused.status, refused.headers, refused.body)
-}
-
-fn bad_request(said: Said, message: &str, asked: &Asked<'_>, n: u64) -> Answer {
-    let refused = Refused::bad_request(message, asked.turn.protocol, n);
-    Answer::whole(said, refused.status, refused.headers, refused.body)
-}
-
-fn hash(body: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn list_models(models: &[String], protocol: Protocol) -> String {
-    use serde_json::{Value, json};
-    let list: Vec<Value> = match protocol {
-        Protocol::Anthropic => models
-            .iter()
-            .map(|id| json!({"type": "model", "id": id, "display_name": id, "created_at": "2025-01-01T00:00:00Z"}))
-            .collect(),
-        Protocol::OpenAi => models
-            .iter()
-            .map(|id| json!({"id": id, "object": "model", "created": 1_700_000_000, "owned_by": "guildhall"}))
-            .collect(),
-    };
-    let list = match protocol {
+fn list_models(models: &[String], protocol: Protocol) -> Value {
+    let each = models.iter().map(|id| match protocol {
+        Protocol::Anthropic => {
+            json!({"type": "model", "id": id, "display_name": id, "created_at": "2025-01-01T00:00:00Z"})
+        }
+        Protocol::OpenAi => json!({"id": id, "object": "model", "created": 1_700_000_000, "owned_by": "guildhall"}),
+    });
+    let list: Vec<Value> = each.collect();
+    match protocol {
         Protocol::Anthropic => {
             json!({"data": list, "has_more": false, "first_id": models.first(), "last_id": models.last()})
         }
         Protocol::OpenAi => json!({"object": "list", "data": list}),
-    };
-    list.to_string()
+    }
 }

@@ -1,5 +1,6 @@
 //! The log: what was asked, what was answered and how that ended, a JSON line each, so that tests can assert on what was
 //! really sent. It never holds a key.
+#![allow(missing_docs, reason = "a field whose name says everything has no comment")]
 
 use std::collections::BTreeMap;
 
@@ -18,9 +19,7 @@ pub enum Entry {
         connection: u64,
         /// Microseconds since the server began.
         at_us: u64,
-        /// The method.
         method: String,
-        /// The path, with the query.
         path: String,
         /// The headers; of a secret only whether it is the expected key: `<expected key>`, `<other key>`, or `<secret>`.
         headers: BTreeMap<String, String>,
@@ -29,35 +28,26 @@ pub enum Entry {
     },
     /// It is being answered.
     Answer {
-        /// The request.
         request: u64,
         /// The rule that answers, from 0; absent when none did.
         rule: Option<usize>,
-        /// What is said.
         said: Said,
         /// The status; absent when nothing is sent.
         status: Option<u16>,
-        /// The request key, if there was one.
         request_key: Option<String>,
         /// How often the key was executed until now; replayed answers don't count.
         executions: u64,
     },
     /// The answer is over.
     End {
-        /// The request.
         request: u64,
-        /// Microseconds since the server began.
         at_us: u64,
         /// The bytes of the body handed to the connection.
         bytes: u64,
-        /// How it ended.
         ending: Ending,
     },
     /// A line came on stdin: whatever was answered before it is above.
-    Mark {
-        /// The line.
-        mark: String,
-    },
+    Mark { mark: String },
 }
 
 /// What kind of answer was given.
@@ -70,9 +60,7 @@ pub enum Said {
     Replayed,
     /// A fault or a refusal: nothing was executed.
     Fault,
-    /// The list of models.
     Models,
-    /// No rule matched.
     NoRule,
     /// The provider would not take this request.
     BadRequest,

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use guildhall_model_server::{Options, serve};
+use guildhall_model_server::serve;
 
 fn main() -> ExitCode {
-    match Options::parse(std::env::args().skip(1)).and_then(|options| serve(&options)) {
+    match serve(std::env::args().skip(1)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("guildhall-model-server: {error}");

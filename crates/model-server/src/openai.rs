@@ -1,114 +1,112 @@
 //! OpenAI Chat Completions on the wire.
 
-use crate::json::{Literal, quote};
-use crate::render::{Rendered, Resolved, Thought, sum};
-use crate::script::reply::Usage;
+use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::script::Usage;
 
 /// All replies claim the same time of creation, so that the same request gets the same bytes.
 const CREATED: u64 = 1_700_000_000;
 
 /// The body of a reply that is not streamed.
-pub(crate) fn completion(reply: &Resolved) -> String {
-    let content = reply.text.as_ref().map_or_else(|| "null".into(), Literal::quoted);
-    let thoughts: Vec<String> = open_thoughts(reply).map(Literal::quoted).collect();
-    let inner: String = thoughts.iter().map(|quoted| &quoted[1..quoted.len() - 1]).collect();
-    let reasoning = if thoughts.is_empty() { String::new() } else { format!(r#","reasoning_content":"{inner}""#) };
-    let calls: Vec<String> = reply
-        .calls
-        .iter()
-        .map(|call| {
-            let (id, name, arguments) = (quote(&call.id), quote(&call.name), call.arguments.quoted());
-            format!(r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}}}"#)
-        })
-        .collect();
-    let calls = if calls.is_empty() { String::new() } else { format!(r#","tool_calls":[{}]"#, calls.join(",")) };
-    let usage = reply.usage.as_ref().map_or_else(String::new, |usage| format!(r#","usage":{}"#, usage_json(usage)));
-    let (n, model, stop) = (reply.n, quote(&reply.model), stop_json(reply));
+pub(crate) fn completion(reply: &Resolved<'_>) -> String {
+    let (mut content, mut reasoning, mut calls) = ("null".to_owned(), String::new(), Vec::new());
+    for part in &reply.parts {
+        match part {
+            Part::Thinking { text, .. } => {
+                let quoted = text.quoted();
+                reasoning += &quoted[1..quoted.len() - 1];
+            }
+            Part::Redacted(_) => {}
+            Part::Text(text) => content = text.quoted(),
+            Part::Call { id, name, arguments } => {
+                let (id, name, arguments) = (quote(id), quote(name), arguments.quoted());
+                calls.push(format!(
+                    r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}}}"#
+                ));
+            }
+        }
+    }
+    let mut message = vec![format!(r#""role":"assistant","content":{content},"refusal":null"#)];
+    if !reasoning.is_empty() {
+        message.push(format!(r#""reasoning_content":"{reasoning}""#));
+    }
+    if !calls.is_empty() {
+        message.push(format!(r#""tool_calls":[{}]"#, calls.join(",")));
+    }
+    let message = message.join(",");
+    let (n, model, stop, usage) = (reply.turn.n, quote(&reply.turn.model), stop(reply), usage(reply.usage.as_ref()));
     format!(
-        r#"{{"id":"chatcmpl-{n}","object":"chat.completion","created":{CREATED},"model":{model},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":null{reasoning}{calls}}},"logprobs":null,"finish_reason":{stop}}}]{usage}}}"#
+        r#"{{"id":"chatcmpl-{n}","object":"chat.completion","created":{CREATED},"model":{model},"choices":[{{"index":0,"message":{{{message}}},"logprobs":null,"finish_reason":{stop}}}]{usage}}}"#
     )
 }
 
 /// The chunks of a stream.
-pub(crate) fn stream(reply: &Resolved) -> Rendered {
+pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
-    let delta = |delta: &str| chunk(reply, &format!(r#"{{"index":0,"delta":{delta},"finish_reason":null}}"#), "");
-    out.push(delta(r#"{"role":"assistant","content":""}"#));
-    for thought in open_thoughts(reply) {
-        for piece in thought.deltas(reply.chunk_chars) {
-            out.push_delta(delta(&format!(r#"{{"reasoning_content":{piece}}}"#)));
+    let delta = |delta: &str| chunk(reply, &format!(r#"{{"index":0,"delta":{delta},"finish_reason":null}}"#), None);
+    out.events.push(delta(r#"{"role":"assistant","content":""}"#));
+    let mut calls = 0;
+    for part in &reply.parts {
+        match part {
+            Part::Thinking { text, .. } => {
+                let pieces = text.deltas(reply.chunk_chars).into_iter();
+                out.push_deltas(pieces.map(|piece| delta(&format!(r#"{{"reasoning_content":{piece}}}"#))));
+            }
+            Part::Redacted(_) => {}
+            Part::Text(text) => {
+                let pieces = text.deltas(reply.chunk_chars).into_iter();
+                out.push_deltas(pieces.map(|piece| delta(&format!(r#"{{"content":{piece}}}"#))));
+            }
+            Part::Call { id, name, arguments } => {
+                let call = |fields: &str| delta(&format!(r#"{{"tool_calls":[{{"index":{calls},{fields}}}]}}"#));
+                let (id, name) = (quote(id), quote(name));
+                let begun = format!(r#""id":{id},"type":"function","function":{{"name":{name},"arguments":""}}"#);
+                let pieces = arguments.deltas(reply.chunk_chars).into_iter();
+                let filled = pieces.map(|piece| call(&format!(r#""function":{{"arguments":{piece}}}"#)));
+                out.push_deltas([call(&begun)].into_iter().chain(filled));
+                calls += 1;
+            }
         }
     }
-    for piece in reply.text.iter().flat_map(|text| text.deltas(reply.chunk_chars)) {
-        out.push_delta(delta(&format!(r#"{{"content":{piece}}}"#)));
-    }
-    for (index, call) in reply.calls.iter().enumerate() {
-        let (id, name) = (quote(&call.id), quote(&call.name));
-        out.push_delta(delta(&format!(
-            r#"{{"tool_calls":[{{"index":{index},"id":{id},"type":"function","function":{{"name":{name},"arguments":""}}}}]}}"#
-        )));
-        for piece in call.arguments.deltas(reply.chunk_chars) {
-            let part = format!(r#"{{"tool_calls":[{{"index":{index},"function":{{"arguments":{piece}}}}}]}}"#);
-            out.push_delta(delta(&part));
-        }
-    }
-    let told = reply.usage.as_ref().filter(|_| reply.include_usage);
+    let told = reply.usage.as_ref().filter(|_| reply.turn.include_usage);
     for earlier in told.iter().flat_map(|usage| &usage.earlier) {
-        out.push(chunk(reply, "", &format!(r#","usage":{}"#, usage_json(earlier))));
+        out.events.push(chunk(reply, "", Some(earlier)));
     }
-    let last = format!(r#"{{"index":0,"delta":{{}},"finish_reason":{}}}"#, stop_json(reply));
-    out.push_end(chunk(reply, &last, ""));
-    if let Some(usage) = told {
-        out.push_end(chunk(reply, "", &format!(r#","usage":{}"#, usage_json(usage))));
+    let last = format!(r#"{{"index":0,"delta":{{}},"finish_reason":{}}}"#, stop(reply));
+    out.push_end(chunk(reply, &last, None));
+    if told.is_some() {
+        out.push_end(chunk(reply, "", told));
     }
     out.push_end("data: [DONE]\n\n".into());
     out
 }
 
-/// The chunk that ends a stream with an error.
-pub(crate) fn error_event(kind: &str, message: &str) -> String {
-    let (kind, message) = (quote(kind), quote(message));
-    format!("data: {{\"error\":{{\"message\":{message},\"type\":{kind},\"param\":null,\"code\":null}}}}\n\n")
-}
-
-/// An event that no client knows.
-pub(crate) fn unknown_event() -> String {
-    "event: weather_report\ndata: {\"weather\":\"fair\"}\n\n".into()
-}
-
-fn open_thoughts(reply: &Resolved) -> impl Iterator<Item = &Literal> {
-    reply.thinking.iter().filter_map(|thought| match thought {
-        Thought::Open { thinking, .. } => Some(thinking),
-        Thought::Redacted(_) => None,
-    })
-}
-
-fn chunk(reply: &Resolved, choice: &str, usage: &str) -> String {
-    let (n, model) = (reply.n, quote(&reply.model));
+fn chunk(reply: &Resolved<'_>, choice: &str, told: Option<&Usage>) -> String {
+    let (n, model) = (reply.turn.n, quote(&reply.turn.model));
     // With include_usage every chunk but the last says that its usage is null.
-    let usage = if usage.is_empty() && reply.include_usage { r#","usage":null"# } else { usage };
+    let usage = if told.is_none() && reply.turn.include_usage { r#","usage":null"#.into() } else { usage(told) };
     format!(
         "data: {{\"id\":\"chatcmpl-{n}\",\"object\":\"chat.completion.chunk\",\"created\":{CREATED},\"model\":{model},\"choices\":[{choice}]{usage}}}\n\n"
     )
 }
 
-fn stop_json(reply: &Resolved) -> String {
-    let word = match reply.stop.as_deref() {
-        None => return "null".into(),
-        Some("end_turn" | "stop_sequence") => "stop",
-        Some("tool_use") => "tool_calls",
-        Some("max_tokens") => "length",
-        Some("refusal") => "content_filter",
-        Some(other) => other,
-    };
-    quote(word)
+fn stop(reply: &Resolved<'_>) -> String {
+    match reply.stop {
+        None => "null".into(),
+        Some("end_turn" | "stop_sequence") => quote("stop"),
+        Some("tool_use") => quote("tool_calls"),
+        Some("max_tokens") => quote("length"),
+        Some("refusal") => quote("content_filter"),
+        Some(other) => quote(other),
+    }
 }
 
-fn usage_json(usage: &Usage) -> String {
-    let prompt = sum(&[&usage.input, &usage.cache_read, &usage.cache_write]);
-    let total = sum(&[&usage.input, &usage.cache_read, &usage.cache_write, &usage.output]);
-    let (output, cached) = (usage.output.json(), usage.cache_read.json());
+/// The field that tells the usage, with the comma before it.
+fn usage(told: Option<&Usage>) -> String {
+    let Some(Usage { input, output, cache_read, cache_write, .. }) = told else { return String::new() };
+    let prompt = sum(&[input, cache_read, cache_write]);
+    let total = sum(&[input, cache_read, cache_write, output]);
+    let (output, cached) = (sum(&[output]), sum(&[cache_read]));
     format!(
-        r#"{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"prompt_tokens_details":{{"cached_tokens":{cached}}}}}"#
+        r#","usage":{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"prompt_tokens_details":{{"cached_tokens":{cached}}}}}"#
     )
 }

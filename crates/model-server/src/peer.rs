@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,8 @@ pub struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
     address: SocketAddr,
-    log: Arc<(Mutex<Vec<Entry>>, Condvar)>,
+    /// What was read of the log, and what comes.
+    log: Mutex<(Vec<Entry>, Receiver<Entry>)>,
     reader: Option<JoinHandle<()>>,
     marks: AtomicU64,
 }
@@ -48,11 +50,17 @@ impl Peer {
         stdout.read_line(&mut first).expect("the server writes text");
         let address = first.trim_end().strip_prefix("listening on ").and_then(|address| address.parse().ok());
         let address = address.unwrap_or_else(|| panic!("the server says where it listens, not {first:?}"));
-        let log = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
-        let reader = std::thread::spawn({
-            let log = Arc::clone(&log);
-            move || read_log(stdout, &log)
+        let (tell, entries) = channel();
+        let reader = std::thread::spawn(move || {
+            for line in stdout.lines() {
+                let line = line.expect("the log is text");
+                let entry = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in the log: {line}"));
+                if tell.send(entry).is_err() {
+                    break;
+                }
+            }
         });
+        let log = Mutex::new((Vec::new(), entries));
         Self { child, stdin: Some(stdin), address, log, reader: Some(reader), marks: AtomicU64::new(0) }
     }
 
@@ -82,11 +90,12 @@ impl Peer {
     /// When that takes longer than half a minute.
     pub fn wait_for(&self, what: &str, holds: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
         let until = Instant::now() + PATIENCE;
-        let mut entries = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while !holds(&entries) {
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "no {what} in the log: {entries:#?}");
-            entries = self.log.1.wait_timeout(entries, left).unwrap_or_else(PoisonError::into_inner).0;
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, coming) = &mut *log;
+        entries.extend(coming.try_iter());
+        while !holds(entries) {
+            let next = coming.recv_timeout(until.saturating_duration_since(Instant::now()));
+            entries.push(next.unwrap_or_else(|error| panic!("no {what} in the log, {error}: {entries:#?}")));
         }
         entries.clone()
     }
@@ -117,15 +126,6 @@ impl Drop for Peer {
             assert!(ended.expect("the server is our child").success(), "the server ends well");
             assert!(read.is_some_and(|read| read.is_ok()), "the log is readable");
         }
-    }
-}
-
-fn read_log(lines: impl BufRead, log: &(Mutex<Vec<Entry>>, Condvar)) {
-    for line in lines.lines() {
-        let line = line.expect("the log is text");
-        let entry = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in the log: {line}"));
-        log.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
-        log.1.notify_all();
     }
 }
 

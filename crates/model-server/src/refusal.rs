@@ -1,107 +1,113 @@
-//! The refusals of the two providers, in their own words: status, headers and body.
+//! The refusals of the two providers, in their own words.
 
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
+use crate::entry::Said;
 use crate::script::{Protocol, Wrong};
+use crate::turn::Turn;
 
-/// What a refusal looks like on the wire.
-pub(crate) struct Refused {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: String,
+const REQUEST: &str = "invalid_request_error";
+
+/// A status, a type, a code and a message, in which `{model}` stands for the model.
+type Words = (u16, &'static str, Option<&'static str>, &'static str);
+
+/// What the provider says when something is wrong with a request.
+pub(crate) fn refuse(wrong: &Wrong, turn: &Turn) -> Answer {
+    let (status, kind, code, message) = match turn.protocol {
+        Protocol::Anthropic => anthropic(wrong),
+        Protocol::OpenAi => openai(wrong),
+    };
+    let headers = wrong.retry_after().map(|retry| ("retry-after".into(), retry));
+    let message = message.replace("{model}", &turn.model);
+    Answer::whole(Said::Fault, status, headers.into_iter().collect(), body(turn, kind, code, &message))
 }
 
-impl Refused {
-    pub(crate) fn of(wrong: &Wrong, protocol: Protocol, model: &str, n: u64) -> Self {
-        let (status, error) = match protocol {
-            Protocol::Anthropic => anthropic(wrong, model),
-            Protocol::OpenAi => openai(wrong, model),
-        };
-        let headers = wrong.retry_after().map(|retry| ("retry-after".into(), retry.header()));
-        Self { status, headers: headers.into_iter().collect(), body: envelope(protocol, &error, n) }
-    }
-
-    /// A 400 in the words of this server: the test asked for something that the script does not have.
-    pub(crate) fn bad_request(message: &str, protocol: Protocol, n: u64) -> Self {
-        let error = match protocol {
-            Protocol::Anthropic => json!({"type": "invalid_request_error", "message": message}),
-            Protocol::OpenAi => coded(message, "invalid_request_error", &Value::Null),
-        };
-        Self { status: 400, headers: Vec::new(), body: envelope(protocol, &error, n) }
-    }
+/// A 400 with this message.
+pub(crate) fn bad_request(said: Said, message: &str, turn: &Turn) -> Answer {
+    Answer::whole(said, 400, Vec::new(), body(turn, REQUEST, None, message))
 }
 
-fn envelope(protocol: Protocol, error: &Value, n: u64) -> String {
+/// The event that ends a stream with an error.
+pub(crate) fn error_event(protocol: Protocol, kind: &str, message: &str) -> String {
+    let error = error(protocol, kind, None, message);
     match protocol {
-        Protocol::Anthropic => json!({"type": "error", "error": error, "request_id": format!("req_{n}")}),
-        Protocol::OpenAi => json!({"error": error}),
+        Protocol::Anthropic => format!("event: error\ndata: {}\n\n", json!({"type": "error", "error": error})),
+        Protocol::OpenAi => format!("data: {}\n\n", json!({"error": error})),
     }
-    .to_string()
 }
 
-fn anthropic(wrong: &Wrong, model: &str) -> (u16, Value) {
-    let (status, kind, message) = match wrong {
-        Wrong::Key => (401, "authentication_error", "invalid x-api-key".into()),
-        Wrong::Model => (404, "not_found_error", format!("model: {model}")),
-        Wrong::ContextTooLong => {
-            (400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum".into())
+fn body(turn: &Turn, kind: &str, code: Option<&str>, message: &str) -> String {
+    let (n, error) = (turn.n, error(turn.protocol, kind, code, message));
+    match turn.protocol {
+        Protocol::Anthropic => json!({"type": "error", "error": error, "request_id": format!("req_{n}")}).to_string(),
+        Protocol::OpenAi => json!({"error": error}).to_string(),
+    }
+}
+
+fn error(protocol: Protocol, kind: &str, code: Option<&str>, message: &str) -> Value {
+    match (protocol, code) {
+        (Protocol::Anthropic, None) => json!({"type": kind, "message": message}),
+        (Protocol::Anthropic, Some(code)) => {
+            json!({"type": kind, "message": message, "details": {"error_code": code}})
         }
-        Wrong::Request => (400, "invalid_request_error", "messages: Field required".into()),
-        Wrong::RateLimit { .. } => {
-            (429, "rate_limit_error", "This request would exceed your organization's rate limit.".into())
+        (Protocol::OpenAi, code) => {
+            let param = (code == Some("context_length_exceeded")).then_some("messages");
+            json!({"message": message, "type": kind, "param": param, "code": code})
         }
+    }
+}
+
+fn anthropic(wrong: &Wrong) -> Words {
+    let limit = "rate_limit_error";
+    match wrong {
+        Wrong::Key => (401, "authentication_error", None, "invalid x-api-key"),
+        Wrong::Model => (404, "not_found_error", None, "model: {model}"),
+        Wrong::ContextTooLong => (400, REQUEST, None, "prompt is too long: 208310 tokens > 200000 maximum"),
+        Wrong::Request => (400, REQUEST, None, "messages: Field required"),
+        Wrong::RateLimit { .. } => (429, limit, None, "This request would exceed your organization's rate limit."),
         Wrong::SpendLimit => {
             let message = "Your organization has reached its monthly API usage limit.";
-            let details = json!({"error_code": "enforced_spend_limit_reached"});
-            return (429, json!({"type": "rate_limit_error", "message": message, "details": details}));
+            (429, limit, Some("enforced_spend_limit_reached"), message)
         }
-        Wrong::Credit => {
-            (400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.".into())
-        }
-        Wrong::Overloaded { .. } => (529, "overloaded_error", "Overloaded".into()),
-        Wrong::Server => (500, "api_error", "Internal server error".into()),
-    };
-    (status, json!({"type": kind, "message": message}))
+        Wrong::Credit => (400, REQUEST, None, "Your credit balance is too low to access the Anthropic API."),
+        Wrong::Overloaded { .. } => (529, "overloaded_error", None, "Overloaded"),
+        Wrong::Server => (500, "api_error", None, "Internal server error"),
+    }
 }
 
-fn openai(wrong: &Wrong, model: &str) -> (u16, Value) {
-    let request = "invalid_request_error";
+fn openai(wrong: &Wrong) -> Words {
+    let (quota, server) = ("insufficient_quota", "server_error");
     match wrong {
-        Wrong::Key => (401, coded("Incorrect API key provided.", request, &json!("invalid_api_key"))),
+        Wrong::Key => (401, REQUEST, Some("invalid_api_key"), "Incorrect API key provided."),
         Wrong::Model => {
-            let message = format!("The model `{model}` does not exist or you do not have access to it.");
-            (404, coded(&message, request, &json!("model_not_found")))
+            let message = "The model `{model}` does not exist or you do not have access to it.";
+            (404, REQUEST, Some("model_not_found"), message)
         }
         Wrong::ContextTooLong => {
             let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
                            208310 tokens. Please reduce the length of the messages.";
-            let code = "context_length_exceeded";
-            (400, json!({"message": message, "type": request, "param": "messages", "code": code}))
+            (400, REQUEST, Some("context_length_exceeded"), message)
         }
-        Wrong::Request => (400, coded("Missing required parameter: 'messages'.", request, &Value::Null)),
+        Wrong::Request => (400, REQUEST, None, "Missing required parameter: 'messages'."),
         Wrong::RateLimit { .. } => {
-            let message = format!("Rate limit reached for {model} on requests per min (RPM).");
-            (429, coded(&message, "requests", &json!("rate_limit_exceeded")))
+            let message = "Rate limit reached for {model} on requests per min (RPM).";
+            (429, "requests", Some("rate_limit_exceeded"), message)
         }
         Wrong::SpendLimit => {
             let message = "Your organization has reached its hard spend limit.";
-            (429, coded(message, request, &json!("organization_spend_limit_exceeded")))
+            (429, REQUEST, Some("organization_spend_limit_exceeded"), message)
         }
         Wrong::Credit => {
             let message = "You exceeded your current quota, please check your plan and billing details.";
-            (429, coded(message, "insufficient_quota", &json!("insufficient_quota")))
+            (429, quota, Some(quota), message)
         }
         Wrong::Overloaded { .. } => {
             let message = "The server is currently overloaded with other requests. Please retry after a brief wait.";
-            (503, coded(message, "server_error", &Value::Null))
+            (503, server, None, message)
         }
         Wrong::Server => {
-            let message = "The server had an error while processing your request. Sorry about that!";
-            (500, coded(message, "server_error", &Value::Null))
+            (500, server, None, "The server had an error while processing your request. Sorry about that!")
         }
     }
-}
-
-fn coded(message: &str, kind: &str, code: &Value) -> Value {
-    json!({"message": message, "type": kind, "param": null, "code": code})
 }

@@ -1,42 +1,37 @@
-//! A reply with everything filled in, and what is common to writing it in both protocols.
+//! A reply with everything filled in, and what is common to writing it in both protocols. JSON is written by hand, because
+//! a library would refuse lone surrogates, broken arguments and numbers out of range.
 
-use crate::json::{Literal, quote};
-use crate::script::Protocol;
-use crate::script::reply::{Amount, Reply, Thinking, Usage, UsageTold};
-use crate::template::Filler;
+use std::borrow::Cow;
+
+use crate::script::{Amount, Protocol, Reply, Text, Thinking, Usage, UsageTold};
+use crate::turn::Turn;
 use crate::{anthropic, openai};
 
+/// More deltas than this would test patience, not clients.
+const DELTAS_MAX: usize = 1000;
+const DELTA_CHARS: usize = 24;
+
 /// A reply with all templates filled in.
-#[derive(Clone, Debug)]
-pub(crate) struct Resolved {
-    pub(crate) n: u64,
-    pub(crate) model: String,
-    pub(crate) thinking: Vec<Thought>,
-    pub(crate) text: Option<Literal>,
-    pub(crate) calls: Vec<ResolvedCall>,
+pub(crate) struct Resolved<'a> {
+    pub(crate) turn: &'a Turn,
+    pub(crate) parts: Vec<Part>,
     /// Absent when nothing is to be told.
     pub(crate) usage: Option<Usage>,
     /// In Anthropic's words; absent when none is to be told.
-    pub(crate) stop: Option<String>,
+    pub(crate) stop: Option<&'a str>,
     pub(crate) chunk_chars: Option<usize>,
-    pub(crate) include_usage: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum Thought {
-    Open { thinking: Literal, signature: String },
+/// A part of a reply, in the order in which they are sent.
+pub(crate) enum Part {
+    Thinking { text: Text, signature: String },
     Redacted(String),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ResolvedCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) arguments: Literal,
+    Text(Text),
+    Call { id: String, name: String, arguments: Text },
 }
 
 /// A body in the order in which it goes out: the events of a stream, or one piece of JSON.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub(crate) struct Rendered {
     pub(crate) events: Vec<String>,
     /// The last event that has a part of the reply.
@@ -45,126 +40,104 @@ pub(crate) struct Rendered {
     pub(crate) end: usize,
 }
 
-impl Resolved {
-    pub(crate) fn of(reply: &Reply, filler: Filler<'_>) -> Self {
-        let fill = |text: &str| filler.fill(text, 0);
-        let thinking = reply.thinking.iter().map(|thinking| match thinking {
-            Thinking::Open { thinking, signature } => {
-                Thought::Open { thinking: Literal::of(thinking, fill), signature: fill(signature) }
-            }
-            Thinking::Redacted { redacted } => Thought::Redacted(redacted.clone()),
-        });
-        let mut resolved = Self {
-            n: filler.n,
-            model: filler.turn.model.clone(),
-            thinking: thinking.collect(),
-            text: reply.text.as_ref().map(|text| Literal::of(text, fill)),
-            calls: resolve_calls(reply, filler),
-            usage: None,
-            stop: None,
-            chunk_chars: reply.pace.chunk_chars,
-            include_usage: filler.turn.include_usage,
-        };
-        resolved.usage = match &reply.usage {
-            UsageTold::Counted => Some(resolved.counted(filler.turn.bytes)),
-            UsageTold::Absent => None,
-            UsageTold::Given(usage) => Some(usage.clone()),
-        };
-        let usual = if resolved.calls.is_empty() { "end_turn" } else { "tool_use" };
-        let stop = reply.stop.as_deref().unwrap_or(usual);
-        resolved.stop = (stop != "missing").then(|| stop.into());
-        if filler.turn.is_json { resolved.in_one_object() } else { resolved }
+/// The body of the response to a request.
+pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
+    let mut parts = resolve(reply, turn);
+    let usage = match &reply.usage {
+        UsageTold::Counted => Some(counted(turn.body.len(), &parts)),
+        UsageTold::Absent => None,
+        UsageTold::Given(usage) => Some(usage.clone()),
+    };
+    if turn.is_json {
+        parts = in_one_object(parts);
     }
-
-    /// The same reply, held to a schema: calls or a report as one object.
-    fn in_one_object(mut self) -> Self {
-        let call = |call: &ResolvedCall| {
-            format!(r#"{{"tool":{},"arguments":{}}}"#, quote(&call.name), call.arguments.verbatim())
-        };
-        let object = if self.calls.is_empty() {
-            let report = self.text.as_ref().map_or_else(|| r#""""#.to_owned(), Literal::quoted);
-            format!(r#"{{"report":{report}}}"#)
-        } else {
-            format!(r#"{{"calls":[{}]}}"#, self.calls.iter().map(call).collect::<Vec<_>>().join(","))
-        };
-        self.calls.clear();
-        self.stop = self.stop.map(|stop| if stop == "tool_use" { "end_turn".into() } else { stop });
-        Self { text: Some(Literal::Plain(object)), ..self }
+    let usual = if parts.iter().any(|part| matches!(part, Part::Call { .. })) { "tool_use" } else { "end_turn" };
+    let resolved = Resolved {
+        turn,
+        parts,
+        usage,
+        stop: Some(reply.stop.as_deref().unwrap_or(usual)).filter(|stop| *stop != "missing"),
+        chunk_chars: reply.pace.chunk_chars,
+    };
+    match (turn.protocol, turn.stream) {
+        (Protocol::Anthropic, true) => anthropic::stream(&resolved),
+        (Protocol::Anthropic, false) => Rendered::whole(anthropic::message(&resolved)),
+        (Protocol::OpenAi, true) => openai::stream(&resolved),
+        (Protocol::OpenAi, false) => Rendered::whole(openai::completion(&resolved)),
     }
+}
 
-    pub(crate) fn render(&self, protocol: Protocol, stream: bool) -> Rendered {
-        match (protocol, stream) {
-            (Protocol::Anthropic, true) => anthropic::stream(self),
-            (Protocol::Anthropic, false) => Rendered::whole(anthropic::message(self)),
-            (Protocol::OpenAi, true) => openai::stream(self),
-            (Protocol::OpenAi, false) => Rendered::whole(openai::completion(self)),
+fn resolve(reply: &Reply, turn: &Turn) -> Vec<Part> {
+    let thinking = reply.thinking.iter().map(|thinking| match thinking {
+        Thinking::Open { thinking, signature } => {
+            Part::Thinking { text: turn.fill_text(thinking, 0), signature: turn.fill(signature, 0) }
         }
-    }
-
-    /// A token for every four bytes: no tokenizer, but the same for the same request.
-    fn counted(&self, request_bytes: usize) -> Usage {
-        let thoughts = self.thinking.iter().map(|thought| match thought {
-            Thought::Open { thinking, .. } => thinking.verbatim().len(),
-            Thought::Redacted(data) => data.len(),
-        });
-        let texts = self.text.iter().map(|text| text.verbatim().len());
-        let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.verbatim().len());
-        let reply_bytes: usize = thoughts.chain(texts).chain(calls).sum();
-        Usage { input: tokens(request_bytes), output: tokens(reply_bytes), ..Usage::default() }
-    }
-}
-
-fn tokens(bytes: usize) -> Amount {
-    Amount::Whole(i64::try_from(bytes.div_ceil(4)).unwrap_or(i64::MAX))
-}
-
-fn resolve_calls(reply: &Reply, filler: Filler<'_>) -> Vec<ResolvedCall> {
-    let prefix = match filler.turn.protocol {
+        Thinking::Redacted { redacted } => Part::Redacted(redacted.clone()),
+    });
+    let text = reply.text.iter().map(|text| Part::Text(turn.fill_text(text, 0)));
+    let prefix = match turn.protocol {
         Protocol::Anthropic => "toolu",
         Protocol::OpenAi => "call",
     };
-    let all = reply.calls.iter().flat_map(|call| (0..call.times).map(move |i| (call, i)));
-    let resolved = all.enumerate().map(|(place, (call, i))| ResolvedCall {
-        id: call.id.as_ref().map_or_else(|| format!("{prefix}_{}_{place}", filler.n), |id| filler.fill(id, i)),
-        name: filler.fill(&call.name, i),
+    let calls = reply.calls.iter().flat_map(|call| (0..call.times.unwrap_or(1)).map(move |i| (call, i)));
+    let calls = calls.enumerate().map(|(place, (call, i))| Part::Call {
+        id: call.id.as_ref().map_or_else(|| format!("{prefix}_{}_{place}", turn.n), |id| turn.fill(id, i)),
+        name: turn.fill(&call.name, i),
         arguments: match &call.raw {
-            Some(raw) => Literal::of(raw, |text| filler.fill(text, i)),
-            None => Literal::Plain(filler.fill_value(&call.arguments.clone().into(), i).to_string()),
+            Some(raw) => turn.fill_text(raw, i),
+            None => Text::Plain(turn.fill_value(&call.arguments.clone().into(), i).to_string()),
         },
     });
-    resolved.collect()
+    thinking.chain(text).chain(calls).collect()
+}
+
+/// The same parts, held to a schema: calls or a report as one object.
+fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
+    let (mut thoughts, mut report, mut calls) = (Vec::new(), "\"\"".to_owned(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Thinking { .. } | Part::Redacted(_) => thoughts.push(part),
+            Part::Text(text) => report = text.quoted(),
+            Part::Call { name, arguments, .. } => {
+                calls.push(format!(r#"{{"tool":{},"arguments":{}}}"#, quote(&name), arguments.verbatim()));
+            }
+        }
+    }
+    let object = if calls.is_empty() {
+        format!(r#"{{"report":{report}}}"#)
+    } else {
+        format!(r#"{{"calls":[{}]}}"#, calls.join(","))
+    };
+    thoughts.push(Part::Text(Text::Plain(object)));
+    thoughts
+}
+
+/// A token for every four bytes: no tokenizer, but the same for the same request.
+fn counted(request_bytes: usize, parts: &[Part]) -> Usage {
+    let tokens = |bytes: usize| Amount::Whole(i64::try_from(bytes.div_ceil(4)).unwrap_or(i64::MAX));
+    let bytes = parts.iter().map(|part| match part {
+        Part::Thinking { text, .. } | Part::Text(text) => text.verbatim().len(),
+        Part::Redacted(data) => data.len(),
+        Part::Call { name, arguments, .. } => name.len() + arguments.verbatim().len(),
+    });
+    Usage { input: tokens(request_bytes), output: tokens(bytes.sum()), ..Usage::default() }
 }
 
 impl Rendered {
-    pub(crate) fn whole(json: String) -> Self {
+    fn whole(json: String) -> Self {
         Self { events: vec![json], last_delta: None, end: 0 }
     }
 
-    pub(crate) fn push(&mut self, event: String) {
-        self.events.push(event);
-    }
-
-    pub(crate) fn push_delta(&mut self, event: String) {
-        self.last_delta = Some(self.events.len());
-        self.events.push(event);
+    pub(crate) fn push_deltas(&mut self, events: impl IntoIterator<Item = String>) {
+        for event in events {
+            self.last_delta = Some(self.events.len());
+            self.events.push(event);
+        }
     }
 
     pub(crate) fn push_end(&mut self, event: String) {
         self.end += 1;
         self.events.push(event);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.events.iter().map(String::len).sum()
-    }
-}
-
-impl Amount {
-    pub(crate) fn json(&self) -> String {
-        match self {
-            Self::Whole(number) => number.to_string(),
-            Self::Verbatim(text) => text.clone(),
-        }
     }
 }
 
@@ -178,4 +151,45 @@ pub(crate) fn sum(amounts: &[&Amount]) -> String {
         }
     }
     total.to_string()
+}
+
+impl Text {
+    /// The text as it is.
+    pub(crate) fn verbatim(&self) -> Cow<'_, str> {
+        match self {
+            Self::Plain(text) | Self::Escaped { escaped: text } => text.into(),
+            Self::Again { again, times } => again.repeat(*times).into(),
+            Self::Nested { nested } => format!("{}1{}", r#"{"a":"#.repeat(*nested), "}".repeat(*nested)).into(),
+        }
+    }
+
+    /// The text as a JSON string, with its quotes.
+    pub(crate) fn quoted(&self) -> String {
+        match self {
+            Self::Escaped { escaped } => format!("\"{escaped}\""),
+            Self::Plain(_) | Self::Again { .. } | Self::Nested { .. } => quote(&self.verbatim()),
+        }
+    }
+
+    /// The text in pieces, each a JSON string.
+    pub(crate) fn deltas(&self, chunk_chars: Option<usize>) -> Vec<String> {
+        if matches!(self, Self::Escaped { .. }) {
+            return vec![self.quoted()];
+        }
+        let text = self.verbatim();
+        let chars = chunk_chars.unwrap_or(DELTA_CHARS).max(text.len().div_ceil(DELTAS_MAX));
+        let mut rest = &*text;
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let end = rest.char_indices().nth(chars).map_or(rest.len(), |(at, _)| at);
+            pieces.push(quote(&rest[..end]));
+            rest = &rest[end..];
+        }
+        pieces
+    }
+}
+
+/// A JSON string, with its quotes.
+pub(crate) fn quote(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is JSON")
 }

@@ -1,33 +1,31 @@
 //! What a script may say: rules, what they match and what they answer. Reading a script checks it; the server never meets
 //! a rule that it can't carry out.
+#![allow(missing_docs, reason = "a field whose name says everything has no comment")]
 
-pub(crate) mod reply;
+mod reply;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use hyper::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use reply::Reply;
+pub use reply::{Amount, Call, Cut, Damage, Drip, Pace, Place, Reply, Text, Thinking, Usage, UsageTold};
 
 /// What the server does, for all of its life: a list of rules, the first that matches a request answers it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The API key that requests must carry; another or none is refused as the provider does it. Absent: any will do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The models that exist; another is refused as the provider does it. Empty: every name is a model.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub models: Vec<String>,
     /// Whether a repeated request key gets the reply that it got before.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub replay: bool,
     /// Whether requests are taken that the provider would refuse, such as calls without results.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub lenient: bool,
-    /// The rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
 }
 
@@ -35,70 +33,46 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// All that must hold.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub when: When,
-    /// The answer.
     pub then: Then,
     /// How often the rule may fire; absent: always.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u64>,
 }
 
-/// The conditions of a rule; those that are absent hold.
+/// The conditions of a rule, all of which must hold; those that are absent hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct When {
-    /// What is asked for: a turn of a model, or the list of models.
-    #[serde(skip_serializing_if = "is_default")]
     pub endpoint: Endpoint,
-    /// The protocol of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// The model, exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// A part of the system prompt: the marker of an agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// A part of the last text that the user wrote.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_user: Option<String>,
     /// A part of the results of tools in the last message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_result: Option<String>,
     /// Whether the last message has results of tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub has_tool_result: Option<bool>,
     /// The number of the request among all; replayed ones don't count.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nth: Option<Count>,
     /// The number of the request among those whose system prompt has `agent`, which must be given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nth_of_agent: Option<Count>,
     /// The number of messages in the request, without the system prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Count>,
-    /// The request key, exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_key: Option<String>,
-    /// Whether a stream was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
 }
 
-/// A number, or a range with both ends in it: `3` or `{"from": 2, "to": 5}`.
+/// A number, or a range with both ends in it: `3` or `{"from": 2, "to": 5}`. Absent ends are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Count {
-    /// Exactly this many.
     Exactly(u64),
-    /// From the first to the last; absent ends are open.
     Between {
-        /// The least.
         #[serde(default)]
         from: u64,
-        /// The most.
         #[serde(default = "u64_max")]
         to: u64,
     },
@@ -115,14 +89,11 @@ pub enum Endpoint {
     Models,
 }
 
-/// The two wire protocols.
+/// The two wire protocols: Anthropic Messages and OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions.
-    #[serde(rename = "openai")]
     OpenAi,
 }
 
@@ -134,13 +105,10 @@ pub enum Then {
     Reply(Box<Reply>),
     /// The provider says no, in its own words.
     Wrong(Wrong),
-    /// A response given byte for byte.
+    /// A response byte for byte.
     Raw(Raw),
     /// A redirect (307) to another address.
-    Redirect {
-        /// The address.
-        to: String,
-    },
+    Redirect { to: String },
     /// The connection is closed before any header.
     Close,
     /// The connection is reset before any header.
@@ -148,48 +116,26 @@ pub enum Then {
     /// Nothing is ever answered.
     Stall,
     /// The server closes all its connections and refuses new ones for a while.
-    Down {
-        /// How long.
-        ms: u64,
-    },
+    Down { ms: u64 },
     /// A small compressed body that grows to this many MiB of spaces.
-    GzipBomb {
-        /// The size when unpacked.
-        mib: u32,
-    },
-    /// A tree of delegations, driven by `TREE depth=d fanout=f` in the task.
+    GzipBomb { mib: u32 },
+    /// A tree of delegations.
     Tree(Tree),
 }
 
-/// The refusals of real providers. Each protocol has its own status and body for them.
+/// The refusals of real providers, each with the status and body of its protocol (in `refusal.rs`). The monthly spend of
+/// `SpendLimit` is used up however often a client retries; with `Credit` the account has no money left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrong {
-    /// 401: the key is not known.
     Key,
-    /// 404: the model is not known.
     Model,
-    /// 400: the prompt is longer than the window.
     ContextTooLong,
-    /// 400: the request is not understood.
     Request,
-    /// 429: too many requests or tokens per minute.
-    RateLimit {
-        /// The `retry-after` header.
-        #[serde(default)]
-        retry_after: Option<RetryAfter>,
-    },
-    /// 429 that no retry mends: the monthly spend is used up.
+    RateLimit { retry_after: Option<RetryAfter> },
     SpendLimit,
-    /// 400 or 429: the account has no money left.
     Credit,
-    /// 529, and 503 from OpenAI.
-    Overloaded {
-        /// The `retry-after` header.
-        #[serde(default)]
-        retry_after: Option<RetryAfter>,
-    },
-    /// 500.
+    Overloaded { retry_after: Option<RetryAfter> },
     Server,
 }
 
@@ -197,9 +143,7 @@ pub enum Wrong {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RetryAfter {
-    /// Seconds.
     Seconds(u64),
-    /// The header as it is sent.
     Text(String),
 }
 
@@ -207,17 +151,16 @@ pub enum RetryAfter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
-    /// The status.
     pub status: u16,
-    /// The headers; without a content type it is `application/json`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Without a content type it is `application/json`.
+    #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body; templates are filled in.
+    /// Templates are filled in.
     #[serde(default)]
     pub body: String,
 }
 
-/// How a tree of delegations is asked for.
+/// A tree of delegations, driven by `TREE depth=d fanout=f` in the task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tree {
@@ -238,32 +181,16 @@ impl Default for Tree {
 /// Why a text is no script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// It is not JSON, or not of this shape.
     #[error("the script is not readable: {0}")]
     Json(#[from] serde_json::Error),
-    /// A rule that can't be carried out.
+    /// A rule that can't be carried out; the first is rule 0.
     #[error("rule {rule} of the script: {why}")]
-    Rule {
-        /// Its place, from 0.
-        rule: usize,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    Rule { rule: usize, why: &'static str },
 }
 
 impl Script {
-    /// A script of these rules, without a key, for all models, without replay.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..Self::default() }
-    }
-
-    fn check(&self) -> Result<(), ScriptError> {
-        for (rule, Rule { when, then, .. }) in self.rules.iter().enumerate() {
-            if let Some(why) = when.fault().or_else(|| then.fault(when.endpoint)) {
-                return Err(ScriptError::Rule { rule, why });
-            }
-        }
-        Ok(())
     }
 }
 
@@ -272,78 +199,70 @@ impl FromStr for Script {
 
     fn from_str(text: &str) -> Result<Self, ScriptError> {
         let script: Self = serde_json::from_str(text)?;
-        script.check()?;
-        Ok(script)
+        match script.rules.iter().enumerate().find_map(|(at, rule)| Some((at, rule.fault()?))) {
+            Some((rule, why)) => Err(ScriptError::Rule { rule, why }),
+            None => Ok(script),
+        }
     }
 }
 
 impl Rule {
-    /// A rule that always applies.
     pub fn new(then: Then) -> Self {
         Self { when: When::default(), then, repeat: None }
     }
 
-    /// The rule, under these conditions.
     #[must_use]
     pub fn when(self, when: When) -> Self {
         Self { when, ..self }
     }
 
-    /// The rule, which may fire this often.
     #[must_use]
     pub fn repeat(self, times: u64) -> Self {
         Self { repeat: Some(times), ..self }
     }
-}
 
-impl When {
     fn fault(&self) -> Option<&'static str> {
-        (self.nth_of_agent.is_some() && self.agent.is_none()).then_some("`nth_of_agent` needs `agent`")
-    }
-}
-
-impl Then {
-    fn fault(&self, endpoint: Endpoint) -> Option<&'static str> {
-        match self {
-            Self::Reply(_) | Self::Tree(_) if endpoint == Endpoint::Models => {
+        if self.when.nth_of_agent.is_some() && self.when.agent.is_none() {
+            return Some("`nth_of_agent` needs `agent`");
+        }
+        match &self.then {
+            Then::Reply(_) | Then::Tree(_) if self.when.endpoint == Endpoint::Models => {
                 Some("the list of models is no turn: it can only go wrong")
             }
-            Self::Reply(reply) => reply.fault(),
-            Self::Wrong(wrong) => wrong.retry_after().and_then(|retry| value_fault(&retry.header())),
-            Self::Redirect { to } => value_fault(to),
-            Self::Raw(raw) => raw.fault(),
-            Self::Close | Self::Reset | Self::Stall | Self::Down { .. } | Self::GzipBomb { .. } | Self::Tree(_) => None,
+            Then::Reply(reply) => reply.fault(),
+            Then::Wrong(wrong) => wrong.retry_after().and_then(|retry| value_fault(&retry)),
+            Then::Redirect { to } => value_fault(to),
+            Then::Raw(raw) => raw_fault(raw),
+            Then::Close | Then::Reset | Then::Stall | Then::Down { .. } | Then::GzipBomb { .. } | Then::Tree(_) => None,
         }
     }
 }
 
 impl Wrong {
-    pub(crate) fn retry_after(&self) -> Option<&RetryAfter> {
-        match self {
-            Self::RateLimit { retry_after } | Self::Overloaded { retry_after } => retry_after.as_ref(),
-            Self::Key
-            | Self::Model
-            | Self::ContextTooLong
-            | Self::Request
-            | Self::SpendLimit
-            | Self::Credit
-            | Self::Server => None,
-        }
+    /// The `retry-after` header.
+    pub(crate) fn retry_after(&self) -> Option<String> {
+        let (Self::RateLimit { retry_after } | Self::Overloaded { retry_after }) = self else { return None };
+        Some(match retry_after.as_ref()? {
+            RetryAfter::Seconds(seconds) => seconds.to_string(),
+            RetryAfter::Text(text) => text.clone(),
+        })
     }
 }
 
-impl Raw {
-    fn fault(&self) -> Option<&'static str> {
-        if !(200..=599).contains(&self.status) {
-            return Some("a status is from 200 to 599");
-        }
-        let named = self.headers.keys().all(|name| HeaderName::from_bytes(name.as_bytes()).is_ok());
-        if named { self.headers.values().find_map(|value| value_fault(value)) } else { Some("a header has a bad name") }
+fn raw_fault(raw: &Raw) -> Option<&'static str> {
+    let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+    if !(200..=599).contains(&raw.status) {
+        Some("a status is from 200 to 599")
+    } else if raw.headers.keys().any(|name| name.is_empty() || !name.chars().all(is_token)) {
+        Some("a header has a bad name")
+    } else {
+        raw.headers.values().find_map(|value| value_fault(value))
     }
 }
 
 fn value_fault(value: &str) -> Option<&'static str> {
-    HeaderValue::from_str(value).is_err().then_some("a header can't have this value")
+    let is_fit = |char| matches!(char, '\t' | ' '..='~');
+    (!value.chars().all(is_fit)).then_some("a header can't have this value")
 }
 
 impl Count {
@@ -355,19 +274,6 @@ impl Count {
     }
 }
 
-impl RetryAfter {
-    pub(crate) fn header(&self) -> String {
-        match self {
-            Self::Seconds(seconds) => seconds.to_string(),
-            Self::Text(text) => text.clone(),
-        }
-    }
-}
-
 fn u64_max() -> u64 {
     u64::MAX
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

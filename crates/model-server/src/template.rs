@@ -3,18 +3,10 @@
 
 use serde_json::Value;
 
+use crate::script::Text;
 use crate::turn::Turn;
 
-/// The values of one request.
-#[derive(Clone, Copy)]
-pub(crate) struct Filler<'a> {
-    pub(crate) turn: &'a Turn,
-    /// The number of the request.
-    pub(crate) n: u64,
-    pub(crate) request_key: Option<&'a str>,
-}
-
-impl Filler<'_> {
+impl Turn {
     /// Fills `{{name}}` with its value; a name that is none stays as it is.
     pub(crate) fn fill(&self, text: &str, i: usize) -> String {
         let mut filled = String::with_capacity(text.len());
@@ -27,6 +19,13 @@ impl Filler<'_> {
             rest = more;
         }
         filled + rest
+    }
+
+    pub(crate) fn fill_text(&self, text: &Text, i: usize) -> Text {
+        match text {
+            Text::Plain(text) => Text::Plain(self.fill(text, i)),
+            Text::Escaped { .. } | Text::Again { .. } | Text::Nested { .. } => text.clone(),
+        }
     }
 
     /// Fills all texts of a value.
@@ -43,32 +42,14 @@ impl Filler<'_> {
 
     fn value(&self, name: &str, i: usize) -> Option<String> {
         Some(match name {
-            "last_user" => self.turn.last_user().into(),
-            "tool_result" => self.turn.tool_results.join("\n"),
-            "model" => self.turn.model.clone(),
-            "messages" => self.turn.messages.to_string(),
-            "request_key" => self.request_key.unwrap_or_default().into(),
+            "last_user" => self.last_user().into(),
+            "tool_result" => self.tool_results.join("\n"),
+            "model" => self.model.clone(),
+            "messages" => self.messages.to_string(),
+            "request_key" => self.request_key.clone().unwrap_or_default(),
             "n" => self.n.to_string(),
             "i" => i.to_string(),
             _ => return None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::script::Protocol;
-
-    #[test]
-    fn values_are_filled_in_once() {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": "{{n}} }} {{"}]});
-        let turn = Turn::read(Protocol::Anthropic, &body, 0);
-        let filler = Filler { turn: &turn, n: 5, request_key: None };
-        assert_eq!(filler.fill("{{last_user}}|{{n}}|{{i}}|{{messages}}{{model}}", 2), "{{n}} }} {{|5|2|1m");
-        assert_eq!(filler.fill("{{what}} {{ {{n}} }}", 0), "{{what}} {{ 5 }}");
-        assert_eq!(filler.fill_value(&json!({"a": ["{{n}}", 1]}), 0), json!({"a": ["5", 1]}));
     }
 }

@@ -1,10 +1,9 @@
 //! Drives a tree of delegations by the task alone, without memory: `TREE depth=d fanout=f` is answered with f hires of
 //! depth d - 1, their reports with the sum, and depth 0 with `done`.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::script::Tree;
-use crate::script::reply::{Call, Reply, Text};
+use crate::script::{Call, Reply, Tree};
 use crate::turn::Turn;
 
 /// A task of the tree.
@@ -18,29 +17,23 @@ struct Task {
 /// What the agent whose turn it is says.
 pub(crate) fn reply(tree: &Tree, turn: &Turn) -> Reply {
     let Some(task) = turn.user_texts.iter().rev().find_map(|text| Task::find(text)) else {
-        return say("no TREE in the task".into());
+        return *Reply::text("no TREE in the task");
     };
     if task.depth == 0 {
-        return say("done d=0 n=1 err=0".into());
+        return *Reply::text("done d=0 n=1 err=0");
     }
     if turn.tool_results_ever.is_empty() { hire(tree, task) } else { sum(task, &turn.tool_results_ever) }
-}
-
-fn say(text: String) -> Reply {
-    Reply { text: Some(Text::Plain(text)), ..Reply::default() }
 }
 
 fn hire(tree: &Tree, task: Task) -> Reply {
     let budget = task.budget.map(|budget| budget / (task.fanout + 1));
     let child = Task { depth: task.depth - 1, budget, ..task };
-    let mut arguments = Map::new();
-    arguments.insert("specialty".into(), json!(tree.specialty));
-    arguments.insert("task".into(), json!(child.text()));
+    let mut arguments = json!({"specialty": tree.specialty, "task": child.text()});
     if let Some(budget) = budget.or(tree.budget) {
-        arguments.insert("budget".into(), json!(budget));
+        arguments["budget"] = budget.into();
     }
     let times = usize::try_from(task.fanout).expect("a fanout is small");
-    Reply { calls: vec![Call::new(&tree.tool, Value::Object(arguments)).times(times)], ..Reply::default() }
+    *Reply::calls([Call::new(&tree.tool, arguments).times(times)])
 }
 
 /// The leaves below, and an error for each report that is missing or not one of ours.
@@ -49,7 +42,7 @@ fn sum(task: Task, reports: &[String]) -> Reply {
     let missing = task.fanout.saturating_sub(done.len() as u64);
     let n: u64 = done.iter().map(|(n, _)| n).sum();
     let err: u64 = missing + done.iter().map(|(_, err)| err).sum::<u64>();
-    say(format!("done d={} n={n} err={err}", task.depth))
+    *Reply::text(format!("done d={} n={n} err={err}", task.depth))
 }
 
 fn leaves(report: &str) -> Option<(u64, u64)> {
@@ -76,29 +69,4 @@ fn number(text: &str, name: &str) -> Option<u64> {
     let (_, after) = text.split_once(name)?;
     let digits = after.split(|char: char| !char.is_ascii_digit()).next()?;
     digits.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::script::Protocol;
-
-    fn check(messages: &Value, expect: &Reply) {
-        let turn = Turn::read(Protocol::OpenAi, &json!({"messages": messages}), 0);
-        assert_eq!(reply(&Tree::default(), &turn), *expect);
-    }
-
-    #[test]
-    fn a_tree_hires_sums_and_ends() {
-        let user = |text: &str| json!({"role": "user", "content": text});
-        let tool = |text: &str| json!({"role": "tool", "content": text});
-        let arguments = json!({"specialty": "worker", "task": "TREE depth=1 fanout=3 budget=25", "budget": 25});
-        let hires = Reply { calls: vec![Call::new("delegate_task", arguments).times(3)], ..Reply::default() };
-        check(&json!([user("Do: TREE depth=2 fanout=3 budget=100\nthanks")]), &hires);
-        check(&json!([user("TREE depth=0 fanout=3")]), &say("done d=0 n=1 err=0".into()));
-        let reports = [tool("done d=1 n=3 err=0"), tool("Report: done d=1 n=2 err=1."), tool("refused")];
-        let mut messages = vec![user("TREE depth=2 fanout=3")];
-        messages.extend(reports);
-        check(&messages.into(), &say("done d=2 n=5 err=2".into()));
-    }
 }

@@ -77,8 +77,8 @@ fn calling(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<Reply> {
             calls.pop();
         }
     }
-    let raw = raw_calls(&calls);
-    (!calls.is_empty()).then_some(Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls })
+    let (raw, wire, stop) = (raw_calls(&calls), Wire::Inside, Stop::Calls);
+    (!calls.is_empty()).then_some(Reply { wire, raw, words: None, calls, stop })
 }
 
 /// A reply with as many of the places as fit, and with as much of the text as fits if that is none.

@@ -22,7 +22,7 @@ const AROUND: u64 = 3;
 /// The agent without a file that is hired where somebody must be and there is no other.
 const AD_HOC: &str = "searcher";
 
-/// What a hire is told that asks its hirer something.
+/// The answer to a question of a hire.
 const NO_ANSWER: &str = "Your hirer is a program without a language model and can't answer: use your judgement.";
 
 /// A call to be made.
@@ -52,8 +52,7 @@ fn work(data: &PromptData, tools: &[&str], state: &State) -> Vec<Call> {
     let can_hire = data.status.hiring.is_some_and(|left| left.heads.0 > 0 && left.depth > 0);
     let team = data.team.as_ref().filter(|_| can_hire && !state.has_tried);
     let Some(team) = team.filter(|team| !team.members.is_empty() || state.must_hire) else { return look(state) };
-    let is_handed_down = state.order.kinds.is_some();
-    let can_survey = !is_handed_down && tools.contains(&"search");
+    let can_survey = state.order.kinds.is_none() && tools.contains(&"search");
     let survey = if can_survey && state.looks == 0 { searches(state, &state.terms) } else { Vec::new() };
     if !survey.is_empty() {
         return survey;

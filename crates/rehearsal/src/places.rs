@@ -144,7 +144,7 @@ impl<'a> Scores<'a> {
         let beside = if is_set { 48 } else { followed.len() as u64 };
         let score = 4 * clues.iter().map(worth).sum::<u64>() + beside + words + if trouble { 16 } else { 0 };
         let score = if is_import(&line.text) { score / 4 } else { score };
-        let score = if self.state.repeats(line) { 0 } else { score };
+        let score = if self.state.is_no_evidence(line) { 0 } else { score };
         let shares = clues.into_iter().chain(followed).chain(asked).map(|term| term.text().to_owned()).collect();
         Place { line: line.clone(), by: BTreeSet::new(), shares, more: 0, score }
     }

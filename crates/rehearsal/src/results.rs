@@ -18,7 +18,6 @@ pub(crate) struct Line {
 impl Line {
     fn new(path: &str, number: u64, text: &str) -> Line {
         let text = text.split(" [part of a line of ").next().unwrap_or_default();
-        let text = text.split(" [line cut: ").next().unwrap_or_default();
         let text = text[..text.floor_char_boundary(LINE_BYTES_MAX)].trim().replace('\t', " ");
         Line { path: path.to_owned(), number, text }
     }

@@ -141,17 +141,19 @@ impl State {
 
     /// Whether the project has to do with the question: a line, with its path, has more than half of what is asked, or a name.
     pub(crate) fn is_related(&self) -> bool {
-        let has = |line: &Line, term: &Term| term.is_in(&line.text) || term.is_in(&line.path);
-        let count = |line: &Line| self.terms.iter().filter(|term| has(line, term)).count();
-        let is_named =
-            |line: &Line| self.terms.iter().any(|term| matches!(term, Term::Name(_)) && term.is_in(&line.text));
-        self.lines.iter().any(|line| !self.repeats(line) && (is_named(line) || 2 * count(line) > self.terms.len()))
+        let is_about = |line: &Line| {
+            let is_named = self.terms.iter().any(|term| matches!(term, Term::Name(_)) && term.is_in(&line.text));
+            let has = |term: &&Term| term.is_in(&line.text) || term.is_in(&line.path);
+            is_named || 2 * self.terms.iter().filter(has).count() > self.terms.len()
+        };
+        self.lines.iter().any(|line| !self.is_no_evidence(line) && is_about(line))
     }
 
-    /// Whether a line is the question itself, which is no evidence.
-    pub(crate) fn repeats(&self, line: &Line) -> bool {
+    /// Whether a line is no evidence: it is the question itself, or of the instructions of an agent.
+    pub(crate) fn is_no_evidence(&self, line: &Line) -> bool {
+        let is_instruction = line.path.split('/').any(|folder| folder == "agents") && line.kind() == Kind::Docs;
         let question = self.order.question.trim_end_matches(['?', '.', '!']).to_lowercase();
-        question.contains(' ') && line.text.to_lowercase().contains(&question)
+        is_instruction || question.contains(' ') && line.text.to_lowercase().contains(&question)
     }
 
     /// The identifiers and numbers to look for: the hirer's, or those that most lines of trouble in the logs have.

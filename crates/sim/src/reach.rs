@@ -99,6 +99,7 @@ const ALL: &[&str] = &[
     "refused bad amount",
     "refused bad name",
     "refused malformed",
+    "refused field",
     "refused nothing said",
     "refused unknown tool",
     "refused doubled call",

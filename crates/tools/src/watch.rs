@@ -82,7 +82,7 @@ pub(crate) fn blocking<'a>(
     work: impl FnOnce(&Watch) -> ToolResult + Send + 'static,
 ) -> Task<'a, ToolResult> {
     Box::pin(async move {
-        let permit = lane.permits().acquire().await.expect("no lane is ever closed");
+        let permit = lane.permits().acquire().await.expect("no limit is ever closed");
         let watch = Watch::new(time_max);
         let _told_when_dropped = Tell(watch.dropped.clone());
         let work = move || {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::money::{Hundredths, HundredthsError};
+use crate::money::{DecimalError, Hundredths};
 
 const TOLD_MAX: usize = 12;
 
@@ -16,8 +16,8 @@ const VALUE_CHARS_MAX: usize = 40;
 #[serde(deny_unknown_fields)]
 pub struct Sum {
     #[serde(deserialize_with = "read_place")]
-    of: String,
-    max: Hundredths,
+    pub(super) of: String,
+    pub(super) max: Hundredths,
 }
 
 fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -33,16 +33,6 @@ impl Sum {
     /// Caps the sum of the numbers at `of`: keys joined by dots. Lists on the way are walked.
     pub fn new(of: &str, max: Hundredths) -> Result<Sum, SumError> {
         Ok(Sum { of: place(of)?, max })
-    }
-
-    /// Returns the place.
-    pub fn of(&self) -> &str {
-        &self.of
-    }
-
-    /// Returns the cap.
-    pub fn max(&self) -> Hundredths {
-        self.max
     }
 
     pub(super) fn check(&self, output: &Value) -> Result<(), String> {
@@ -97,7 +87,7 @@ fn amount(value: &Value) -> Result<Hundredths, String> {
     let read = match value {
         Value::Number(number) => Hundredths::of(number),
         Value::String(text) => Hundredths::parse(text),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(HundredthsError::NotANumber),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(DecimalError::NotANumber),
     };
     read.map_err(|why| {
         let value: String = value.to_string().chars().take(VALUE_CHARS_MAX).collect();

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guildhall_kernel::AgentName;
+
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
@@ -28,6 +30,8 @@ pub struct Problem {
     pub severity: Severity,
     /// What is wrong, and what to do about it.
     pub message: String,
+    /// The agent's name, if two files have it.
+    pub doubled: Option<AgentName>,
 }
 
 impl Problem {
@@ -79,6 +83,6 @@ impl Flaw {
 
     pub(super) fn within(self, file: &Arc<PathBuf>) -> Problem {
         let place = Location { file: Arc::clone(file), line: self.line };
-        Problem { place, severity: self.severity, message: self.message }
+        Problem { place, severity: self.severity, message: self.message, doubled: None }
     }
 }

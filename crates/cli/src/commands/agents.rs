@@ -8,8 +8,7 @@ use guildhall::agent::roster::{BUILT_IN, Problem, Severity};
 use crate::args::{AgentsAction, AgentsArgs, TeamArgs};
 use crate::commands::run::project;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
-use crate::print::{WARN, out, say_in, tame, tame_lines};
+use crate::print::{WARN, note, out, say_in, tame, tame_lines};
 use crate::team;
 use crate::world::World;
 

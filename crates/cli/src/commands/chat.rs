@@ -2,26 +2,33 @@
 
 use crate::args::ChatArgs;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
 use crate::prepare::Prepared;
-use crate::print::{WARN, say_in};
-use crate::talk::{Lines, Talk, Typed};
+use crate::print::{WARN, note, say, say_in, tame};
+use crate::talk::{Command, HELP, Lines, Talk, Typed};
 use crate::watch::{Signals, TOO_LONG, Watch};
 use crate::world::World;
 
 /// Talks until the person has no more to say. Nothing is begun before the first words.
 pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure> {
-    let output = args.work.output;
+    let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, None).await?;
-    let mut lines = Lines::read()?;
+    let mut lines = Lines::read(&world.paths.history)?;
     let Some(words) = first(&mut lines).await? else {
         note("nothing was said, and nothing was spent");
         return Ok(Exit::Done);
     };
     let signals = Signals::listen()?;
     let running = prepared.undertaking(words).open().start().await?;
-    note(&format!("session {}; /end or the end of input ends it", running.id()));
-    Watch::new(prepared.hall, running, output, signals).with(Some(Talk::new(lines))).until_the_end().await
+    note(&format!("session {}; /exit ends the conversation, /help lists what else can be typed", running.id()));
+    Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
+}
+
+/// Says that there is no such command.
+pub(crate) fn unknown(typed: &str) {
+    say_in(
+        WARN,
+        &format!("there is no {}: /help lists what can be typed. Nothing was said to the agent", tame(typed, 40)),
+    );
 }
 
 /// The first words, if there are any.
@@ -30,6 +37,9 @@ async fn first(lines: &mut Lines) -> Result<Option<String>, Failure> {
         lines.invite();
         match lines.next().await {
             Typed::Words(words) => return Ok(Some(words)),
+            Typed::Command(Command::Help) => say(HELP),
+            Typed::Command(Command::Cost | Command::Agents) => note("nobody is at work yet, and nothing was spent"),
+            Typed::Command(Command::Unknown(typed)) => unknown(&typed),
             Typed::TooLong => say_in(WARN, TOO_LONG),
             Typed::Unreadable(why) => return Err(Failure::usage(format!("stdin can't be read: {why}"))),
             Typed::Over => return Ok(None),

@@ -15,8 +15,8 @@ pub(crate) async fn correct(world: &World, args: CorrectArgs) -> Result<Exit, Fa
     let hall = world.hall(here()?)?;
     let rate = hall.models().rate();
     let billed = args.billed.msat(rate);
-    let Corrected { reserved, released, free } = hall.correct(&args.session, &args.ask, billed).await?;
-    let (id, ask) = (&args.session, &args.ask);
+    let (id, ask) = (&args.session.find(&hall).await?, &args.ask);
+    let Corrected { reserved, released, free } = hall.correct(id, ask, billed).await?;
     let reserved = sats(reserved);
     if released == Msat::ZERO {
         out(&format!("{ask} of {id} cost {}: all {reserved} that were reserved are used", both(billed, rate)))?;

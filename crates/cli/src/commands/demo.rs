@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::args::{Cli, Command, DemoArgs, DemoKind};
 use crate::commands::run::run;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
+use crate::print::note;
 use crate::world::{REHEARSAL, World};
 
 /// The files of the example, with what they say.

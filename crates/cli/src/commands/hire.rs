@@ -5,20 +5,19 @@ use guildhall::kernel::AgentName;
 
 use crate::amount::sats;
 use crate::args::HireArgs;
-use crate::commands::run::before;
+use crate::commands::run::{before, here};
 use crate::exit::{Exit, Failure};
-use crate::live::note;
-use crate::print::out;
+use crate::print::{note, out};
 use crate::world::World;
 
 /// Hires somebody, and says what became of it.
 pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure> {
-    let id = &args.to.session;
     let agent = AgentName::parse(&args.agent)
         .map_err(|why| Failure::usage(format!("{:?} is no agent's name: {why}", args.agent)))?;
     if args.task.trim().is_empty() {
         return Err(Failure::usage("the task is empty"));
     }
+    let id = &args.to.session.find(&world.hall(here()?)?).await?;
     let hall = world.hall(before(world, id).await?.project)?;
     let budget = args.budget.map(|budget| budget.msat(hall.models().rate()));
     match hall.hire(id, args.to.contract.as_ref(), &agent, args.task.trim(), budget).await? {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use anstyle::Style;
 use guildhall::kernel::Msat;
 use guildhall::local::{JournalError, UnixMs};
-use guildhall::{Charges, HallError, REHEARSAL_LABEL, Unreadable, View};
+use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::sats;
@@ -12,8 +13,9 @@ use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::live::{ending, note};
-use crate::print::{WARN, out, say_in, tame};
+use crate::live::{ending, style_of};
+use crate::print::{BAD, BOLD, WARN, note, out, say_in, tame};
+use crate::screen::{cut, stdout_columns, width, wrap};
 use crate::world::{REHEARSAL, World};
 
 /// Lists the sessions. One that can't be read is named, with what to type, and the others are listed all the same.
@@ -47,6 +49,9 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
 /// The most that is told of what is wrong with the list, in characters.
 const WRONG_CHARS_MAX: usize = 1000;
 
+/// The least room for what a session is about, in columns.
+const LABEL_COLUMNS_MIN: usize = 10;
+
 /// What stands in the place of a state that can't be read.
 const UNREADABLE: &str = "can't be read";
 
@@ -57,7 +62,27 @@ fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
     };
     let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
     let (id, label) = (row.id.as_str(), tame(&row.label, 60));
-    format!("{id:<24} {state:<26} {age:>5} {cost:>14}  {label}{rehearsed}")
+    let style = style(session.as_ref().ok());
+    let line = format!("{id:<24} {style}{state:<26}{style:#} {age:>5} {cost:>14}  ");
+    let label = format!("{label}{rehearsed}");
+    match stdout_columns() {
+        None => format!("{line}{label}"),
+        // As much of the label as there is room for, on a row of its own if there is little.
+        Some(columns) if columns >= width(&line) + LABEL_COLUMNS_MIN => {
+            format!("{line}{}", cut(&label, columns - width(&line)))
+        }
+        Some(columns) => wrap(&format!("{id} {style}{state}{style:#} {age} {cost} {label}"), columns),
+    }
+}
+
+/// The colour of a state.
+fn style(view: Option<&View>) -> Style {
+    match view.map(|view| (&view.report, &view.holder)) {
+        Some((Some(report), _)) => style_of(report.outcome, Lack::of(report)),
+        Some((None, Some(_))) => BOLD,
+        Some((None, None)) => WARN,
+        None => BAD,
+    }
 }
 
 /// What a session has cost. What is not known to be billed is told apart.

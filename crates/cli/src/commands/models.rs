@@ -10,8 +10,7 @@ use crate::amount::at_rate;
 use crate::args::{ModelsArgs, Output};
 use crate::commands::out_json;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
-use crate::print::{Unwritten, out};
+use crate::print::{Unwritten, note, out};
 use crate::world::{REHEARSAL, World};
 
 /// Lists the models.

@@ -10,9 +10,9 @@ use guildhall::local::SessionId;
 
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
-use crate::live::note;
 use crate::local_server;
 use crate::prepare::Prepared;
+use crate::print::note;
 use crate::talk::{Lines, Talk};
 use crate::watch::{Signals, Watch};
 use crate::world::World;
@@ -26,17 +26,18 @@ const GO_ON: &str = "Go on from where you stopped.";
 /// Does a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = if args.tasks.is_some() { String::new() } else { task(&args)? };
-    let output = args.work.output;
+    let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
     let signals = Signals::listen()?;
     let running = prepared.undertaking(task).start().await?;
     note(&format!("session {}", running.id()));
-    Watch::new(prepared.hall, running, output, signals).until_the_end().await
+    Watch::new(prepared.hall, running, watch, signals).until_the_end().await
 }
 
 /// Takes up what was interrupted.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
-    let Before { project, model } = before(world, &args.id).await?;
+    let id = args.id.find(&world.hall(here()?)?).await?;
+    let Before { project, model } = before(world, &id).await?;
     let world = local_server::learn(world, &model).await;
     // Who can come to work was stored with the request.
     let mut builder = world.hall_with(project, Roster::default(), args.max_concurrency);
@@ -45,14 +46,14 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     }
     let hall = builder.build()?;
     let signals = Signals::listen()?;
-    let before = hall.journal().facts(&args.id, 1).await?;
-    let running = hall.resume(&args.id).await?;
+    let before = hall.journal().facts(&id, 1).await?;
+    let running = hall.resume(&id).await?;
     note(&format!("session {} goes on", running.id()));
     let talk = match running.root().stay {
         Stay::Once => None,
-        Stay::Open => Some(Talk::new(Lines::read()?)),
+        Stay::Open => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
-    Watch::new(hall, running, args.output, signals).with(talk).after(&before).await.until_the_end().await
+    Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
 }
 
 /// What a session was begun with.
@@ -68,6 +69,9 @@ pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Fail
     let hall = world.hall(here()?)?;
     let view = hall.session(id).await?;
     let project = PathBuf::from(&view.row.project);
+    if let Some(root) = &view.root {
+        world.need_keys(&root.setup.staffing.models())?;
+    }
     let model = view.root.map_or_else(String::new, |root| root.setup.staffing.model().to_owned());
     if project.is_dir() {
         Ok(Before { project, model })

@@ -1,38 +1,53 @@
-//! `show`: one session, from what is stored.
+//! `show`: one session, or one contract of it, from what is stored. All of it goes to stdout.
 
-use guildhall::kernel::Msat;
-use guildhall::{DatedRate, View};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use guildhall::kernel::{Brief, Fact, Msat, Path, Report, Stored};
+use guildhall::local::SessionId;
+use guildhall::{Bill, DatedRate, Hall, Lack, Tasks, View};
 use serde_json::{Value, json};
 
 use crate::amount::{both, sats};
 use crate::args::{Output, ShowArgs};
-use crate::bill::{Sheet, charges};
+use crate::bill::{Extent, Sheet, charges};
 use crate::commands::list::state;
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
-use crate::print::{WARN, out, say_in, tame, tame_lines};
+use crate::live::{Live, ended_as, name};
+use crate::print::{out, out_words, tame, tame_lines, warn};
+use crate::screen::{stdout_columns, wrap};
 use crate::world::World;
 
-/// Shows a session.
+/// How many contracts of a session are named to somebody who named none of them.
+const NAMED_MAX: usize = 10;
+
+/// Shows a session or a contract.
 pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
+    let id = args.id.session.find(&hall).await?;
     if let Some(missing) = hall.missing_commits() {
-        say_in(WARN, &missing);
+        warn(&missing);
     }
-    let view = hall.session(&args.id).await?;
-    let facts = if args.facts { hall.journal().facts(&args.id, 1).await? } else { Vec::new() };
-    let unreadable: Vec<String> = hall.unreadable_texts(&args.id).await?.iter().map(ToString::to_string).collect();
+    let view = hall.session(&id).await?;
+    let all = hall.journal().facts(&id, 1).await?;
+    let shown = Shown::find(&hall, &view, &all, args.id.contract.as_ref()).await?;
+    let facts = all.iter().filter(|stored| args.facts && shown.includes(&stored.contract));
+    let unreadable: Vec<String> = hall.unreadable_texts(&id).await?.iter().map(ToString::to_string).collect();
     let rate = hall.models().rate();
+    let sheet = sheet(&view, &shown, rate);
     match args.output.output {
         Output::Json => out_json(&json!({
             "session": view.row.id,
-            "state": state(&view),
+            "contract": shown.path,
+            "agent": shown.brief.map(|brief| &brief.agent),
+            "name": shown.names.get(&shown.path),
+            "state": shown.state,
             "project": view.row.project,
-            "task": view.row.label,
-            "answer": view.text,
+            "task": shown.task,
+            "answer": shown.text,
             "failure": view.failure,
             "unreadable": unreadable,
             "free": view.free,
@@ -40,45 +55,142 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
                 "reserved_msat": view.charges.reserved, "overrun_msat": view.overrun},
             "reserved": view.reserved.iter().map(|(ask, held)| json!({"ask": ask, "msat": held})).collect::<Vec<_>>(),
             "late": view.late,
-            "bill": sheet(&view, rate).map(|sheet| sheet.json()),
-            "facts": if args.facts { json!(facts) } else { Value::Null },
+            "bill": sheet.map(|sheet| sheet.json()),
+            "facts": if args.facts { json!(facts.collect::<Vec<_>>()) } else { Value::Null },
         }))?,
         Output::Text => {
-            let mut live = Live::new(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
-            for fact in &facts {
-                live.tell(fact).await;
+            let mut live = Live::in_full(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
+            // Every fact teaches who is who; those that are asked for are told.
+            for fact in all.iter().filter(|_| args.facts) {
+                let lines = live.lines(fact).await;
+                for (_, line) in lines.iter().filter(|(contract, _)| shown.includes(contract)) {
+                    out_line(line)?;
+                }
             }
-            for line in text(&view, rate, &unreadable) {
-                out(&line)?;
-            }
+            text(&view, &shown, &unreadable, sheet.as_ref())?;
         }
     }
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-fn text(view: &View, rate: &DatedRate, unreadable: &[String]) -> Vec<String> {
-    let row = &view.row;
-    let mut lines = vec![
-        format!("{}  {}", row.id, state(view)),
-        format!("began    {}", tame(&row.label, 100)),
-        format!("project  {}", tame(&row.project, 400)),
-    ];
-    lines.extend(view.failure.as_ref().map(|why| format!("failure  {}", tame(why, 1000))));
-    lines.extend(unreadable.iter().map(|text| format!("can't be read: {}", tame(text, 1000))));
-    if let Some(text) = &view.text {
-        lines.extend([String::new(), tame_lines(text), String::new()]);
-    }
-    if let Some(sheet) = sheet(view, rate) {
-        lines.extend(sheet.lines());
-    }
-    lines.extend(earlier(view));
-    if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
-        lines.push(late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)));
-    }
-    lines
+/// The contract that is shown: one that was named, or the newest root.
+struct Shown<'a> {
+    path: Path,
+    /// Whether it was named; otherwise the session is shown as a whole.
+    is_named: bool,
+    brief: Option<&'a Brief>,
+    state: String,
+    /// The whole task.
+    task: String,
+    /// Its report.
+    text: Option<String>,
+    /// What all contracts are called.
+    names: BTreeMap<Path, String>,
 }
 
-/// The bill of the newest work. If what it was set up with can't be read, its models are unknown, and dollars are at the usual rate.
+impl<'a> Shown<'a> {
+    async fn find(hall: &Hall, view: &View, all: &'a [Stored], wanted: Option<&Path>) -> Result<Shown<'a>, Failure> {
+        let newest = || view.request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
+        let path = wanted.cloned().unwrap_or_else(newest);
+        let opened = |stored: &'a Stored| {
+            let Fact::Opened(brief) = &stored.fact else { return None };
+            Some((&stored.contract, brief.as_ref()))
+        };
+        let mut names = BTreeMap::new();
+        for (contract, brief) in all.iter().filter_map(opened) {
+            names.insert(contract.clone(), name(hall, brief).await);
+        }
+        let brief = all.iter().filter_map(opened).find(|(contract, _)| **contract == path).map(|(_, brief)| brief);
+        if wanted.is_some() && brief.is_none() {
+            return Err(no_contract(&view.row.id, &path, &names));
+        }
+        let report =
+            |stored: &'a Stored| if let Fact::Closed(report) = &stored.fact { Some(report.as_ref()) } else { None };
+        let closed = all.iter().filter(|stored| stored.contract == path).find_map(report);
+        let task = match brief {
+            Some(brief) => stored(hall, brief.task.hash).await.unwrap_or_else(|| view.row.label.clone()),
+            None => view.row.label.clone(),
+        };
+        let task = Tasks::read(&task).map_or(task, |tasks| tasks.label());
+        let (state, text) = match (wanted, closed) {
+            (None, _) => (state(view), view.text.clone()),
+            (Some(_), None) => ("not ended".to_owned(), None),
+            (Some(_), Some(report)) => (ended(report), stored(hall, report.text.text().hash).await),
+        };
+        Ok(Shown { is_named: wanted.is_some(), path, brief, state, task, text, names })
+    }
+
+    /// Whether a contract is the one that is shown, or hired below it, or the whole session is shown.
+    fn includes(&self, contract: &Path) -> bool {
+        let mut above = Some(contract.clone());
+        while let Some(path) = above {
+            if !self.is_named || path == self.path {
+                return true;
+            }
+            above = path.hirer();
+        }
+        false
+    }
+}
+
+fn ended(report: &Report) -> String {
+    ended_as(report.outcome, Lack::of(report), None)
+}
+
+/// A text of the journal. One that can't be read is told of with all others that can't.
+async fn stored(hall: &Hall, hash: guildhall::kernel::Hash) -> Option<String> {
+    let bytes = hall.journal().text(hash).await.ok().flatten()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> Failure {
+    let some: Vec<String> = names.iter().take(NAMED_MAX).map(|(path, name)| format!("{path} {name}")).collect();
+    let more = if names.len() > NAMED_MAX { ", …" } else { "" };
+    Failure::usage(format!("there is no contract {path} in {id}: it has {}{more}", some.join(", ")))
+}
+
+fn out_line(line: &str) -> Result<(), Failure> {
+    Ok(out(&stdout_columns().map_or_else(|| line.to_owned(), |columns| wrap(line, columns)))?)
+}
+
+fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sheet<'_>>) -> Result<(), Failure> {
+    let row = &view.row;
+    if let Some(brief) = shown.brief.filter(|_| shown.is_named) {
+        let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
+        out_line(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
+        out_line(&format!("agent    {}", brief.agent))?;
+        out_line(&format!("granted  {}", sats(brief.grant.money)))?;
+    } else {
+        out_line(&format!("{}  {}", row.id, shown.state))?;
+    }
+    out_line(&format!("project  {}", tame(&row.project, 400)))?;
+    out_line(&format!("task     {}", tame_lines(shown.task.trim())))?;
+    for why in view.failure.iter().filter(|_| !shown.is_named) {
+        out_line(&format!("failure  {}", tame(why, 1000)))?;
+    }
+    for text in unreadable {
+        out_line(&format!("can't be read: {}", tame(text, 1000)))?;
+    }
+    if let Some(text) = &shown.text {
+        out("")?;
+        out_words(text)?;
+        out("")?;
+    }
+    for line in sheet.map(|sheet| sheet.lines(Extent::Whole, stdout_columns())).unwrap_or_default() {
+        out_line(&line)?;
+    }
+    if shown.is_named {
+        return Ok(());
+    }
+    for line in earlier(view) {
+        out_line(&line)?;
+    }
+    if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
+        out_line(&late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)))?;
+    }
+    Ok(())
+}
+
 /// What the session has cost before its newest work, and which calls of that are still reserved.
 fn earlier(view: &View) -> Vec<String> {
     if view.charges == view.bill.charges() {
@@ -96,18 +208,26 @@ fn earlier(view: &View) -> Vec<String> {
     lines
 }
 
-fn sheet<'a>(view: &'a View, usual: &'a DatedRate) -> Option<Sheet<'a>> {
+/// The bill of what is shown. If what it was set up with can't be read, its models are unknown, and dollars are at the usual rate.
+fn sheet<'a>(view: &'a View, shown: &Shown<'_>, usual: &'a DatedRate) -> Option<Sheet<'a>> {
     let request = view.request.as_ref()?;
     let staffing = view.root.as_ref().map(|root| &root.setup.staffing);
-    let line = view.bill.lines.iter().find(|line| line.contract == request.root);
+    let lines = view.bill.lines.iter().filter(|line| shown.includes(&line.contract)).cloned().collect();
+    let bill = Bill { lines };
+    let granted = bill.lines.iter().find(|line| line.contract == shown.path).map(|line| line.granted);
+    if shown.is_named && granted.is_none() {
+        // It belongs to earlier work of the session, whose bill was printed then.
+        return None;
+    }
     Some(Sheet {
-        bill: &view.bill,
+        bill: Cow::Owned(bill),
+        names: shown.names.clone(),
         rate: staffing.map_or(usual, |staffing| &staffing.rate),
         model: staffing.map_or("unknown", |staffing| staffing.model()),
-        granted: line.map_or(request.granted, |line| line.granted),
+        granted: granted.unwrap_or(request.granted),
         out_of_tokens: view.out_of_tokens,
         session: &view.row.id,
-        credited: view.credited,
+        credited: if shown.is_named { Msat::ZERO } else { view.credited },
         head: &view.head,
         violations: &view.violations,
     })

@@ -5,19 +5,19 @@ use guildhall::local::{Holder, SessionId};
 use guildhall::{Ending, Hall, Instruction, ToppedUp};
 
 use crate::amount::both;
-use crate::args::{MessageArgs, StopArgs, Target, TopupArgs};
+use crate::args::{MessageArgs, StopArgs, TopupArgs};
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
-use crate::print::{WARN, say_in};
+use crate::print::{WARN, note, say_in};
+use crate::session_ref::TargetRef;
 use crate::world::World;
 
 /// Tells a session, or a contract of it, to end.
 pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let how = if args.wrap_up { Ending::WrapUp } else { Ending::Cancel };
-    let Target { session, contract } = args.id;
-    let holder = match contract {
+    let session = args.id.session.find(&hall).await?;
+    let holder = match args.id.contract {
         None if hall.end_unreadable(&session).await? => {
             note(&format!("{session} has ended: nobody could go on. See its bill with `guildhall show {session}`"));
             return Ok(Exit::Done);
@@ -34,18 +34,18 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
         return Err(Failure::usage("the message is empty"));
     }
     let hall = world.hall(here()?)?;
-    let to = contract(&hall, &args.to).await?;
-    let holder = hall.tell(&args.to.session, &to, Instruction::Words(args.text)).await?;
-    Ok(told(&args.to.session, holder))
+    let (id, to) = contract(&hall, args.to).await?;
+    let holder = hall.tell(&id, &to, Instruction::Words(args.text)).await?;
+    Ok(told(&id, holder))
 }
 
 /// Gives a contract at work more money.
 pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
-    let to = contract(&hall, &args.to).await?;
+    let (id, to) = &contract(&hall, args.to).await?;
     let money = args.amount.msat(hall.models().rate());
-    let topped_up = hall.top_up(&args.to.session, &to, money).await?;
-    let (id, amount) = (&args.to.session, both(money, hall.models().rate()));
+    let topped_up = hall.top_up(id, to, money).await?;
+    let amount = both(money, hall.models().rate());
     match topped_up {
         ToppedUp::Given => note(&format!("{to} of {id} has {amount} more")),
         ToppedUp::StaysWith(with) => {
@@ -65,18 +65,20 @@ pub(crate) fn late(id: &SessionId, root: &Path, amount: &str) -> String {
     format!("root {root} has closed: {amount} stay in the session; use them with `guildhall run --continue {id}`")
 }
 
-/// The contract that is meant: the session's newest root unless it is named.
-async fn contract(hall: &Hall, to: &Target) -> Result<Path, Failure> {
-    if let Some(contract) = &to.contract {
-        return Ok(contract.clone());
-    }
-    Ok(hall.root(&to.session).await?)
+/// The session and the contract that are meant: the session's newest root unless a contract is named.
+async fn contract(hall: &Hall, to: TargetRef) -> Result<(SessionId, Path), Failure> {
+    let session = to.session.find(hall).await?;
+    let contract = match to.contract {
+        Some(contract) => contract,
+        None => hall.root(&session).await?,
+    };
+    Ok((session, contract))
 }
 
 fn told(id: &SessionId, holder: Option<Holder>) -> Exit {
     match holder {
-        Some(holder) => note(&format!("{id} is told; process {} carries it out", holder.pid)),
-        None => note(&format!("nobody runs {id} now: it is told when it goes on with: guildhall resume {id}")),
+        Some(holder) => note(&format!("delivered to {id}, which runs in process {}", holder.pid)),
+        None => note(&format!("nobody runs {id} now: the order waits until you type: guildhall resume {id}")),
     }
     Exit::Done
 }

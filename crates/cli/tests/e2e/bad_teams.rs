@@ -6,21 +6,28 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::crew::{CREW, assert_has, enlist, hires, shown};
-use crate::house::{House, Wire, says};
+use crate::crew::{CREW, assert_has, assert_lacks, delegates, enlist, first, hires, shown};
+use crate::house::{House, Known, MODEL, Running, Wire, says};
 
 fn house() -> House {
     House::new(Wire::Anthropic, &json!([{"then": says("On Tuesday.")}]))
 }
 
-/// Runs a team with this file in it, which is refused in these words at this place.
+/// Runs a team with this file in it, which is refused in these words at this place if somebody may hire its agent, and otherwise
+/// told of in the same words.
 #[track_caller]
 fn check(file: &str, content: &[u8], line: u32, words: &str) {
-    let house = house();
-    enlist(&house, &[("ada", "")]);
-    let path = house.project().join("crew").join(file);
-    fs::write(&path, content).unwrap();
-    refused(&house, &CREW, &[&format!("crew/{file}:{line}: error: "), words]);
+    let place = format!("crew/{file}:{line}: error: ");
+    for (team, hired) in [(hires(&["bob"]), true), (String::new(), false)] {
+        let house = house();
+        enlist(&house, &[("ada", &team)]);
+        fs::write(house.project().join("crew").join(file), content).unwrap();
+        if hired {
+            refused(&house, &CREW, &[&place, words]);
+        } else {
+            assert_has(&house.run(&CREW).expect(0).stderr, &[&place, words]);
+        }
+    }
 }
 
 /// A run that does not begin: nobody is asked, and no session is left.
@@ -90,7 +97,7 @@ fn front_matter_that_is_nested_too_deep_or_too_long_is_refused() {
 fn what_is_no_file_is_not_waited_for() {
     for target in ["/dev/zero", "/dev/stdin"] {
         let house = house();
-        enlist(&house, &[("ada", "")]);
+        enlist(&house, &[("ada", &hires(&["bob"]))]);
         symlink(target, house.project().join("crew/bob.md")).unwrap();
         refused(&house, &CREW, &["crew/bob.md:1: error: it can't be read: it is no file"]);
     }
@@ -99,7 +106,10 @@ fn what_is_no_file_is_not_waited_for() {
 #[test]
 fn two_agents_of_one_name_are_refused_with_both_files() {
     let twin = b"---\nname: ada\ndescription: The other.\n---\nYou are another.\n";
-    check("twin.md", twin, 2, "the agent ada is also in ");
+    let house = house();
+    enlist(&house, &[("ada", "")]);
+    fs::write(house.project().join("crew/twin.md"), twin).unwrap();
+    refused(&house, &CREW, &["crew/twin.md:2: error: the agent ada is also in "]);
 }
 
 #[test]
@@ -147,4 +157,36 @@ fn a_team_that_could_hire_in_a_circle_works_and_the_map_says_so() {
     let map = house.guildhall(&["map", "--team", "crew", "--agent", "ada"]);
     let said = format!("{}{}", map.stdout, map.stderr);
     assert_has(&said, &["crew/ada.md:5: ", "ada may hire zoe, but there is no such agent", "a hiring cycle"]);
+}
+
+#[test]
+fn an_agent_whose_model_can_not_be_had_works_with_another_and_its_file_is_named() {
+    let rules = json!([first("lead", delegates("ada", "Look.", 900)), {"then": says("On Tuesday.")}]);
+    let house = House::known(Wire::OpenAi, Known::AsReplaying, &rules);
+    enlist(&house, &[("lead", &format!("model: opus\n{}", hires(&["ada"]))), ("ada", "model: haiku")]);
+    let ended = house.run(&CREW).expect(0);
+    for (name, model) in [("lead", "opus"), ("ada", "haiku")] {
+        let told =
+            format!("crew/{name}.md: warning: {name} asks for model \"{model}\" and works with test/{MODEL} instead");
+        assert_has(&ended.stderr, &[&told]);
+    }
+    assert_eq!(ended.json()["bill"]["model"], format!("test/{MODEL}"));
+    let named = house.run(&[&CREW[..], &["--model", &format!("test/{MODEL}")]].concat()).expect(0);
+    assert_lacks(&named.stderr, &["asks for model"]);
+}
+
+#[test]
+fn a_provider_without_its_key_is_named_with_the_variable_that_it_comes_from() {
+    let house = House::known(Wire::OpenAi, Known::AsReplaying, &json!([{"then": says("On Tuesday.")}]));
+    let mut command = house.command(&["run", "When?", "--yes"]);
+    command.env_remove("TEST_KEY");
+    let ended = Running::start(command, "").end().expect(2);
+    assert_has(&ended.stderr, &["the variable TEST_KEY is not set, and providers.test in ", "config.toml", "key_env"]);
+    // What needs no key does not ask for it.
+    for args in [&["ls"][..], &["models"], &["run", "When?", "--model", "rehearsal"]] {
+        let mut command = house.command(args);
+        command.env_remove("TEST_KEY");
+        Running::start(command, "").end().expect(0);
+    }
+    assert_eq!(house.requests().len(), 0);
 }

@@ -308,6 +308,14 @@ impl Running {
         Running { child, stdout, stderr: Stream::of(terminal.outer()) }
     }
 
+    /// Starts a command in a terminal, stdout included: all that it shows is in `stderr`.
+    pub(crate) fn start_wholly_in(terminal: &Terminal, mut command: Command) -> Running {
+        command.stdin(terminal.inner()).stdout(terminal.inner()).stderr(terminal.inner());
+        let child = command.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
+        drop(command);
+        Running { child, stdout: Stream::of(std::io::empty()), stderr: Stream::of(terminal.outer()) }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -319,6 +327,11 @@ impl Running {
             rest.split_once('\n').map(|(line, _)| line.trim().to_owned())
         };
         self.stderr.wait(words, rest)
+    }
+
+    /// Waits until stderr shows this, also on a line that goes on.
+    pub(crate) fn showed(&self, words: &str) {
+        self.stderr.wait(words, |text| text.contains(words).then_some(()));
     }
 
     /// Waits until stdout says this.

@@ -40,16 +40,23 @@ fn piped(house: &House, args: &[&str]) -> Ended {
     Running::start(keyless(house, args), "").end()
 }
 
-/// Runs it in a terminal, and answers the question that it must ask.
-fn answered(house: &House, args: &[&str], answer: &str) -> Ended {
+/// Runs it in a terminal, and answers the questions that it must ask.
+fn answered(house: &House, args: &[&str], answers: &[(&str, &str)]) -> Ended {
     let terminal = Terminal::open();
     let running = Running::start_in(&terminal, keyless(house, args));
-    running.told("[y/N]");
-    terminal.type_in(answer);
-    // A rehearsal shows what was done: that is skipped.
-    terminal.type_in(" ");
+    for (question, answer) in answers {
+        running.told(question);
+        terminal.type_in(answer);
+    }
     running.end()
 }
+
+/// What a person is asked.
+const USE_SERVER: &str = "Use local/qwen3:8b there";
+const REHEARSE: &str = "rehearsal instead?";
+
+/// What a script is told that has no model.
+const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY";
 
 /// What the config has now beyond what it had.
 fn added(house: &House, before: &str) -> String {
@@ -71,7 +78,7 @@ const TURN: &str = "/v1/chat/completions";
 fn a_server_that_is_found_and_agreed_to_is_used_and_remembered() {
     let house = house(script());
     let (before, address) = (house.read_config(), house.peer.address());
-    let ended = answered(&house, &RUN, "y\n").expect(0);
+    let ended = answered(&house, &RUN, &[(USE_SERVER, "y\n")]).expect(0);
     let found =
         format!("a model server answers at {address}: qwen3:8b. Prompts and the contents of files would go to it");
     let ended = ended.says(&found).says("local/qwen3:8b, at most");
@@ -94,13 +101,15 @@ fn a_server_that_is_found_and_agreed_to_is_used_and_remembered() {
 fn a_server_that_is_refused_is_never_asked_again() {
     let house = house(script());
     let (before, address) = (house.read_config(), house.peer.address());
-    answered(&house, &RUN, "\n").expect(0).says(REHEARSAL);
+    answered(&house, &RUN, &[(USE_SERVER, "\n"), (REHEARSE, "n\n")]).expect(2).says(NO_MODEL);
     assert_eq!(
         added(&house, &before),
         format!("\n[[local_server.answers]]\naddress = \"{address}\"\nagreed = false\n")
     );
-    piped(&house, &RUN).expect(0).says(REHEARSAL);
-    piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0).says(REHEARSAL);
+    for args in [&RUN[..], &[&RUN[..], &["--yes"]].concat()] {
+        let ended = piped(&house, args).expect(2).says(NO_MODEL);
+        assert!(ended.stdout.is_empty(), "a script takes no rehearsal for an answer: {ended:?}");
+    }
     assert_eq!(asked(&house.peer), [LIST]);
 }
 
@@ -109,9 +118,9 @@ fn a_no_ends_all_looking() {
     let house = house(script());
     let other = Peer::start(&serde_json::from_value::<Script>(script()).unwrap());
     house.write_config(&config(&[house.peer.address().port(), other.address().port()]));
-    let ended = answered(&house, &RUN, "n\n").expect(0).says(REHEARSAL);
-    assert_eq!(ended.stderr.matches("[y/N]").count(), 1, "{}", ended.stderr);
-    piped(&house, &RUN).expect(0);
+    let ended = answered(&house, &RUN, &[(USE_SERVER, "n\n"), (REHEARSE, "n\n")]).expect(2);
+    assert_eq!(ended.stderr.matches("Use local/").count(), 1, "{}", ended.stderr);
+    piped(&house, &RUN).expect(2);
     assert_eq!((asked(&house.peer), asked(&other)), (vec![LIST.to_owned()], vec![LIST.to_owned()]), "and never again");
 }
 
@@ -121,10 +130,10 @@ fn where_nobody_can_be_asked_the_server_is_announced_and_not_used() {
     let before = house.read_config();
     let address = format!("a model server answers at {}", house.peer.address());
     for args in [&RUN[..], &["run", "When?", "--output", "json"]] {
-        piped(&house, args).expect(0).says(&address).says("--yes agrees").says(REHEARSAL);
+        piped(&house, args).expect(2).says(&address).says("--yes agrees").says(NO_MODEL);
     }
     let ended = Running::start(keyless(&house, &["chat"]), "When?\n").end();
-    ended.expect(0).says(&address).says(REHEARSAL);
+    ended.expect(2).says(&address).says(NO_MODEL);
     assert_eq!((added(&house, &before).as_str(), asked(&house.peer)), ("", vec![LIST.to_owned(); 3]));
 }
 
@@ -148,7 +157,7 @@ fn a_yes_holds_for_its_address_and_another_asks_again() {
     house.write_config(
         &config.replace(&port, &gone).replace("ports = [", &format!("ports = [{}, ", other.address().port())),
     );
-    let ended = piped(&house, &RUN).expect(0).says("which you agreed to, is not used").says(REHEARSAL);
+    let ended = piped(&house, &RUN).expect(2).says("which you agreed to, is not used").says(NO_MODEL);
     ended.says(&format!("a model server answers at {}", other.address()));
     assert_eq!(asked(&other), [LIST]);
     piped(&house, &[&RUN[..], &["--model", "local/qwen3:8b", "--max-turns", "1"]].concat()).expect(5);
@@ -221,8 +230,11 @@ fn whoever_answers_something_else_is_no_model_server() {
         json!("close"),
     ] {
         let house = house(json!({"rules": [{"when": {"endpoint": "models"}, "then": then}]}));
-        let ended = piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0).says(REHEARSAL);
-        assert!(!ended.stderr.contains("model server") && !ended.stderr.contains('\u{1b}'), "{then}: {ended:?}");
+        let ended = piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(2).says(NO_MODEL);
+        assert!(
+            !ended.stderr.contains("a model server answers") && !ended.stderr.contains('\u{1b}'),
+            "{then}: {ended:?}"
+        );
     }
 }
 
@@ -231,8 +243,8 @@ fn a_server_that_never_answers_and_a_port_without_one_hold_nobody_up() {
     let stall = house(json!({"rules": [{"when": {"endpoint": "models"}, "then": "stall"}]}));
     let silent = stall.peer.address().port();
     stall.write_config(&format!("[local_server]\nports = [{silent}, {}]\n", nobody()));
-    let ended = piped(&stall, &[&RUN[..], &["--yes"]].concat()).expect(0).says(REHEARSAL);
-    assert!(!ended.stderr.contains("model server"), "{ended:?}");
+    let ended = piped(&stall, &[&RUN[..], &["--yes"]].concat()).expect(2).says(NO_MODEL);
+    assert!(!ended.stderr.contains("a model server answers"), "{ended:?}");
     assert_eq!(asked(&stall.peer), [LIST]);
 }
 
@@ -246,10 +258,29 @@ fn the_window_is_what_the_server_says() {
     ]});
     let house = house(script);
     // A window that one request fills: older results are left out of the next.
-    piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0).says("leaves older results out");
+    piped(&house, &[&RUN[..], &["--yes", "-v"]].concat()).expect(0).says("leaves older results out");
     let roomy = self::house(self::script());
-    let ended = piped(&roomy, &[&RUN[..], &["--yes"]].concat()).expect(0);
+    let ended = piped(&roomy, &[&RUN[..], &["--yes", "-v"]].concat()).expect(0);
     assert!(!ended.stderr.contains("leaves older results out"), "{ended:?}");
+}
+
+#[test]
+fn a_person_without_a_model_is_offered_the_rehearsal() {
+    let house = house(script());
+    house.write_config("[local_server]\nports = []\n");
+    for args in [&RUN[..], &["run", "When?", "--yes"]] {
+        let terminal = Terminal::open();
+        let running = Running::start_in(&terminal, keyless(&house, args));
+        running.told(REHEARSE);
+        terminal.type_in("y\n");
+        running.told("shown from its facts");
+        terminal.type_in(" ");
+        let ended = running.end().expect(0).says("No model is set up: there is no key").says(REHEARSAL);
+        assert!(ended.stdout.starts_with(REHEARSAL), "{ended:?}");
+    }
+    answered(&house, &RUN, &[(REHEARSE, "\n")]).expect(2).says(NO_MODEL).says("guildhall demo");
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json().as_array().unwrap().len(), 2);
+    assert_eq!(asked(&house.peer), Vec::<String>::new());
 }
 
 /// A port where nobody listens.

@@ -26,7 +26,7 @@ fn the_answer_is_all_that_is_on_stdout() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("On\nTuesday.")}]));
     let ended = house.guildhall(&["run", "When?", "--yes"]).expect(0);
     assert_eq!(ended.stdout, "On\nTuesday.\n");
-    for told in ["session ", "bill, at ", "every balance adds up", "journal head "] {
+    for told in ["session ", "bill, at ", "every balance adds up"] {
         assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains('\u{1b}'), "a pipe gets no colours: {}", ended.stderr);
@@ -50,7 +50,8 @@ fn sessions_are_listed_and_shown_for_people_and_for_programs() {
     }
     let facts = house.show(&id)["facts"].as_array().unwrap().len();
     assert!(facts >= 4 && house.transcript(&id).len() == facts, "a line for each of {facts} facts");
-    house.guildhall(&["show", &id, "--facts"]).expect(0).says("asks the model");
+    let facts = house.guildhall(&["show", &id, "--facts"]).expect(0);
+    assert!(facts.stdout.contains("asks the model") && facts.stderr.is_empty(), "{facts:?}");
     house.guildhall(&["show", "nobody-knows-1"]).expect(2).says("there is no session nobody-knows-1");
     house.guildhall(&["resume", "nobody-knows-1"]).expect(2).says("guildhall ls");
     house.guildhall(&["stop", "nobody-knows-1"]).expect(2).says("guildhall ls");
@@ -85,7 +86,7 @@ fn a_session_that_can_not_be_read_is_named_and_the_others_are_listed() {
     house.guildhall(&["verify", &damaged]).expect(1).says("fact 1 of the account");
     // What the work was set up with is gone: it is shown and billed, and nobody can go on with it.
     let shown = house.guildhall(&["show", &gone]).expect(7).stdout;
-    for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, at", "general-contractor: used"] {
+    for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, at", "general-contractor  "] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
     assert_eq!(house.guildhall(&["show", &gone, "--output", "json"]).expect(7).json()["answer"], "On Tuesday.");
@@ -103,7 +104,7 @@ fn models_and_paths_are_told_for_people_and_for_programs() {
     assert_eq!(listed[0]["msat_per_million"], json!({"input": 1_000_000, "output": 5_000_000}));
     let home = house.home().display().to_string();
     let text = house.guildhall(&["paths"]).expect(0).stdout;
-    assert!(text.lines().count() == 4 && text.lines().all(|line| line.contains(&home)), "{text}");
+    assert!(text.lines().count() == 5 && text.lines().all(|line| line.contains(&home)), "{text}");
     let paths = house.guildhall(&["paths", "--output", "json"]).expect(0).json();
     assert_eq!(paths["journal"], format!("{home}/journal.db"));
     assert_eq!(house.requests().len(), 0, "looking asks nobody");

@@ -88,11 +88,11 @@ fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() 
         let args = ["run", "When is the meeting?", "--yes", "--max-tokens-total", "9000"];
         let ended = house.guildhall(&args).expect(3).says("wraps up: out of tokens (limit 9000)");
         let ended = ended.says(" used: this is what was found so far");
-        assert_lacks(&ended.stderr, &["asked to wrap up"]);
+        assert_lacks(&ended.stderr, &["told to wrap up"]);
         let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
         assert_eq!(house.show(&id)["state"], "out of tokens (limit 9000)", "{wire:?}");
         let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
-        assert_lacks(&format!("{}{}", shown.stdout, shown.stderr), &["asked to wrap up"]);
+        assert_lacks(&format!("{}{}", shown.stdout, shown.stderr), &["told to wrap up"]);
     }
     // A person asks first: the limit has nothing to do with it.
     let house = House::new(
@@ -103,7 +103,7 @@ fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() 
     let id = running.session();
     wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
     house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
-    running.end().expect(130).says("asked to wrap up");
+    running.end().expect(130).says("told to wrap up");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
 }
 
 #[test]
-fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_a_rehearsal() {
+fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_exit_2_with_what_to_type() {
     let house = House::new(Wire::Anthropic, &json!([]));
     house.write_config("[local_server]\nports = []\n");
     let mut command = house.command(&["run", "When?", "--yes", "--model", "sonnet"]);
@@ -243,9 +243,9 @@ fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at
     Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
-    let ended = Running::start(command, "").end().expect(0);
-    ended.says("rehearsal: no language model");
-    assert_eq!(house.requests().len(), 0, "without a provider nobody is asked");
+    let ended = Running::start(command, "").end().expect(2);
+    let ended = ended.says("no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY").says("--model rehearsal");
+    assert!(ended.stdout.is_empty() && house.requests().is_empty(), "without a provider nobody is asked: {ended:?}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn a_call_with_a_key_in_its_arguments_is_stored_without_it_and_the_work_goes_on(
         assert_eq!(result["answer"], "On Tuesday.", "{wire:?}");
         assert_eq!(arguments_shown(wire, &house.requests()[1]), clean, "{wire:?}");
         let id = result["session"].as_str().unwrap();
-        house.guildhall(&["show", id, "--facts"]).expect(0).says("X-Api-Key");
+        let facts = house.guildhall(&["show", id, "--facts"]).expect(0).stdout;
+        assert!(facts.contains("reads notes.txt"), "{facts}");
+        assert!(house.show(id)["facts"].to_string().contains("read_file"), "{wire:?}");
         assert_eq!(house.show(id)["unreadable"], json!([]), "{wire:?}");
         house.guildhall(&["verify"]).expect(0);
         assert_nowhere(house.home(), &wallet_key());

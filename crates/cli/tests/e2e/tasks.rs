@@ -86,7 +86,8 @@ fn the_list_of_the_examples_is_worked_off_without_a_key() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let (team, list) = (repository().join("examples/payment"), repository().join("examples/tasks.toml"));
     let (team, list) = (team.to_str().unwrap(), list.to_str().unwrap());
-    let list = ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat"];
+    let list =
+        ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat", "-v"];
     let ended = house.guildhall(&list).expect(0);
     assert!(ended.stdout.starts_with("code ("), "{}", ended.stdout);
     assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence meets at "]);
@@ -134,8 +135,8 @@ fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
     let house = house(Wire::OpenAi, Known::ByVariables, &fails, &list);
     let result = work(&house).expect(7).json();
     let text = answer(&result);
-    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for want of topic"]);
-    assert_has(text, &["- last (ada): not begun, for want of 3", "day (ada, 1.1):\nTuesday."]);
+    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for lack of topic"]);
+    assert_has(text, &["- last (ada): not begun, for lack of 3", "day (ada, 1.1):\nTuesday."]);
     assert!(shown(&house, "eve").is_empty());
     let id = result["session"].as_str().unwrap();
     house.guildhall(&["run", "--continue", id, "--yes", "And now?"]).expect(2).says("--agent NAME");

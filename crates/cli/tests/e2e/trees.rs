@@ -182,8 +182,8 @@ fn a_tree_at_work_is_shown_told_topped_up_and_stopped_in_part() {
         assert_has(&listed.stdout, &[&id, "at work in process"]);
         house.guildhall(&["verify", &id]).expect(0);
         house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("1.1 of ").says("has 700 sat");
-        house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says("carries it out");
-        house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("carries it out");
+        house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says("delivered to ");
+        house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("delivered to ");
         house.guildhall(&["stop", &format!("{id}/1.9")]).expect(4);
 
         let result = running.end().expect(0).json();

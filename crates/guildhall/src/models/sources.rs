@@ -8,6 +8,9 @@ use guildhall_models::{BaseUrl, Endpoint, Key, PriceBook, Provider, Retry, Selle
 
 use super::{ANTHROPIC, Locked, ModelName, ModelSlot, ModelsError, OPENAI, WINDOW_TOKENS, no_source, slot, unclear};
 
+/// The most tokens of a JSON turn. Small models that don't find an end are cut off here; a report counts as far as it goes.
+const JSON_TURN_TOKENS_MAX: u32 = 2048;
+
 /// A provider: a place where models are asked for by name.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -150,6 +153,10 @@ impl Sources {
         }
         let window = source.window.or_else(|| book.window(&seller, &name.model)).unwrap_or(WINDOW_TOKENS);
         let model = Arc::new(Provider::new(source.wire, endpoint));
-        slot(model, book, seller, name, window, (source.replays, Arc::clone(limiter)))
+        let mut slot = slot(model, book, seller, name, window, (source.replays, Arc::clone(limiter)))?;
+        if locked.calls == CallFormat::Json {
+            slot.tariff.max_tokens = slot.tariff.max_tokens.min(JSON_TURN_TOKENS_MAX);
+        }
+        Ok(slot)
     }
 }

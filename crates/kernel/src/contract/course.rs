@@ -151,7 +151,7 @@ impl Contract {
         }
     }
 
-    /// A final text is checked before it counts; one that fails may be mended once.
+    /// A final text is checked before it counts. A text that fails may be corrected once.
     fn check_or_close(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         while let Some(check) = self.brief.checks.get(self.round.placed).copied() {
             let free = self.purse.available();
@@ -164,8 +164,8 @@ impl Contract {
         if self.round.open > 0 {
             return;
         }
-        let mendable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::Mend);
-        if mendable && self.round.can_be_mended() && self.could_go_on() {
+        let correctable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::Mend);
+        if correctable && self.round.can_be_corrected() && self.could_go_on() {
             self.emit(Fact::Nudged(Nudge::Mend), facts);
             return self.request_next(facts);
         }

@@ -69,10 +69,10 @@ impl Contract {
         self.check_stead(origin)
     }
 
-    /// The runtime acts in an agent's stead only after its text.
+    /// The runtime hires on an agent's behalf only after the agent's text.
     fn check_stead(&self, origin: Origin) -> Law {
         let instead = matches!(origin, Origin::Cascade | Origin::Promise);
-        law(!instead || self.finale.is_some(), "nobody is hired in an agent's stead before it has spoken")
+        law(!instead || self.finale.is_some(), "nobody is hired on an agent's behalf before the agent has spoken")
     }
 
     fn check_woke(&self, pause: Pause, why: Waking) -> Law {
@@ -92,7 +92,7 @@ impl Contract {
     fn check_nudged(&self, nudge: Nudge) -> Law {
         let found = match nudge {
             Nudge::Required | Nudge::Promise => false,
-            Nudge::Mend => self.round.can_be_mended(),
+            Nudge::Mend => self.round.can_be_corrected(),
             Nudge::Empty => self.finale.is_none(),
         };
         let undone = self.finale.and_then(|finale| finale.undone);

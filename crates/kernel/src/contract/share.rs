@@ -162,8 +162,8 @@ impl Contract {
     /// Said budgets come first, each cut to what is left; then each other hire gets its minimum, and then all of those get
     /// equal parts of the rest, up to their maximum.
     fn share_money(&self, free: Msat, claims: &mut [Claim<'_>]) {
-        let mut pot =
-            free.minus(self.kept(free, claims.iter().filter(|claim| claim.stands()).count())).unwrap_or(Msat::ZERO);
+        let hires = claims.iter().filter(|claim| claim.stands()).count();
+        let mut pot = free.minus(self.kept(free, hires)).unwrap_or(Msat::ZERO);
         for claim in claims.iter_mut().filter(|claim| claim.stands()) {
             if let Some(budget) = claim.offer.budget {
                 let granted = budget.min(pot);

@@ -96,7 +96,7 @@ fn a_fork_holds_the_price_of_its_prefix_as_if_it_were_in_no_cache() {
     let mut hall =
         Hall::open(Brief { tariff: PRICED_INPUT, severance: PRICED_INPUT.last_min(), ..root("contractor", 1000) });
     hall.replies("1", Reply { input_tokens: Some(2000), ..calling(&[fork("the left half")]) });
-    assert_snapshot!(hall.owed("1.1"), @"#1 model, holds 31sat");
+    assert_snapshot!(hall.owed("1.1"), @"#1 model, holds 33.63sat");
     hall.replies_for("1.1", words("cached"), known(3));
     assert_snapshot!(hall.tree(), @"
     contractor     1000sat  at work  spent 7sat

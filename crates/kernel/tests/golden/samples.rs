@@ -235,6 +235,7 @@ pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
     let estimated = Cost::Estimated(sat(4));
     let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73) };
     vec![
+        ("opened on another model", Fact::Opened(Arc::new(Brief { model_slot: 2, ..(*brief).clone() }))),
         ("opened", Fact::Opened(brief)),
         ("answered", Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: estimated }),
         ("refused", refused(Refusal::SelfHire)),

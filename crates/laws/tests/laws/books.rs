@@ -195,7 +195,7 @@ fn nobody_ends_mute_while_there_is_money_for_a_last_word() {
     let mut j = Journal::new();
     j.open(&root()).request(&[]);
     j.answer("1", 1, Answer::Lost, Cost::Unknown).fact(Fact::Closing(dry)).close(end);
-    j.breaks(Law::Severance, "ends mute with 9982000 msat for a last word");
+    j.breaks(Law::Severance, "closes without a last report although 9982000 msat were left for one");
 }
 
 #[test]

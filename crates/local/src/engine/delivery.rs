@@ -1,4 +1,4 @@
-//! What a desk is sent, and what whoever sent it is told once it was dealt with.
+//! What a driver is sent, and what the sender is told once the message was dealt with.
 
 use guildhall_agent::Arrival;
 use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::EngineError;
 
-/// What a desk is sent.
+/// What a driver is sent.
 pub(super) enum DriverMessage {
     Delivery(Delivery),
     /// A contract below could not be run.
@@ -34,13 +34,13 @@ pub(super) enum Receipt {
 
 /// Sends what is of no further interest to whoever sends it.
 pub(super) fn send(post: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
-    // A desk that is gone has closed, and what comes late changes nothing.
+    // A driver that is gone has closed its contract, and what comes late changes nothing.
     post.send(DriverMessage::Delivery(Delivery { arrival, receipt: Receipt::Nobody })).ok();
 }
 
 /// Says that what was asked can't be performed.
 pub(super) fn fail(post: &mpsc::UnboundedSender<DriverMessage>, why: EngineError) {
-    // A desk that is gone has failed itself, and says so.
+    // A driver that is gone has failed itself, and says so.
     post.send(DriverMessage::Failed(why)).ok();
 }
 

@@ -1,4 +1,4 @@
-//! The desk of one contract: it keeps the contract's facts and texts, performs what is asked, and opens its mail.
+//! The driver of one contract: it keeps the contract's facts and texts, performs what is asked, and reads its messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,11 +60,11 @@ pub(super) struct ContractDriver {
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Whether calls that wait for a permit may not leave any more.
     pub(super) barred: Arc<AtomicBool>,
-    /// Everything that was started here. It ends with the desk.
+    /// Everything that was started here. It ends with the driver.
     pub(super) tasks: JoinSet<()>,
 }
 
-/// Whether a contract may have facts before it is first run at a desk.
+/// Whether a contract may have facts before its driver starts.
 #[derive(Clone, Copy)]
 pub(super) enum Past {
     /// An earlier process may have run it.
@@ -112,7 +112,7 @@ impl Owed {
     }
 }
 
-/// Texts at hand: all that a contract's facts name. Clones share them. One that can't be read is an error for whoever needs it,
+/// A cache of texts: all that a contract's facts name. Clones share them. One that can't be read is an error for whoever needs it,
 /// and for nobody else: a contract can be ended without it.
 #[derive(Clone, Default)]
 pub(super) struct TextCache(Arc<BTreeMap<Hash, Result<Arc<str>, TextError>>>);
@@ -122,7 +122,7 @@ impl TextCache {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
-    /// Takes down what these facts name and is not at hand.
+    /// Loads what these facts name and is not in the cache.
     async fn load(&mut self, engine: &SessionEngine, facts: &[Fact]) -> Result<(), EngineError> {
         for of in facts.iter().flat_map(texts_named) {
             if self.0.contains_key(&of.hash) {
@@ -257,7 +257,7 @@ impl ContractDriver {
         }
     }
 
-    /// Notes what is posted by facts that have their place, as long as this desk has the turn: in the order of the journal.
+    /// Notes what is posted by facts that have their place, as long as this driver has the turn: in the order of the journal.
     fn note_posts(&self, facts: &[Fact]) {
         let mut boards = self.engine.boards();
         for fact in facts {
@@ -353,14 +353,14 @@ impl ContractDriver {
         loop {
             tokio::select! {
                 biased;
-                mail = self.mail.recv() => return Some(mail.expect("the desk keeps its own post open")),
+                mail = self.mail.recv() => return Some(mail.expect("the driver keeps a sender to itself")),
                 Some(ended) = self.tasks.join_next() => notice(ended),
                 () = time.reach(moment) => return None,
             }
         }
     }
 
-    /// Waits until no other desk is in the middle of a step.
+    /// Waits until no other driver is in the middle of a step.
     async fn turn(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.engine.inner.step).lock_owned().await
     }
@@ -460,7 +460,7 @@ fn notice(ended: Result<(), JoinError>) {
 }
 
 impl Drop for ContractDriver {
-    /// A desk that goes before its contract has closed goes with its session: the calls that are stopped by it return their
+    /// A driver that is dropped before its contract has closed goes with its session: the calls that are stopped by it return their
     /// permits, and none that waits for one may leave instead.
     fn drop(&mut self) {
         if !matches!(self.facts.last(), Some(Fact::Closed(_))) {

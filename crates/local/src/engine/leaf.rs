@@ -246,7 +246,7 @@ impl ContractDriver {
     }
 }
 
-/// Tells the lane of a call what its provider answers.
+/// Tells the limiter of a call what its provider answers.
 fn pace(permit: &Permit, delta: Delta<'_>) {
     match delta {
         Delta::Asking => permit.asking(),

@@ -12,7 +12,7 @@ use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
 
-/// How long to wait before an order is tried again whose contract has no desk yet.
+/// How long to wait before an order is tried again whose contract has no driver yet.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// How long to wait before an inbox is read again that could not be read: twice as long each time.
@@ -36,7 +36,7 @@ pub struct Order {
 /// What becomes of an order that nobody has heard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unheard {
-    /// Its contract is open and has no desk yet: it is told then.
+    /// Its contract is open and has no driver yet: it is told then.
     Early,
     /// Nobody will hear it any more.
     Concluded,
@@ -136,7 +136,7 @@ impl SessionEngine {
     /// Deals with an order whose contract has closed.
     async fn keep_or_drop(&self, number: u64, what: Option<&Stimulus>) -> Result<(), JournalError> {
         let Inner { journal, lease, time, concluding, .. } = &*self.inner;
-        // The desk of a contract that has closed and whoever reads the inbox may have the same order in hand.
+        // The driver of a contract that has closed and the reader of the inbox may deal with the same order.
         let _one = concluding.lock().await;
         keep_or_drop(journal, lease, time.now(), number, what).await
     }

@@ -203,7 +203,7 @@ pub enum JournalError {
         found_bytes: usize,
     },
     /// A fact names a text that is not stored.
-    #[error("a fact names the text {hash}, which is not stored: hand it over with the fact. Nothing was stored")]
+    #[error("a fact names the text {hash}, which is not stored: pass the text with the fact. Nothing was stored")]
     TextMissing {
         /// Its hash.
         hash: Hash,

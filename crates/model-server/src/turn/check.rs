@@ -3,13 +3,15 @@
 
 use serde_json::Value;
 
+use super::list;
 use crate::script::Protocol;
 
+pub(super) const NO_VERSION: &str = "anthropic-version: header is required";
 const CACHE_BLOCKS_MAX: usize = 4;
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// What is wrong with the body of a request.
-pub(crate) fn fault(protocol: Protocol, body: &Value) -> Option<String> {
+pub(super) fn fault(protocol: Protocol, body: &Value) -> Option<String> {
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Some("model: Field required".into());
     }
@@ -19,7 +21,10 @@ pub(crate) fn fault(protocol: Protocol, body: &Value) -> Option<String> {
     }
     match protocol {
         Protocol::Anthropic => anthropic(body, messages),
-        Protocol::OpenAi => openai(body, messages),
+        Protocol::OpenAi => {
+            let names = list(&body["tools"]).iter().map(|tool| &tool["function"]["name"]);
+            names.map(bad_name).chain([unanswered(messages)]).find_map(|fault| fault)
+        }
     }
 }
 
@@ -27,46 +32,24 @@ fn anthropic(body: &Value, messages: &[Value]) -> Option<String> {
     if body["max_tokens"].as_u64().is_none_or(|most| most == 0) {
         return Some("max_tokens: Field required, greater than or equal to 1".into());
     }
-    let cached = cache_blocks(body);
+    // Inside a text the quotes would be escaped.
+    let cached = body.to_string().matches(r#""cache_control":{"#).count();
     if cached > CACHE_BLOCKS_MAX {
         return Some(format!("A maximum of 4 blocks with cache_control may be provided. Found {cached}."));
     }
-    let names = list(&body["tools"]).iter().map(|tool| &tool["name"]);
+    let names = list(&body["tools"]).iter().map(|tool| bad_name(&tool["name"]));
     names
-        .map(|name| bad_name("tools", name))
         .chain(messages.iter().enumerate().map(|(at, message)| bad_message(at, message)))
         .chain([unique_ids(messages)])
         .chain((0..messages.len()).map(|at| unpaired(messages, at)))
         .find_map(|fault| fault)
 }
 
-fn openai(body: &Value, messages: &[Value]) -> Option<String> {
-    let names = list(&body["tools"]).iter().map(|tool| &tool["function"]["name"]);
-    names.map(|name| bad_name("tools", name)).chain([unanswered(messages)]).find_map(|fault| fault)
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn bad_name(place: &str, name: &Value) -> Option<String> {
-    let good = |name: &str| {
-        let known = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
-        (1..=TOOL_NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(known)
-    };
-    let bad = !name.as_str().is_some_and(good);
-    bad.then(|| format!("{place}: {name} should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"))
-}
-
-fn cache_blocks(value: &Value) -> usize {
-    match value {
-        Value::Array(values) => values.iter().map(cache_blocks).sum(),
-        Value::Object(values) => {
-            let own = usize::from(values.get("cache_control").is_some_and(|control| !control.is_null()));
-            own + values.values().map(cache_blocks).sum::<usize>()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
+fn bad_name(name: &Value) -> Option<String> {
+    let is_known = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
+    let is_good = |name: &str| (1..=TOOL_NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_known);
+    let bad = !name.as_str().is_some_and(is_good);
+    bad.then(|| format!("tools: {name} should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"))
 }
 
 fn bad_message(at: usize, message: &Value) -> Option<String> {
@@ -82,127 +65,62 @@ fn bad_message(at: usize, message: &Value) -> Option<String> {
     Some(format!("messages.{at}: tool_use.input: Input should be a valid dictionary, not {}", odd["input"]))
 }
 
-/// The ids that a message has in blocks of a kind.
-fn ids<'a>(message: &'a Value, kind: &'a str, name: &'a str) -> Vec<&'a str> {
-    let blocks = list(&message["content"]).iter().filter(|block| block["type"] == kind);
-    blocks.map(|block| block[name].as_str().unwrap_or_default()).collect()
+/// The ids of the calls that a message makes.
+fn called(message: &Value) -> Vec<&str> {
+    let blocks = list(&message["content"]).iter().filter(|block| block["type"] == "tool_use");
+    blocks.chain(list(&message["tool_calls"])).map(|call| call["id"].as_str().unwrap_or_default()).collect()
+}
+
+/// The ids of the calls whose results a message has.
+fn answered(message: &Value) -> Vec<&str> {
+    let blocks = list(&message["content"]).iter().filter(|block| block["type"] == "tool_result");
+    blocks.map(|block| block["tool_use_id"].as_str().unwrap_or_default()).collect()
 }
 
 fn unique_ids(messages: &[Value]) -> Option<String> {
-    let mut all: Vec<&str> = messages.iter().flat_map(|message| ids(message, "tool_use", "id")).collect();
+    let mut all: Vec<&str> = messages.iter().flat_map(called).collect();
     all.sort_unstable();
     let twice = all.windows(2).find(|pair| pair[0] == pair[1])?;
     Some(format!("messages: `tool_use` ids must be unique: {}", twice[0]))
 }
 
 fn unpaired(messages: &[Value], at: usize) -> Option<String> {
-    let none = Value::Null;
-    let (before, next) = (at.checked_sub(1).map_or(&none, |at| &messages[at]), messages.get(at + 1).unwrap_or(&none));
-    let (called, answered) = (ids(&messages[at], "tool_use", "id"), ids(next, "tool_result", "tool_use_id"));
-    let open: Vec<&str> = called.into_iter().filter(|id| !answered.contains(id)).collect();
+    let results = messages.get(at + 1).map_or_else(Vec::new, answered);
+    let open: Vec<&str> = called(&messages[at]).into_iter().filter(|id| !results.contains(id)).collect();
     if !open.is_empty() {
-        let ids = open.join(", ");
         return Some(format!(
-            "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. Each \
-             `tool_use` block must have a corresponding `tool_result` block in the next message."
+            "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each \
+             `tool_use` block must have a corresponding `tool_result` block in the next message.",
+            open.join(", ")
         ));
     }
-    let asked = ids(before, "tool_use", "id");
-    let stray = ids(&messages[at], "tool_result", "tool_use_id").into_iter().find(|id| !asked.contains(id))?;
+    let calls = at.checked_sub(1).map_or_else(Vec::new, |before| called(&messages[before]));
+    let stray = answered(&messages[at]).into_iter().find(|id| !calls.contains(id))?;
     Some(format!(
         "messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {stray}. Each `tool_result` block must \
          have a corresponding `tool_use` block in the previous message."
     ))
 }
 
+/// In the OpenAI protocol each result is a message.
 fn unanswered(messages: &[Value]) -> Option<String> {
-    let mut open: Vec<&str> = Vec::new();
-    let mut called: Vec<&str> = Vec::new();
-    for message in messages {
-        if message["role"] == "tool" {
-            let id = message["tool_call_id"].as_str().unwrap_or_default();
-            if !called.contains(&id) {
-                return Some(
-                    "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.".into(),
-                );
-            }
-            open.retain(|other| *other != id);
-            continue;
+    for (at, message) in messages.iter().enumerate() {
+        let calls = called(message);
+        let results = messages[at + 1..].iter().take_while(|next| next["role"] == "tool");
+        let results: Vec<&str> = results.map(|next| next["tool_call_id"].as_str().unwrap_or_default()).collect();
+        let is_result = message["role"] == "tool";
+        if (is_result && at == 0) || (!is_result && results.iter().any(|id| !calls.contains(id))) {
+            let stray = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+            return Some(stray.into());
         }
+        let open: Vec<&str> = calls.into_iter().filter(|id| !results.contains(id)).collect();
         if !open.is_empty() {
-            break;
+            return Some(format!(
+                "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
+                 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
+                open.join(", ")
+            ));
         }
-        called = list(&message["tool_calls"]).iter().map(|call| call["id"].as_str().unwrap_or_default()).collect();
-        open.clone_from(&called);
     }
-    let ids = open.join(", ");
-    (!open.is_empty()).then(|| {
-        format!(
-            "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
-             'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn check(protocol: Protocol, messages: &Value, expect: &str) {
-        let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
-        let told = fault(protocol, &body).unwrap_or_default();
-        assert!(told.contains(expect) && told.is_empty() == expect.is_empty(), "{told}");
-    }
-
-    #[test]
-    fn anthropic_wants_calls_and_results_in_pairs() {
-        let user = json!({"role": "user", "content": "x"});
-        let call = |id: &&str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
-        let calls = |ids: &[&str]| json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>()});
-        let result = |id: &&str| json!({"type": "tool_result", "tool_use_id": id, "content": ""});
-        let results = |ids: &[&str]| json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()});
-        let check = |messages: &[&Value], expect| check(Protocol::Anthropic, &json!(messages), expect);
-        check(&[&user, &calls(&["a", "b"]), &results(&["b", "a"])], "");
-        check(&[&user, &calls(&["a", "b"]), &results(&["b"])], "without `tool_result` blocks immediately after: a.");
-        check(&[&user, &calls(&["a"]), &user], "messages.1: `tool_use` ids were found without");
-        check(&[&user, &results(&["a"])], "messages.1: unexpected `tool_use_id`");
-        check(&[&user, &calls(&["a", "a"]), &results(&["a"])], "ids must be unique: a");
-        check(&[], "at least one message");
-        check(&[&json!({"role": "user", "content": ""})], "messages.0: text content blocks must be non-empty");
-        check(&[&json!({"role": "system", "content": "x"})], "messages.0: role");
-        let odd = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": "{"}]});
-        check(&[&user, &odd, &results(&["a"])], "valid dictionary");
-    }
-
-    #[test]
-    fn openai_wants_a_message_for_each_call() {
-        let user = json!({"role": "user", "content": "x"});
-        let calls = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]});
-        let tool = |id| json!({"role": "tool", "tool_call_id": id, "content": ""});
-        let check = |messages: &[&Value], expect| check(Protocol::OpenAi, &json!(messages), expect);
-        check(&[&user, &calls, &tool("b"), &tool("a"), &user], "");
-        check(&[&user, &calls, &tool("b"), &user, &tool("a")], "did not have response messages: a");
-        check(&[&user, &calls], "did not have response messages: a, b");
-        check(&[&user, &tool("a")], "must be a response to a preceeding message");
-    }
-
-    #[test]
-    fn requests_have_limits_and_tools_have_names() {
-        let check = |body: &Value, expect: &str| {
-            let told = fault(Protocol::Anthropic, body).unwrap_or_default();
-            assert!(told.contains(expect), "{told}");
-        };
-        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
-        check(&json!("{oops"), "model: Field required");
-        check(&body, "max_tokens: Field required");
-        body["max_tokens"] = json!(1);
-        assert_eq!(fault(Protocol::Anthropic, &body), None);
-        body["tools"] = json!([{"name": "read file"}]);
-        check(&body, "\"read file\" should match pattern");
-        let cached = json!({"name": "f", "cache_control": {"type": "ephemeral"}});
-        body["tools"] = json!([cached, cached, cached, cached, cached]);
-        check(&body, "A maximum of 4 blocks with cache_control may be provided. Found 5.");
-    }
+    None
 }

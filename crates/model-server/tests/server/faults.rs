@@ -162,6 +162,21 @@ fn a_body_breaks_off_at_the_byte_asked_for() {
 }
 
 #[test]
+fn a_slow_body_breaks_off_at_the_byte_asked_for() {
+    let drip = Pace { drip: Some(Drip { bytes: 2, every_ms: 0 }), ..Pace::default() };
+    let slow = Pace { between_ms: 7, ..Pace::default() };
+    for wire in WIRES {
+        let all = whole(wire).body;
+        for pace in [&drip, &slow] {
+            let damage = Damage::Cut { after: Place::Bytes(99), how: Cut::Reset };
+            let reply = Reply::text("héllo, a text of some length for the deltas").damage(damage);
+            let got = ask(&replying(Reply { pace: pace.clone(), ..*reply }), wire, "");
+            assert_eq!((got.status, got.end, &*got.body), (200, End::Reset, &all[..99]), "{wire:?} {pace:?}");
+        }
+    }
+}
+
+#[test]
 fn a_turn_can_be_executed_and_nothing_of_it_arrive() {
     let peer = damaged(Damage::Cut { after: Place::Start, how: Cut::Reset });
     let got = ask(&peer, Wire::OpenAiStream, "");

@@ -10,6 +10,7 @@ mod log;
 mod program;
 mod protocols;
 mod replay;
+mod requests;
 
 use std::path::Path;
 

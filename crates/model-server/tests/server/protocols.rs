@@ -178,6 +178,15 @@ fn texts_come_in_deltas_of_the_length_asked_for() {
 }
 
 #[test]
+fn a_huge_text_comes_in_a_thousand_deltas() {
+    let text = Text::Again { again: "ab".into(), times: 1_000_000 };
+    let peer = replying(Reply { text: Some(text), ..Reply::default() });
+    let events = ask(&peer, Wire::AnthropicStream, "").events();
+    let texts = events.iter().filter_map(|event| event["delta"]["text"].as_str());
+    assert_eq!((texts.clone().count(), texts.map(str::len).sum::<usize>()), (1000, 2_000_000));
+}
+
+#[test]
 fn stop_reasons_are_translated_and_unknown_ones_are_not() {
     for (stop, finish) in [
         (None, json!("stop")),

@@ -38,7 +38,7 @@ async fn a_question_about_prices_cites_lines_that_exist() {
     check("What does LOCAL_PRICE cost per million tokens?", "models/").await;
 }
 
-/// Asks as a user does, in plain words, from the top and with the built-in team: the word that says most is in the places.
+/// Asks as a user does, in plain words, from the top and with the built-in team: the word that says most is in one of the best places.
 async fn check_plain(question: &str, word: &str) {
     let root = repository();
     let roster = Team::read(&root.join("crates/agent/roster"));
@@ -48,12 +48,8 @@ async fn check_plain(question: &str, word: &str) {
     let places =
         outcome.answer.lines().filter(|line| line.split_once(". ").is_some_and(|(n, _)| n.parse::<u32>().is_ok()));
     let places: Vec<String> = places.map(str::to_lowercase).collect();
-    let with_word = places.iter().filter(|line| line.contains(word)).count();
-    assert!(
-        places.len() >= 3 && places[..3].iter().any(|place| place.contains(word)) && 2 * with_word >= places.len(),
-        "{question}: {}",
-        outcome.answer
-    );
+    let is_among_the_best = places.iter().take(3).any(|place| place.contains(word));
+    assert!(places.len() >= 3 && is_among_the_best, "{question}: {}", outcome.answer);
 }
 
 #[tokio::test]

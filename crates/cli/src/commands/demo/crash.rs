@@ -15,8 +15,7 @@ use serde_json::Value;
 use super::Stage;
 use crate::amount::sats;
 use crate::exit::{Exit, Failure};
-use crate::live::note;
-use crate::print::{Unwritten, out, tame};
+use crate::print::{Unwritten, note, out, tame};
 use crate::world::{VARIABLES, World};
 
 /// How often work may be done before it could be killed.

@@ -1,0 +1,192 @@
+//! States, outcomes and calls in words.
+
+use std::time::Duration;
+
+use anstyle::Style;
+use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome};
+use guildhall::{Charges, Lack};
+use serde_json::Value;
+
+use crate::amount::sats;
+use crate::bill::charges;
+use crate::print::{BAD, GOOD, WARN, tame};
+
+/// The most of a call that a line shows, in characters.
+const CALL_CHARS_MAX: usize = 100;
+
+/// What turns while work is under way, ten pictures a second.
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// How work stands.
+pub(super) struct Status {
+    pub(super) elapsed: Duration,
+    /// How many contracts are open.
+    pub(super) agents: usize,
+    /// How many calls of models and tools have no answer yet, and what is held for them.
+    pub(super) calls: usize,
+    pub(super) held: Msat,
+    pub(super) spent: Charges,
+    pub(super) budget: Msat,
+}
+
+/// How work stands, in one row: the longest way to say it first.
+pub(super) fn status(status: &Status) -> [String; 4] {
+    let Status { elapsed, agents, calls, spent, held, budget } = status;
+    let picture = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
+    let head = format!("{} {}", SPINNER[picture], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
+    let (in_words, in_short, budget) = (charges(*spent, sats), charges(*spent, short), sats(*budget));
+    let (agent, call) = (plural(*agents, "agent"), plural(*calls, "call"));
+    let (all, holds) = (short(spent.total()), short(*held));
+    [
+        format!("{head} · {agent} at work · {call} in flight · {in_words}, held {} of {budget}", sats(*held)),
+        format!("{head} · {agent} · {call} · {in_short}, held {holds} of {budget}"),
+        format!("{head} · {agent} · {all} of {budget}"),
+        format!("{head} {all}/{budget}"),
+    ]
+}
+
+/// An amount of sats without its unit, in few digits.
+fn short(amount: Msat) -> String {
+    let msat = amount.get();
+    if msat.is_multiple_of(1000) || msat >= 100_000 {
+        (msat / 1000).to_string()
+    } else {
+        format!("{}.{}", msat / 1000, msat % 1000 / 100)
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A time as people read it.
+pub(super) fn time(ms: u64) -> String {
+    match ms / 1000 {
+        0..10 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        seconds @ 10..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A tool call in words. One of an unknown tool is told by its arguments.
+pub(super) fn tool_call(tool: &str, arguments: &str) -> String {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
+    let said = |key: &str| arguments[key].as_str();
+    let within = said("path").map_or_else(String::new, |path| format!(" in {path}"));
+    let words = match tool {
+        "read_file" => said("path").map(|path| format!("reads {path}")),
+        "search" => said("pattern").map(|pattern| format!("searches for {pattern}{within}")),
+        "list_files" => {
+            let matching = said("pattern").map_or_else(String::new, |pattern| format!(" that match {pattern}"));
+            Some(format!("lists files{within}{matching}"))
+        }
+        _ => None,
+    };
+    tame(&words.unwrap_or_else(|| format!("calls {tool}{}", pairs(&arguments))), CALL_CHARS_MAX)
+}
+
+fn pairs(arguments: &Value) -> String {
+    let Some(arguments) = arguments.as_object().filter(|arguments| !arguments.is_empty()) else {
+        return String::new();
+    };
+    let pair = |(key, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{key}: {text}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            format!("{key}: {value}")
+        }
+    };
+    format!(" ({})", arguments.iter().map(pair).collect::<Vec<_>>().join(", "))
+}
+
+/// Whom an agent may hire, in words.
+pub(super) fn team(hiring: &Hiring) -> String {
+    let ad_hoc = if hiring.ad_hoc { " and may make up specialists" } else { "" };
+    match &*hiring.team {
+        [] if hiring.ad_hoc => "has no agents of its own, and may make up specialists".to_owned(),
+        [] => "has no agents".to_owned(),
+        [one] => format!("has 1 agent: {one}{ad_hoc}"),
+        several => format!("has {} agents: {}{ad_hoc}", several.len(), names(several)),
+    }
+}
+
+pub(super) fn names(agents: &[AgentName]) -> String {
+    agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Of what an agent was reminded, in words.
+pub(super) fn nudged(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::Required => "is reminded that it has to hire somebody",
+        Nudge::Promise => "is reminded of the hire that it promised",
+        Nudge::Mend => "is told to correct its report",
+        Nudge::Empty => "is told that its reply was empty",
+    }
+}
+
+/// How a contract ended, in words; with the limit of tokens, if that ended it.
+pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
+    let words = match outcome {
+        Outcome::Done => "done",
+        Outcome::Exhausted(Limit::Purse) => "out of money",
+        Outcome::Exhausted(Limit::Turns) => "out of turns",
+        Outcome::Exhausted(Limit::Deadline) => "out of time",
+        Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
+            Some(limit) => return format!("out of tokens (limit {limit})"),
+            None => "stopped early (told to wrap up)",
+        },
+        Outcome::Failed => "failed",
+        Outcome::Cancelled => "cancelled",
+    };
+    words.to_owned()
+}
+
+/// Why a contract makes its last report.
+pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
+    match (outcome, out_of_tokens) {
+        (Outcome::Exhausted(Limit::Asked), None) => "wraps up: it was told to".to_owned(),
+        (outcome, out_of_tokens) => format!("wraps up: {}", ending(outcome, out_of_tokens)),
+    }
+}
+
+/// How a contract ended, and what its report lacks.
+pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>, out_of_tokens: Option<u64>) -> String {
+    let lack = match lack {
+        None => "",
+        Some(Lack::Acceptance) => ", but its report is not accepted",
+        Some(Lack::Hire) => ", but it hired nobody, which its file demands",
+        Some(Lack::PromisedHire) => ", but a hire that it promised was not made",
+    };
+    format!("{}{lack}", ending(outcome, out_of_tokens))
+}
+
+/// The colour of an end.
+pub(crate) fn style_of(outcome: Outcome, lack: Option<Lack>) -> Style {
+    match (outcome, lack) {
+        (Outcome::Done, None) => GOOD,
+        (Outcome::Done, Some(_)) | (Outcome::Exhausted(_) | Outcome::Cancelled, _) => WARN,
+        (Outcome::Failed, _) => BAD,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{time, tool_call};
+
+    #[test]
+    fn calls_are_told_in_words() {
+        assert_eq!(tool_call("read_file", r#"{"path":"notes.txt","limit":3}"#), "reads notes.txt");
+        assert_eq!(tool_call("search", r#"{"pattern":"(?i:x)","path":"src"}"#), "searches for (?i:x) in src");
+        assert_eq!(tool_call("list_files", "{}"), "lists files");
+        assert_eq!(tool_call("board", r#"{"post":"hello","n":2}"#), "calls board (post: hello, n: 2)");
+        assert_eq!(tool_call("search", "not JSON"), "calls search");
+    }
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!(
+            [time(340), time(42_000), time(125_000), time(7_260_000)],
+            ["0.3 s", "42 s", "2 min 5 s", "2 h 1 min"]
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! Markdown for a terminal: headings, lists, code, links and emphasis. A line break stays one, as people mean it in chats.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use crate::print::tame_lines;
+use crate::screen::wrap_with;
+
+const HEADING: Style = Style::new().bold().underline();
+const STRONG: Style = Style::new().bold();
+const EMPHASIS: Style = Style::new().italic();
+const CODE: Style = AnsiColor::Cyan.on_default();
+const LINK: Style = Style::new().underline();
+
+/// Renders a text that has nothing unseen in it, in rows of so many columns. Rows of code are not broken.
+pub(crate) fn render(text: &str, columns: usize) -> String {
+    let mut page = Page { columns, ..Page::default() };
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
+    for event in Parser::new_ext(text, options) {
+        page.take(event);
+    }
+    page.end_block();
+    page.done.trim_end().to_owned()
+}
+
+/// Returns a text without its marks, in as few rows as it has lines.
+pub(crate) fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(&render(&tame_lines(text), usize::from(u16::MAX))).to_string()
+}
+
+/// What was rendered, and where in the text it stands.
+#[derive(Default)]
+struct Page {
+    columns: usize,
+    done: String,
+    /// The paragraph that is being read.
+    open: String,
+    styles: Vec<Style>,
+    /// For each list around this place, the number of its next item, if it counts.
+    lists: Vec<Option<u64>>,
+    /// What the next row begins with instead of its indent.
+    marker: Option<String>,
+    quotes: usize,
+    is_code: bool,
+    link: Option<String>,
+}
+
+impl Page {
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.open.push_str(&text),
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.push(CODE);
+                self.open.push_str(&text);
+                self.pop();
+            }
+            Event::SoftBreak | Event::HardBreak => self.open.push('\n'),
+            Event::Rule => {
+                self.end_block();
+                self.open.push_str(&"─".repeat(self.columns.min(40)));
+                self.end_block();
+            }
+            Event::TaskListMarker(done) => self.open.push_str(if done { "[x] " } else { "[ ] " }),
+            Event::FootnoteReference(name) => {
+                // A string takes all that is written.
+                write!(self.open, "[{name}]").ok();
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { .. } => {
+                self.gap();
+                self.push(HEADING);
+            }
+            Tag::Strong => self.push(STRONG),
+            Tag::Emphasis => self.push(EMPHASIS),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.link = Some(format!("{}\n{dest_url}", self.open.len()));
+                self.push(LINK);
+            }
+            Tag::List(first) => {
+                self.end_block();
+                if self.lists.is_empty() {
+                    self.gap();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => self.item(),
+            Tag::BlockQuote(_) => {
+                self.gap();
+                self.quotes += 1;
+            }
+            Tag::CodeBlock(_) => {
+                self.gap();
+                self.is_code = true;
+                self.push(CODE);
+            }
+            Tag::Paragraph if self.lists.is_empty() => self.gap(),
+            Tag::Table(_) => self.gap(),
+            Tag::Paragraph
+            | Tag::HtmlBlock
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::TableHead
+            | Tag::TableRow
+            | Tag::TableCell
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) | TagEnd::CodeBlock => {
+                self.open.truncate(self.open.trim_end_matches('\n').len());
+                self.pop();
+                self.end_block();
+                self.is_code = false;
+            }
+            TagEnd::Strong | TagEnd::Emphasis => self.pop(),
+            TagEnd::Link | TagEnd::Image => {
+                self.pop();
+                self.end_link();
+            }
+            TagEnd::List(_) => {
+                self.end_block();
+                self.lists.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.end_block();
+                self.quotes = self.quotes.saturating_sub(1);
+            }
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableRow | TagEnd::TableHead | TagEnd::HtmlBlock => {
+                self.end_block();
+            }
+            TagEnd::TableCell => self.open.push_str("  "),
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Table
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn item(&mut self) {
+        self.end_block();
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                *number += 1;
+                format!("{}. ", *number - 1)
+            }
+            Some(None) | None => "• ".to_owned(),
+        };
+        self.marker = Some(marker);
+    }
+
+    /// Tells where a link leads, unless its text does.
+    fn end_link(&mut self) {
+        let Some(link) = self.link.take() else { return };
+        let Some((from, url)) = link.split_once('\n') else { return };
+        let shown = from.parse().ok().and_then(|from: usize| self.open.get(from..)).unwrap_or_default();
+        if !shown.contains(url) && !url.is_empty() {
+            write!(self.open, " ({url})").ok();
+        }
+    }
+
+    fn push(&mut self, style: Style) {
+        write!(self.open, "{style}").ok();
+        self.styles.push(style);
+    }
+
+    /// Ends the newest style. A reset ends all of them, so those around it begin anew.
+    fn pop(&mut self) {
+        self.styles.pop();
+        self.open.push_str(&anstyle::Reset.to_string());
+        for style in &self.styles {
+            write!(self.open, "{style}").ok();
+        }
+    }
+
+    /// Leaves a row empty between two blocks.
+    fn gap(&mut self) {
+        self.end_block();
+        if !self.done.is_empty() && self.marker.is_none() && !self.done.ends_with("\n\n") {
+            self.done.push('\n');
+        }
+    }
+
+    /// Writes the open paragraph in rows.
+    fn end_block(&mut self) {
+        let text = std::mem::take(&mut self.open);
+        if anstream::adapter::strip_str(&text).to_string().trim().is_empty() {
+            return;
+        }
+        let depth = self.lists.len();
+        let marker = self.marker.take();
+        let indent = "  ".repeat(depth.saturating_sub(1).min(8));
+        let quote = "│ ".repeat(self.quotes.min(4));
+        let hanging =
+            " ".repeat(marker.as_ref().map_or(if depth > 0 { 2 } else { 0 }, |marker| marker.chars().count()));
+        let mut first = format!("{quote}{indent}{}", marker.unwrap_or_else(|| hanging.clone()));
+        let then = format!("{quote}{indent}{hanging}");
+        for line in text.split('\n') {
+            if self.is_code {
+                write!(self.done, "{first}  {line}").ok();
+            } else {
+                self.done.push_str(&wrap_with(line, self.columns, &first, &then));
+            }
+            self.done.push('\n');
+            first.clone_from(&then);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::render;
+
+    fn shown(text: &str, columns: usize) -> String {
+        anstream::adapter::strip_str(&render(text, columns)).to_string()
+    }
+
+    #[test]
+    fn a_page_is_rendered_for_its_width() {
+        let text = "# Result\n\nThe **day** is *Tuesday*,\nsee `notes.txt` and [the plan](https://x.y/z).\n\n- one thing that is long\n  - below\n1. first\n2. second\n\n> said\n\n```sh\nmake  all\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
+        insta::assert_snapshot!(shown(text, 24), @r"
+        Result
+
+        The day is Tuesday,
+        see notes.txt and the
+        plan (https://x.y/z).
+
+        • one thing that is long
+          • below
+
+        1. first
+        2. second
+
+        │ said
+
+          make  all
+
+        a  b
+        1  2
+        ");
+        assert!(render(text, 24).contains("\u{1b}[1mday\u{1b}[0m"), "{:?}", render(text, 24));
+    }
+
+    #[test]
+    fn plain_lines_stay_as_they_are() {
+        for text in ["one\ntwo", "a * b * c", "1 < 2 & 3", "snake_case_name"] {
+            assert_eq!(shown(text, 80), text);
+        }
+        assert_eq!(render("", 80), "");
+    }
+}

@@ -1,0 +1,85 @@
+//! A conversation in a terminal: lines are edited, commands cost nothing, and the terminal is left as it was.
+
+use serde_json::json;
+
+use crate::chat::CHAT;
+use crate::crew::{assert_has, assert_lacks, stalls};
+use crate::house::{House, Running, Wire, says, wait_for};
+use crate::terminal::{Terminal, seen};
+
+fn house() -> House {
+    House::new(
+        Wire::Anthropic,
+        &json!([{"when": {"nth": 1}, "then": says("On **Tuesday**.")}, {"then": says("In the hall.")}]),
+    )
+}
+
+#[test]
+fn lines_are_edited_and_commands_are_no_words() {
+    let house = house();
+    let terminal = Terminal::sized(100, 40);
+    let before = terminal.settings();
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("/help\r");
+    running.told("what the conversation has cost so far");
+    terminal.type_in("/hlep\r");
+    running.told("there is no /hlep");
+    // The cursor goes back over the last letter, and a letter is put before it.
+    terminal.type_in("Whn?\u{1b}[D\u{1b}[De\r");
+    running.told("Tuesday");
+    terminal.type_in("/cost\r");
+    running.told(" of 5000 sat so far");
+    terminal.type_in("/agents\r");
+    // Its whole line: what is typed before a line is asked for waits for the next key.
+    running.showed("1 general-contractor\r\n");
+    // The line before is there again, to be said once more.
+    terminal.type_in("\u{1b}[A\u{1b}[A\u{1b}[A\r");
+    running.told("In the hall.");
+    terminal.type_in("/exit\r");
+    let ended = running.end().expect(0);
+    assert_eq!(terminal.settings(), before);
+    let shown = seen(&ended.stderr, 100);
+    assert_has(&shown, &["> When?", "\nOn Tuesday.\n", "\nIn the hall.\n", "every balance adds up"]);
+    assert_lacks(&shown, &["^[[A"]);
+    let asked: Vec<String> = house.requests().iter().map(ToString::to_string).collect();
+    assert!(asked.len() == 2 && asked[1].matches("When?").count() == 2, "{asked:#?}");
+    assert!(!asked[1].contains("/cost") && !asked[1].contains("hlep"), "{asked:#?}");
+    // The next conversation knows the lines of this one.
+    let terminal = Terminal::sized(100, 40);
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("\u{1b}[A\r");
+    assert_has(&running.end().expect(0).stderr, &["nothing was said"]);
+}
+
+#[test]
+fn ctrl_c_while_a_line_is_edited_asks_for_the_end_and_the_terminal_is_as_before() {
+    let house =
+        House::new(Wire::Anthropic, &json!([{"when": {"nth": 1}, "then": stalls()}, {"then": says("This far.")}]));
+    let terminal = Terminal::sized(100, 40);
+    let before = terminal.settings();
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("When?\r");
+    wait_for("the call", || (!house.requests().is_empty()).then_some(()));
+    terminal.type_in("half a li\u{3}");
+    running.told("Ctrl-C again stops at once");
+    terminal.type_in("\u{3}");
+    let ended = running.end().expect(130);
+    assert_has(&ended.stderr, &["guildhall resume "]);
+    assert_eq!(terminal.settings(), before);
+}
+
+#[test]
+fn commands_in_a_pipe_are_no_words_either() {
+    let house = house();
+    let lines = "/help\n/agents\nWhen?\n/cost\n/nonsense\n/etc/hosts has what?\n/exit\nnever\n";
+    let ended = Running::start(house.command(&CHAT), lines).end().expect(0);
+    assert_eq!(ended.stdout, "On **Tuesday**.\nIn the hall.\n");
+    assert_has(
+        &ended.stderr,
+        &["/cost    what", "nobody is at work yet", " of 5000 sat so far", "there is no /nonsense"],
+    );
+    assert_eq!(house.requests().len(), 2);
+}

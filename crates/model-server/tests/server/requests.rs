@@ -1,0 +1,139 @@
+//! How requests are read, in both protocols: what a provider refuses, what rules see, what templates fill in.
+
+use guildhall_model_server::{Call, Peer, Reply, Rule, Script, Then, Tree, When};
+use serde_json::{Value, json};
+
+use crate::client::{Wire, ask_with};
+use crate::{always, replying, start};
+
+fn text(content: &str) -> Value {
+    json!({"type": "text", "text": content})
+}
+
+fn user(content: &str) -> Value {
+    json!({"role": "user", "content": content})
+}
+
+/// What the server says when it takes the request, or why it doesn't.
+fn told(peer: &Peer, wire: Wire, body: &Value) -> String {
+    let got = ask_with(peer, wire, &[], body).json();
+    let places = ["/content/0/text", "/choices/0/message/content", "/error/message"];
+    places.iter().find_map(|place| got.pointer(place)?.as_str()).unwrap().into()
+}
+
+fn check(wire: Wire, messages: &[&Value], expect: &str) {
+    let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
+    let told = told(&replying(*Reply::text("taken")), wire, &body);
+    assert!(told.contains(expect), "{told}");
+}
+
+#[test]
+fn anthropic_wants_calls_and_results_in_pairs() {
+    let user = user("x");
+    let call = |id: &&str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let calls = |ids: &[&str]| json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>()});
+    let result = |id: &&str| json!({"type": "tool_result", "tool_use_id": id, "content": ""});
+    let results = |ids: &[&str]| json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()});
+    let check = |messages: &[&Value], expect| check(Wire::Anthropic, messages, expect);
+    check(&[&user, &calls(&["a", "b"]), &results(&["b", "a"])], "taken");
+    check(&[&user, &calls(&["a", "b"]), &results(&["b"])], "without `tool_result` blocks immediately after: a.");
+    check(&[&user, &calls(&["a"]), &user], "messages.1: `tool_use` ids were found without");
+    check(&[&user, &results(&["a"])], "messages.1: unexpected `tool_use_id`");
+    check(&[&user, &calls(&["a", "a"]), &results(&["a"])], "ids must be unique: a");
+    check(&[], "at least one message");
+    check(&[&json!({"role": "user", "content": ""})], "messages.0: text content blocks must be non-empty");
+    check(&[&json!({"role": "system", "content": "x"})], "messages.0: role");
+    let odd = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": "{"}]});
+    check(&[&user, &odd, &results(&["a"])], "valid dictionary");
+}
+
+#[test]
+fn openai_wants_a_message_for_each_call() {
+    let user = user("x");
+    let calls = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]});
+    let tool = |id| json!({"role": "tool", "tool_call_id": id, "content": ""});
+    let check = |messages: &[&Value], expect| check(Wire::OpenAi, messages, expect);
+    check(&[&user, &calls, &tool("b"), &tool("a"), &user], "taken");
+    check(&[&user, &calls, &tool("b"), &user, &tool("a")], "did not have response messages: a");
+    check(&[&user, &calls], "did not have response messages: a, b");
+    check(&[&user, &tool("a")], "must be a response to a preceeding message");
+}
+
+#[test]
+fn requests_have_limits_and_tools_have_names() {
+    let peer = replying(*Reply::text("taken"));
+    let check = |body: &Value, expect: &str| {
+        let told = told(&peer, Wire::Anthropic, body);
+        assert!(told.contains(expect), "{told}");
+    };
+    let mut body = json!({"model": "m", "messages": [user("x")]});
+    check(&json!("{oops"), "model: Field required");
+    check(&body, "max_tokens: Field required");
+    body["max_tokens"] = json!(1);
+    check(&body, "taken");
+    body["tools"] = json!([{"name": "read file"}]);
+    check(&body, "\"read file\" should match pattern");
+    let cached = json!({"name": "f", "cache_control": {"type": "ephemeral"}});
+    body["tools"] = json!([cached, cached, cached, cached, cached]);
+    check(&body, "A maximum of 4 blocks with cache_control may be provided. Found 5.");
+}
+
+#[test]
+fn both_protocols_are_read_alike() {
+    let result = |content: Value| json!({"type": "tool_result", "content": content});
+    let anthropic = json!({"model": "m", "system": [text("You are ada.")], "messages": [
+        user("add"), {"role": "assistant", "content": []}, {"role": "user", "content": [result("1".into())]},
+        {"role": "assistant", "content": "hm"},
+        {"role": "user", "content": [result("3".into()), result(json!([text("4")])), text("and"), text("now")]}]});
+    let openai = json!({"model": "m", "messages": [
+        {"role": "system", "content": "You are ada."}, user("add"), {"role": "assistant", "tool_calls": []},
+        {"role": "tool", "content": "1"}, {"role": "assistant", "content": "hm"}, {"role": "tool", "content": "3"},
+        {"role": "tool", "content": [text("4")]}, {"role": "user", "content": [text("and"), text("now")]}]});
+    let when = When { agent: Some("You are ada.".into()), ..When::default() };
+    let say = Then::Reply(Reply::text("{{last_user}}|{{tool_result}}|{{messages}}"));
+    let peer = start(&Script { lenient: true, ..Script::new([Rule::new(say).when(when)]) });
+    assert_eq!(told(&peer, Wire::Anthropic, &anthropic), "and\nnow|3\n4|5");
+    assert_eq!(told(&peer, Wire::OpenAi, &openai), "and\nnow|3\n4|7");
+}
+
+#[test]
+fn templates_are_filled_in_once() {
+    let body = Wire::OpenAi.request("{{n}} }} {{");
+    let peer = replying(*Reply::text("{{last_user}}|{{n}}|{{messages}}{{model}}|{{what}} {{ {{n}} }}"));
+    assert_eq!(told(&peer, Wire::OpenAi, &body), "{{n}} }} {{|1|1m|{{what}} {{ 1 }}");
+    let peer = replying(*Reply::calls([Call::new("f", json!({"a": ["{{n}}", 1, {"b": "{{model}}"}]}))]));
+    let got = ask_with(&peer, Wire::Anthropic, &[], &Wire::Anthropic.request("x")).json();
+    assert_eq!(got["content"][0]["input"], json!({"a": ["1", 1, {"b": "m"}]}));
+}
+
+#[test]
+fn a_tree_hires_with_a_share_of_its_budget_and_sums_the_reports() {
+    let peer = always(Then::Tree(Tree::default()));
+    let task = "Do: TREE depth=2 fanout=3 budget=100\nthanks";
+    let hires = ask_with(&peer, Wire::Anthropic, &[], &Wire::Anthropic.request(task)).json();
+    let arguments = json!({"specialty": "worker", "task": "TREE depth=1 fanout=3 budget=25", "budget": 25});
+    assert_eq!((hires["content"].as_array().unwrap().len(), &hires["content"][2]["input"]), (3, &arguments));
+    let tool = |id: &str, report: &str| json!({"role": "tool", "tool_call_id": id, "content": report});
+    let calls = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}, {"id": "c"}]});
+    let reports = [tool("a", "done d=1 n=3 err=0"), tool("b", "Report: done d=1 n=2 err=1."), tool("c", "refused")];
+    let mut messages = vec![user("TREE depth=2 fanout=3"), calls];
+    messages.extend(reports);
+    assert_eq!(told(&peer, Wire::OpenAi, &json!({"model": "m", "messages": messages})), "done d=2 n=5 err=2");
+}
+
+#[test]
+fn a_reply_that_is_held_to_a_schema_is_one_object() {
+    let rules = [
+        Rule::new(Then::Reply(Reply::calls([Call::new("read_file", json!({"path": "a.txt"}))]))).repeat(1),
+        Rule::new(Then::Reply(Reply::text("It says {{tool_result}}."))),
+    ];
+    let peer = start(&Script::new(rules));
+    let mut body = Wire::OpenAi.request("read it");
+    body["response_format"] = json!({"type": "json_schema", "json_schema": {}});
+    let first = ask_with(&peer, Wire::OpenAi, &[], &body).json();
+    let calls = r#"{"calls":[{"tool":"read_file","arguments":{"path":"a.txt"}}]}"#;
+    assert_eq!(first["choices"][0]["message"]["content"], calls);
+    assert_eq!(first["choices"][0]["finish_reason"], "stop");
+    body["messages"] = json!([user("read it"), {"role": "assistant", "content": calls}, user("hello")]);
+    assert_eq!(told(&peer, Wire::OpenAi, &body), r#"{"report":"It says hello."}"#);
+}
