@@ -84,25 +84,26 @@ impl Errors {
     }
 
     fn keyword(&mut self, keyword: &str, value: &Value) {
-        match keyword {
+        let list = value.as_array();
+        let (is_right, wanted) = match keyword {
             // They say something to people, and demand nothing.
-            "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => {}
-            "type" => {
-                self.demand(is_type(value), &format!("it must be one of {}, or a list of them", TYPES.join(", ")));
-            }
-            "properties" => self.properties(value),
+            "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => return,
+            "properties" => return self.properties(value),
+            "items" => return self.schema(value),
+            "type" => (is_type(value), format!("it must be one of {}, or a list of them", TYPES.join(", "))),
             "required" => {
-                let is_keys = value.as_array().is_some_and(|of| of.iter().all(Value::is_string));
-                self.demand(is_keys, "it must be a list of keys");
+                (list.is_some_and(|of| of.iter().all(Value::is_string)), "it must be a list of keys".to_owned())
             }
-            "additionalProperties" => self.demand(value.is_boolean(), "only true or false is supported here"),
-            "items" => self.schema(value),
-            "enum" => self.demand(value.as_array().is_some_and(|of| !of.is_empty()), "it must be a list of values"),
-            "minimum" | "maximum" => self.demand(value.is_number(), "it must be a number"),
+            "additionalProperties" => (value.is_boolean(), "only true or false is supported here".to_owned()),
+            "enum" => (list.is_some_and(|of| !of.is_empty()), "it must be a list of values".to_owned()),
+            "minimum" | "maximum" => (value.is_number(), "it must be a number".to_owned()),
             "minLength" | "maxLength" | "minItems" | "maxItems" => {
-                self.demand(value.is_u64(), "it must be a whole number, not below zero");
+                (value.is_u64(), "it must be a whole number, not below zero".to_owned())
             }
-            unknown => self.tell(format!("the keyword {unknown} is not supported here, so it can't be checked")),
+            unknown => (false, format!("the keyword {unknown} is not supported here, so it can't be checked")),
+        };
+        if !is_right {
+            self.tell(wanted);
         }
     }
 
@@ -119,12 +120,6 @@ impl Errors {
         self.at.push(key.to_owned());
         walk(self);
         self.at.pop();
-    }
-
-    fn demand(&mut self, met: bool, why: &str) {
-        if !met {
-            self.tell(why.to_owned());
-        }
     }
 
     fn tell(&mut self, why: String) {
