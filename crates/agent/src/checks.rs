@@ -1,10 +1,7 @@
 //! Acceptance checks: what a hirer demands of a report. They travel in a brief as text and are performed on a hire's final
-//! words, without a model and without money. What fails is told so that it can be mended.
+//! words, without a model and without money. A hire is told what fails, so that it can correct its report.
 
-mod amount;
-mod demands;
 mod output;
-mod receipts;
 mod schema;
 mod sum;
 
@@ -14,14 +11,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use amount::{Hundredths, HundredthsError};
-pub use demands::told;
-pub(crate) use demands::{Demands, demands};
+pub use crate::money::{DecimalError, Hundredths};
 pub use output::{OUTPUT_BYTES_MAX, output};
 pub use schema::{Schema, SchemaError};
 pub use sum::{Sum, SumError};
 
 use crate::roster::Accept;
+
+const CITATIONS_MAX: usize = 8;
+/// The longest citation that is told, in characters.
+const CITATION_CHARS_MAX: usize = 40;
+
+const HEADING: &str = "\n\nYour report counts only if it passes these checks:";
 
 /// One thing that a report must pass. As text it is JSON.
 ///
@@ -76,7 +77,7 @@ impl FromStr for Check {
 
 /// Returns the checks that an agent's file demands. A command is none yet: the roster says so.
 pub fn checks_of(accept: &Accept) -> Vec<Check> {
-    let Accept { schema, sum, receipts, files, command: _ } = accept;
+    let Accept { schema, sum, receipts, files } = accept;
     let schema = schema.iter().cloned().map(Check::Schema);
     let sum = sum.iter().cloned().map(Check::Sum);
     let receipts = receipts.then_some(Check::Receipts);
@@ -84,12 +85,12 @@ pub fn checks_of(accept: &Accept) -> Vec<Check> {
     schema.chain(sum).chain(receipts).chain(files).collect()
 }
 
-/// Performs a check. The error is what the hire is told to mend.
+/// Performs a check. The error is what the hire is told to correct.
 pub fn perform(check: &Check, report: &Report<'_>) -> Result<(), String> {
     match check {
         Check::Schema(schema) => schema.check(&required_output(report)?),
         Check::Sum(sum) => sum.check(&required_output(report)?),
-        Check::Receipts => receipts::check(report.words, report.receipts),
+        Check::Receipts => check_receipts(report.words, report.receipts),
         Check::Files(files) => check_files(files, report.exists),
     }
 }
@@ -108,5 +109,78 @@ fn check_files(files: &[String], exists: &dyn Fn(&str) -> bool) -> Result<(), St
         Ok(())
     } else {
         Err(format!("These files must be there and are not: {}.", missing.join(", ")))
+    }
+}
+
+fn check_receipts(words: &str, made: &BTreeSet<String>) -> Result<(), String> {
+    let cited: BTreeSet<&str> = citations(words).collect();
+    if cited.is_empty() {
+        return Err(format!(
+            "Your report cites no call. Put the id of the call that shows it after each claim, such as [{}].",
+            made.first().map_or("1.2#7", String::as_str)
+        ));
+    }
+    let wrong: Vec<&str> = cited.into_iter().filter(|cited| !made.contains(*cited)).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let told =
+        wrong.iter().take(CITATIONS_MAX).map(|cited| format!("[{}]", short(cited))).collect::<Vec<_>>().join(", ");
+    let more =
+        if wrong.len() > CITATIONS_MAX { format!(" and {} more", wrong.len() - CITATIONS_MAX) } else { String::new() };
+    Err(format!(
+        "Your report cites calls that you did not make: {told}{more}. Cite only calls that you made, by their ids."
+    ))
+}
+
+/// What is in brackets and begins like a call: digits and dots, then `#`. Several may share one pair.
+fn citations(words: &str) -> impl Iterator<Item = &str> {
+    let within = words.split('[').skip(1).filter_map(|rest| rest.split_once(']')).map(|(within, _)| within);
+    let each = within.flat_map(|within| within.split([',', ';', ' '])).map(str::trim);
+    each.filter(|cited| {
+        let (contract, _) = cited.split_once('#').unwrap_or_default();
+        !contract.is_empty() && contract.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+fn short(cited: &str) -> String {
+    cited.chars().filter(|letter| !letter.is_control()).take(CITATION_CHARS_MAX).collect()
+}
+
+/// What the checks of a brief demand.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demands {
+    /// In words, as a part of the brief; nothing if there are none.
+    pub(crate) words: String,
+    /// Whether calls must be cited, so that results must say what to cite them by.
+    pub(crate) receipts: bool,
+}
+
+/// Puts checks, as they travel in a brief, into words. What is no check can't be met, so it is not demanded either.
+pub(crate) fn demands<'a>(checks: impl IntoIterator<Item = &'a str>) -> Demands {
+    let checks: Vec<Check> = checks.into_iter().filter_map(|text| text.parse().ok()).collect();
+    Demands { words: told(&checks), receipts: checks.contains(&Check::Receipts) }
+}
+
+/// Returns what an agent is told of the checks that its report must pass, as a part of its brief; nothing if there are none.
+pub fn told(checks: &[Check]) -> String {
+    let listed: String = checks.iter().flat_map(|check| ["\n- ".to_owned(), demand(check)]).collect();
+    if listed.is_empty() { listed } else { format!("{HEADING}{listed}") }
+}
+
+fn demand(check: &Check) -> String {
+    match check {
+        Check::Schema(schema) => format!(
+            "It ends with one block that begins with ```json, ends with ``` and has one JSON value in it that follows this schema: {}",
+            schema.value()
+        ),
+        Check::Sum(sum) => {
+            format!("The numbers `{}` in its JSON add up to no more than {}.", sum.of, sum.max)
+        }
+        Check::Receipts => {
+            "Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it."
+                .to_owned()
+        }
+        Check::Files(files) => format!("These files are there: {}.", files.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! Functions in the seats of models and tools, for those who have no need of a type of their own.
+//! Functions as models and tools, for those who have no need of a type of their own.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ use crate::tool::{Tool, ToolResult, ToolTerms};
 /// # fn is_model(_: impl guildhall_agent::Model) {}
 /// # is_model(parrot);
 /// ```
-pub fn model_fn<F, Fut>(function: F) -> ModelFn<F>
+pub fn model_fn<F, Fut>(function: F) -> impl Model
 where
     F: Fn(Prompt) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Into<Attempt>> + Send + 'static,
@@ -33,16 +33,8 @@ where
     ModelFn { function }
 }
 
-/// A model that is a function. [`model_fn`] makes one.
-#[derive(Clone, Copy)]
-pub struct ModelFn<F> {
+struct ModelFn<F> {
     function: F,
-}
-
-impl<F> fmt::Debug for ModelFn<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ModelFn")
-    }
 }
 
 impl<F, Fut> Model for ModelFn<F>

@@ -3,7 +3,6 @@
 mod arguments;
 mod board;
 mod choose;
-mod delegation_tool;
 mod list;
 mod offer;
 mod prompt;
@@ -20,17 +19,16 @@ use crate::text::Text;
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
-pub(crate) use delegation_tool::DelegationTool;
 pub(crate) use list::list;
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
-pub(crate) use specs::{example, specs};
+pub(crate) use specs::{DelegationTool, example, specs};
 pub(crate) use verdict::{FinalText, verdict};
 
 /// Somebody who can be hired: everything of an offer that does not depend on the call.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Worker {
-    /// Who.
     pub name: AgentName,
     /// When to hire it, in a line.
     pub description: String,
@@ -38,21 +36,16 @@ pub struct Worker {
     pub specialties: Vec<String>,
     /// What it gets if its hirer names no budget; otherwise a share.
     pub budget_default: Option<Msat>,
-    /// The most it may get.
     pub budget_max: Option<Msat>,
     /// What it is paid for an accepted report.
     pub fee: Msat,
     /// What of its grant pays for a last report.
     pub severance: Msat,
-    /// What its model calls cost.
     pub tariff: Tariff,
-    /// How many replies it may give.
     pub turns_max: u32,
     /// The size of its opening, without its brief.
     pub opening_bytes: u64,
-    /// What it may do, and let its hires do.
     pub powers: Powers,
-    /// Whom it may hire itself.
     pub hiring: Option<Hiring>,
     /// What it adds to the terms of the briefs that it hands down.
     pub adds: Vec<Text>,
@@ -60,21 +53,21 @@ pub struct Worker {
     pub background: bool,
 }
 
-/// Those whom an agent may hire, and how.
+/// The agents that an agent may hire, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
     /// By which tool.
     pub dialect: Dialect,
     /// Who decides whether it hires.
     pub mode: DelegationMode,
-    /// Whom, in the order in which they are named.
+    /// The agents, in the order in which they are named.
     pub workers: Vec<Arc<Worker>>,
     /// What a specialist without a file is like, if it may make one up: the name, the description and the specialties are
     /// the call's.
     pub ad_hoc: Option<Arc<Worker>>,
     /// The agent itself, for forks.
     pub own: Arc<Worker>,
-    /// The models that a call may ask for, by their chairs.
+    /// The models that a call may ask for. A call's choice is stored as the number of its model here.
     pub models: Vec<KnownModel>,
     /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.
     pub checks: Vec<(Text, Msat)>,
@@ -89,12 +82,12 @@ pub struct KnownModel {
     pub tariff: Tariff,
 }
 
-/// Who hired an agent. Those whom an agent hired have somebody to ask, and others beside them.
+/// Who hired an agent. An agent that another agent hired can ask that agent, and shares a board with its other hires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Hired {
     /// A person: it is a root.
     ByOwner,
-    /// Another agent.
     ByAgent,
 }
 

@@ -1,17 +1,26 @@
-//! What a contract has to show its agent: what precedes its brief, and its own facts.
+//! What a contract has to show its agent: what precedes its brief, and its own facts; and less of it if a model would not take it.
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::{Answer, AskId, Context, Fact};
+use guildhall_kernel::{AskId, Context, Fact};
 
 use crate::model::{Message, Part};
-use crate::texts::{TextError, Texts};
+use crate::text::{TextError, Texts};
 use crate::transcript::{cut, size, transcript};
 use crate::wording;
 
+/// What is shorter than this is not cut, in bytes.
+const PART_BYTES_MIN: usize = 1024;
+
+/// What tells of a cut takes at most so much, in bytes; no less is cut.
+const NOTE_BYTES_MAX: usize = 64;
+
+/// The part of a cut text that is kept of its end.
+const END_SHARE: usize = 3;
+
 /// A contract's history, up to some moment.
-#[derive(Debug)]
-pub struct History<'a, T> {
+#[derive(Clone, Copy)]
+pub struct History<'a> {
     /// What was said before its brief: to a hirer that it is a fork of, or in an earlier root that it goes on after.
     pub before: &'a [Message],
     /// The task of the root, where a hire is shown that beside its own.
@@ -19,39 +28,20 @@ pub struct History<'a, T> {
     /// Its own facts.
     pub facts: &'a [Fact],
     /// Where texts are found.
-    pub texts: &'a T,
+    pub texts: &'a dyn Texts,
 }
-
-// Derived ones would ask for a clone of the texts.
-impl<T> Clone for History<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for History<'_, T> {}
 
 /// Returns the facts of a hirer that its fork goes on from: those that the request showed, and the reply that made the fork.
 pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
     let (shown, later) = facts.split_at((upto as usize).min(facts.len()));
-    let is_of_request = |fact: &&Fact| match fact {
-        Fact::Asked { id, .. } | Fact::Answered { id, answer: Answer::Said(_), .. } => *id == request,
-        Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => false,
+    let is_of_request = |fact: &&Fact| {
+        let id = fact.asked().map(|(id, _)| id).or(fact.said().map(|(id, _)| id));
+        id == Some(request)
     };
     shown.iter().chain(later.iter().filter(is_of_request)).cloned().collect()
 }
 
-impl<T: Texts> History<'_, T> {
+impl History<'_> {
     /// Returns all of it as a conversation.
     pub fn messages(&self) -> Result<Vec<Message>, TextError> {
         Ok(self.joined(transcript(self.facts, self.texts)?))
@@ -66,10 +56,9 @@ impl<T: Texts> History<'_, T> {
 
     /// What stands for the results of calls that were not answered before the brief.
     fn stub(&self) -> &'static str {
-        match self.facts.first() {
-            Some(Fact::Opened(brief)) if matches!(brief.context, Context::Fork { .. }) => wording::OPEN_CALL,
-            Some(_) | None => wording::UNANSWERED,
-        }
+        let brief = self.facts.first().and_then(Fact::opened);
+        let is_fork = brief.is_some_and(|brief| matches!(brief.context, Context::Fork { .. }));
+        if is_fork { wording::OPEN_CALL } else { wording::UNANSWERED }
     }
 
     /// Leaves out what came after this many facts.
@@ -89,8 +78,7 @@ impl<T: Texts> History<'_, T> {
     /// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
     pub(crate) fn shorter(&self) -> Result<Option<u32>, TextError> {
         let full = size(&self.messages()?);
-        let is_reply = |fact: &Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-        let newest = self.facts.iter().rposition(is_reply);
+        let newest = self.facts.iter().rposition(|fact| fact.said().is_some());
         for (at, bytes_max) in [(newest, full / 2), (Some(self.facts.len()), full.saturating_sub(1))] {
             let upto = at.and_then(|at| u32::try_from(at).ok());
             if let Some(upto) = upto
@@ -131,41 +119,41 @@ fn join(before: &[Message], own: Vec<Message>, stub: &str) -> Vec<Message> {
     all
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::join;
-    use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
-
-    fn user(words: &str) -> Message {
-        Message::User(vec![Part::Words(words.to_owned())])
+/// Returns a conversation half as long, or nearly, if something can be cut. What the agent said itself stays whole.
+pub(crate) fn squeezed(messages: &[Message]) -> Option<Vec<Message>> {
+    let told: Vec<usize> = messages.iter().flat_map(Message::parts).map(|part| part.text().len()).collect();
+    let all = usize::try_from(size(messages)).unwrap_or(usize::MAX);
+    let own = all.saturating_sub(told.iter().sum());
+    let room = (all / 2).saturating_sub(own);
+    let fits = |most: usize| told.iter().map(|bytes| (*bytes).min(most)).sum::<usize>() <= room;
+    let longest = told.iter().copied().max().unwrap_or(0);
+    // The most that each may have so that all fit: a text that has less gives what it does not need to the others.
+    let (mut most, mut too_much) = (PART_BYTES_MIN, longest.max(PART_BYTES_MIN));
+    while most + 1 < too_much {
+        let middle = most.midpoint(too_much);
+        *(if fits(middle) { &mut most } else { &mut too_much }) = middle;
     }
+    (longest > most + NOTE_BYTES_MAX).then(|| messages.iter().map(|message| within(message, most)).collect())
+}
 
-    fn reply(calls: &[&str]) -> Message {
-        let call = |id: &&str| RawCall { id: (*id).to_owned(), name: "read_file".to_owned(), arguments: Ok(json!({})) };
-        let (raw, words, calls) = (json!([]), Some("well".to_owned()), calls.iter().map(call).collect());
-        Message::Assistant(Arc::new(Reply { wire: Wire::Inside, raw, words, calls, stop: Stop::End }))
-    }
+fn within(message: &Message, most: usize) -> Message {
+    let Message::User(parts) = message else { return message.clone() };
+    let short = |part: &Part| match part {
+        Part::Words(words) => Part::Words(without_middle(words, most)),
+        Part::Result { call, text, failed } => {
+            Part::Result { call: call.clone(), text: without_middle(text, most), failed: *failed }
+        }
+    };
+    Message::User(parts.iter().map(short).collect())
+}
 
-    #[test]
-    fn a_conversation_follows_another_without_one_side_speaking_twice() {
-        assert_eq!(join(&[user("a"), reply(&[])], vec![user("b")], "?"), [user("a"), reply(&[]), user("b")]);
-        let both = Message::User(vec![Part::Words("a".to_owned()), Part::Words("b".to_owned())]);
-        assert_eq!(join(&[user("a")], vec![user("b"), reply(&[])], "?"), [both, reply(&[])]);
-        assert_eq!(join(&[], vec![user("b")], "?"), [user("b")]);
+/// Leaves out the middle of a text: what ends it may be a mark, or what it comes to.
+fn without_middle(text: &str, most: usize) -> String {
+    if text.len() <= most + NOTE_BYTES_MAX {
+        return text.to_owned();
     }
-
-    #[test]
-    fn a_call_that_was_cut_off_is_answered_before_anything_else_is_said() {
-        let joined = join(&[user("a"), reply(&["x", "y", "x"])], vec![user("b")], "?");
-        let Some(Message::User(parts)) = joined.last() else { panic!("{joined:?}") };
-        let ids: Vec<_> = parts
-            .iter()
-            .map(|part| if let Part::Result { call, .. } = part { call.as_str() } else { "words" })
-            .collect();
-        assert_eq!(ids, ["x", "y", "words"]);
-    }
+    let end = most / END_SHARE;
+    let head = text.floor_char_boundary(most - end);
+    let tail = text.ceil_char_boundary(text.len() - end);
+    format!("{}\n[{} bytes left out to save room]\n{}", &text[..head], tail - head, &text[tail..])
 }

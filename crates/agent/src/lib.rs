@@ -8,22 +8,20 @@ mod hiring;
 mod history;
 mod meter;
 mod model;
+mod money;
 mod prompt_data;
 mod redact;
 pub mod roster;
 mod run;
 mod runtime;
-mod squeeze;
 mod status;
 mod text;
-mod texts;
 mod tool;
 mod transcript;
-mod usd;
 mod wording;
 
 pub use engine::{Engine, due};
-pub use function::{ModelFn, ToolFn, model_fn, tool_fn};
+pub use function::{ToolFn, model_fn, tool_fn};
 pub use hiring::{BOARD, Hired, KnownModel, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt};
 pub use history::{History, fork_prefix};
 pub use meter::Meter;
@@ -31,12 +29,14 @@ pub use model::{
     Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop,
     Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
+pub use money::{Usd, UsdError};
 pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
-pub use text::{LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, hash, is_unseen, task_key};
-pub use texts::{TextError, Texts, stored_reply};
+pub use text::{
+    LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, TextError, Texts, hash, is_unseen, stored_reply,
+    task_key,
+};
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::transcript;
-pub use usd::{Usd, UsdError};

@@ -83,35 +83,28 @@ pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of a reply, as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Delta<'a> {
-    /// Words for a reader.
     Words(&'a str),
     /// The model thinks; what, is its own business.
     Thinking,
-    /// A tool call has begun.
     Call {
-        /// The tool's name.
         name: &'a str,
     },
     /// The request leaves, for the first time or once more. From here on it may cost something.
     Asking,
     /// What was asked can't have cost anything. The attempt waits before it tries again. It says so once per pause.
     Waiting {
-        /// For how long.
         seconds: u64,
-        /// Why.
         why: WaitReason,
-        /// What the provider or the system said.
         said: &'a str,
     },
     /// More of the reply has arrived: words, thoughts and arguments of calls alike.
     Received {
-        /// How many bytes more.
         bytes: u64,
     },
     /// There is no whole reply, and it may be billed all the same. The ask ends, and a new one may follow.
     Lost {
-        /// What happened.
         why: &'a str,
     },
     /// What the provider has reported as used so far.
@@ -168,19 +161,15 @@ impl Prompt {
         })
     }
 
-    /// What the agent is told now.
     fn newest(&self) -> &[Part] {
-        match self.messages.last() {
-            Some(Message::User(parts)) => parts,
-            Some(Message::Assistant(_)) | None => &[],
-        }
+        self.messages.last().map(Message::parts).unwrap_or_default()
     }
 }
 
 /// A tool, as a model sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolSpec {
-    /// Its name.
     pub name: String,
     /// What it does, and when to use it.
     pub description: String,
@@ -199,18 +188,34 @@ pub enum Message {
 
 /// A part of what an agent is told.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Part {
-    /// Words.
     Words(String),
     /// What became of a call of the reply before.
     Result {
         /// The call's id, as the model gave it.
         call: String,
-        /// What it brought.
         text: String,
         /// Whether it failed or was refused.
         failed: bool,
     },
+}
+
+impl Message {
+    /// What the agent is told by it; nothing by its own reply.
+    pub(crate) fn parts(&self) -> &[Part] {
+        match self {
+            Message::User(parts) => parts,
+            Message::Assistant(_) => &[],
+        }
+    }
+}
+
+impl Part {
+    pub(crate) fn text(&self) -> &str {
+        let (Part::Words(text) | Part::Result { text, .. }) = self;
+        text
+    }
 }
 
 /// A model's whole reply. It is stored as it is here, and shown to the same provider again byte for byte.
@@ -254,9 +259,8 @@ impl Reply {
     pub fn and_call(mut self, name: impl Into<String>, arguments: Value) -> Reply {
         let id = format!("call-{}", self.calls.len() + 1);
         self.calls.push(RawCall { id, name: name.into(), arguments: Ok(arguments) });
-        let calls =
-            self.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() }));
-        let calls = calls.collect();
+        let shown = |call: &RawCall| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() });
+        let calls = self.calls.iter().map(shown).collect();
         // What came over a wire has another form, and is shown by its calls once it has none.
         if let Value::Object(raw) = &mut self.raw {
             raw.insert("calls".to_owned(), calls);
@@ -271,8 +275,8 @@ impl Reply {
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Wire {
-    /// Anthropic Messages.
     Anthropic,
     /// OpenAI-compatible Chat Completions.
     OpenAi,
@@ -282,10 +286,10 @@ pub enum Wire {
 
 /// A call as the model wrote it. Nothing in it can be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct RawCall {
     /// Its id; adapters make one up where the model gave none.
     pub id: String,
-    /// The tool's name.
     pub name: String,
     /// The arguments, or the text that was no JSON object.
     pub arguments: Result<Value, String>,
@@ -373,37 +377,18 @@ impl Usage {
 
 /// Why a model did not reply. Each says what happened and what can be done about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ModelError {
     /// It can't have cost anything, and trying again did not help.
     #[error("{provider} can't be reached: {why}")]
-    Unavailable {
-        /// Who.
-        provider: String,
-        /// The last failure.
-        why: String,
-    },
+    Unavailable { provider: String, why: String },
     /// The reply broke off, or was no reply: it may have cost something, whatever was reported by then.
     #[error("no whole reply from {provider}: {why}")]
-    Broken {
-        /// Who.
-        provider: String,
-        /// How.
-        why: String,
-    },
+    Broken { provider: String, why: String },
     /// The provider answered that it won't: a wrong key, an unknown model, a limit, a request it can't read, too many requests.
     #[error("{provider} refused: {why}")]
-    Refused {
-        /// Who.
-        provider: String,
-        /// Its reason, and what to do.
-        why: String,
-    },
+    Refused { provider: String, why: String },
     /// The prompt is longer than the model's window.
     #[error("the prompt is too long for {provider}: {why}")]
-    TooLong {
-        /// Who.
-        provider: String,
-        /// What it said.
-        why: String,
-    },
+    TooLong { provider: String, why: String },
 }

@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Brief, CallRef, Fact, Nudge, Origin, Outcome, Path, Refusal, Report, Request,
-    Sender, Stimulus, TextRef, Turn,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Fact, Nudge, Origin, Outcome, Path, Refusal, Sender,
+    Stimulus, TextRef, Turn,
 };
 use serde_json::{Value, json};
 
-use crate::hiring::{DelegationTool, Team};
+use crate::hiring::{DelegationTool, Team, Worker};
+use crate::history::History;
 use crate::model::Reply;
 use crate::roster::Dialect;
 use crate::status::Status;
-use crate::texts::{TextError, Texts};
+use crate::text::{TextError, Texts};
 
 /// Everything a prompt tells an agent, as data.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct PromptData {
-    /// The agent's name.
     pub agent: AgentName,
     /// The agents that this agent may hire, if it may hire.
     pub team: Option<TeamData>,
@@ -27,7 +28,6 @@ pub struct PromptData {
     pub task: String,
     /// Whether the reply may make calls, or is the last.
     pub turn: Turn,
-    /// What the contract has left.
     pub status: Status,
     /// What the contract heard and replied since its brief, in the order of its transcript: what comes while the model is at
     /// work follows its reply, and what calls brought is in the order of the calls.
@@ -36,8 +36,8 @@ pub struct PromptData {
 
 /// A team, as its hirer knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct TeamData {
-    /// The dialect of the hiring tool.
     pub dialect: Dialect,
     /// The agents, in the order of the hirer's file.
     pub members: Vec<Member>,
@@ -47,10 +47,9 @@ pub struct TeamData {
 
 /// An agent that can be hired.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Member {
-    /// Its name.
     pub name: String,
-    /// When to hire it, in a line.
     pub description: String,
     /// What it is hired for, apart from its name.
     pub specialties: Vec<String>,
@@ -68,7 +67,7 @@ impl TeamData {
     }
 
     fn of(team: &Team) -> TeamData {
-        let member = |worker: &crate::hiring::Worker| Member {
+        let member = |worker: &Worker| Member {
             name: worker.name.as_str().to_owned(),
             description: worker.description.clone(),
             specialties: worker.specialties.clone(),
@@ -83,6 +82,7 @@ impl TeamData {
 
 /// One thing that a contract heard, or replied.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Heard {
     /// The agent's own reply.
     Reply(Arc<Reply>),
@@ -90,43 +90,28 @@ pub enum Heard {
     Result {
         /// The call's id, as the model gave it.
         call: String,
-        /// The tool's text.
         text: String,
-        /// Whether the call failed.
         failed: bool,
     },
     /// An agent was hired.
     Hired {
         /// The call that hired it, if a call did.
         call: Option<String>,
-        /// Its contract.
         hire: Path,
-        /// Its name.
         agent: AgentName,
     },
     /// A call was refused, or a hire that the runtime proposed.
     Refused {
         /// The call, if a call was refused.
         call: Option<String>,
-        /// The reason.
         why: Refusal,
     },
     /// A hire reported.
     Report(HeardReport),
     /// A hire asks something and waits for the answer.
-    Question {
-        /// Its contract.
-        from: Path,
-        /// What it asks.
-        text: String,
-    },
+    Question { from: Path, text: String },
     /// Another contract said something.
-    Message {
-        /// Which contract.
-        from: Path,
-        /// What it said.
-        text: String,
-    },
+    Message { from: Path, text: String },
     /// The owner said something.
     Owner(String),
     /// The runtime demands something of the next reply.
@@ -135,53 +120,43 @@ pub enum Heard {
 
 /// A report, as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct HeardReport {
     /// The call that hired the agent, if a call did.
     pub call: Option<String>,
-    /// Its contract.
     pub hire: Path,
-    /// Its name.
     pub agent: AgentName,
-    /// How its work ended.
     pub outcome: Outcome,
-    /// The task it was hired for.
     pub task: String,
     /// What it said. Empty if it ended before it said anything.
     pub text: String,
 }
 
 impl PromptData {
-    /// Collects what a contract was told. `None` if the facts have no brief.
+    /// Collects what a contract was told.
     pub(crate) fn of(
-        facts: &[Fact],
-        texts: &impl Texts,
+        brief: &Brief,
+        history: History<'_>,
         team: Option<&Team>,
-        request: &Request,
-        status: &Status,
-    ) -> Result<Option<PromptData>, TextError> {
-        let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
-        let Some(brief) = brief else { return Ok(None) };
+        turn: Turn,
+        status: Status,
+    ) -> Result<PromptData, TextError> {
+        let History { facts, texts, .. } = history;
         let (asks, calls) = (BTreeMap::new(), BTreeMap::new());
         let mut collector = Collector { texts, asks, calls, told: Vec::new(), heard: Vec::new() };
         for fact in facts {
             collector.take(fact)?;
         }
         collector.turn();
-        Ok(Some(PromptData {
-            agent: brief.agent.clone(),
-            team: team.map(TeamData::of),
-            task: texts.text(&brief.task)?,
-            turn: request.turn,
-            status: *status,
-            heard: collector.heard,
-        }))
+        let (agent, task) = (brief.agent.clone(), texts.text(&brief.task)?);
+        Ok(PromptData { agent, team: team.map(TeamData::of), task, turn, status, heard: collector.heard })
     }
 }
 
-struct Collector<'a, T> {
-    texts: &'a T,
+struct Collector<'a> {
+    texts: &'a dyn Texts,
     /// What was asked, for the facts that answer it.
-    asks: BTreeMap<AskId, (&'a Ask, Origin)>,
+    asks: BTreeMap<AskId, (&'a Ask, Option<CallRef>)>,
     /// The ids that the model gave its calls.
     calls: BTreeMap<CallRef, String>,
     /// What is heard before the next turn, each with its call.
@@ -189,27 +164,50 @@ struct Collector<'a, T> {
     heard: Vec<Heard>,
 }
 
-impl<'a, T: Texts> Collector<'a, T> {
+impl<'a> Collector<'a> {
     fn take(&mut self, fact: &'a Fact) -> Result<(), TextError> {
         match fact {
             Fact::Asked { id, ask, origin, .. } => {
-                self.asks.insert(*id, (ask, *origin));
+                let at = call_of(*origin);
+                self.asks.insert(*id, (ask, at));
                 match ask {
                     Ask::Model(_) => self.turn(),
                     Ask::Hire { brief, .. } => {
                         let (hire, agent) = (brief.path.clone(), brief.agent.clone());
-                        self.tell(*origin, Heard::Hired { call: self.call(*origin), hire, agent });
+                        self.told.push((at, Heard::Hired { call: self.id(at), hire, agent }));
                     }
                     Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {}
                 }
             }
+            Fact::Answered { id, answer: Answer::Said(said), .. } => match self.texts.reply(&said.reply) {
+                // What is shown in place of a reply that can't be read has no calls that a program could match.
+                Err(TextError::NotReply { .. }) => {}
+                reply => {
+                    let reply = reply?;
+                    let place = |index| CallRef { reply: *id, index };
+                    self.calls.extend((0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())));
+                    self.heard.push(Heard::Reply(reply));
+                }
+            },
             Fact::Answered { id, answer, .. } => self.answered(*id, answer)?,
             Fact::Refused { why, origin, .. } => {
-                self.tell(*origin, Heard::Refused { call: self.call(*origin), why: why.clone() });
+                let at = call_of(*origin);
+                self.told.push((at, Heard::Refused { call: self.id(at), why: why.clone() }));
             }
-            Fact::Heard { from, stimulus } => self.hear(from, stimulus)?,
+            Fact::Heard { from, stimulus: stimulus @ (Stimulus::Message(text) | Stimulus::Question(text)) } => {
+                let text = self.texts.text(text)?;
+                let heard = match from {
+                    Sender::Owner { .. } => Heard::Owner(text),
+                    Sender::Contract(AskKey { contract: from, .. }) if matches!(stimulus, Stimulus::Question(_)) => {
+                        Heard::Question { from: from.clone(), text }
+                    }
+                    Sender::Contract(AskKey { contract: from, .. }) => Heard::Message { from: from.clone(), text },
+                };
+                self.told.push((None, heard));
+            }
             Fact::Nudged(nudge) => self.told.push((None, Heard::Nudged(*nudge))),
             Fact::Opened(_)
+            | Fact::Heard { .. }
             | Fact::Raised { .. }
             | Fact::Waiting { .. }
             | Fact::Woke { .. }
@@ -221,72 +219,29 @@ impl<'a, T: Texts> Collector<'a, T> {
     }
 
     fn answered(&mut self, id: AskId, answer: &Answer) -> Result<(), TextError> {
-        if let Answer::Said(said) = answer {
-            // What is shown in place of a reply that can't be read has no calls that a program could match.
-            return match self.texts.reply(&said.reply) {
-                Err(TextError::NotReply { .. }) => Ok(()),
-                reply => {
-                    let reply = reply?;
-                    let place = |index| CallRef { reply: id, index };
-                    self.calls.extend((0..).zip(&reply.calls).map(|(index, call)| (place(index), call.id.clone())));
-                    self.heard.push(Heard::Reply(reply));
-                    Ok(())
-                }
-            };
-        }
-        let Some((ask, origin)) = self.asks.get(&id).copied() else { return Ok(()) };
-        match (ask, answer) {
+        let Some((ask, at)) = self.asks.get(&id).copied() else { return Ok(()) };
+        let text = |of: Option<TextRef>| of.map(|of| self.texts.text(&of)).transpose().map(Option::unwrap_or_default);
+        let heard = match (ask, answer) {
             (Ask::Hire { brief, .. }, Answer::Report(report)) => {
-                let report = self.report(brief, self.call(origin), report, answer.text())?;
-                self.tell(origin, Heard::Report(report));
+                // A contract that ended before it said anything has its task for a text.
+                let text = text(answer.text().filter(|text| *text != brief.task))?;
+                let (hire, agent, task) = (brief.path.clone(), brief.agent.clone(), self.texts.text(&brief.task)?);
+                Heard::Report(HeardReport { call: self.id(at), hire, agent, outcome: report.outcome, task, text })
             }
             (Ask::Tool(_) | Ask::Question { .. }, answer) => {
+                let text = text(answer.text())?;
                 if matches!(answer, Answer::Words(_)) {
                     // The words that answer a question were heard just before; they are told as its answer alone.
                     self.told.pop();
                 }
-                let Some(call) = self.call(origin).filter(|_| *answer != Answer::Approved) else { return Ok(()) };
-                let text = answer.text().map(|text| self.texts.text(&text)).transpose()?.unwrap_or_default();
+                let Some(call) = self.id(at).filter(|_| *answer != Answer::Approved) else { return Ok(()) };
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
-                self.tell(origin, Heard::Result { call, text, failed });
+                Heard::Result { call, text, failed }
             }
-            (Ask::Model(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. }, _) => {}
-        }
-        Ok(())
-    }
-
-    fn report(
-        &self,
-        brief: &Brief,
-        call: Option<String>,
-        report: &Report,
-        text: Option<TextRef>,
-    ) -> Result<HeardReport, TextError> {
-        // A contract that ended before it said anything has its task for a text.
-        let said = text.filter(|text| *text != brief.task).map(|text| self.texts.text(&text)).transpose()?;
-        let (hire, agent, task) = (brief.path.clone(), brief.agent.clone(), self.texts.text(&brief.task)?);
-        Ok(HeardReport { call, hire, agent, outcome: report.outcome, task, text: said.unwrap_or_default() })
-    }
-
-    fn hear(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {
-        let heard = match (stimulus, from) {
-            (Stimulus::Message(text) | Stimulus::Question(text), Sender::Owner { .. }) => {
-                Heard::Owner(self.texts.text(text)?)
-            }
-            (Stimulus::Message(text), Sender::Contract(key)) => {
-                Heard::Message { from: key.contract.clone(), text: self.texts.text(text)? }
-            }
-            (Stimulus::Question(text), Sender::Contract(key)) => {
-                Heard::Question { from: key.contract.clone(), text: self.texts.text(text)? }
-            }
-            (Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel, _) => return Ok(()),
+            (Ask::Model(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. }, _) => return Ok(()),
         };
-        self.told.push((None, heard));
+        self.told.push((at, heard));
         Ok(())
-    }
-
-    fn tell(&mut self, origin: Origin, heard: Heard) {
-        self.told.push((call_of(origin), heard));
     }
 
     /// Ends what the agent is told before its next turn. Answers arrive in any order; calls have one.
@@ -296,14 +251,11 @@ impl<'a, T: Texts> Collector<'a, T> {
     }
 
     /// The id that the model gave a call.
-    fn call(&self, origin: Origin) -> Option<String> {
-        call_of(origin).and_then(|call| self.calls.get(&call).cloned())
+    fn id(&self, at: Option<CallRef>) -> Option<String> {
+        at.and_then(|call| self.calls.get(&call).cloned())
     }
 }
 
 fn call_of(origin: Origin) -> Option<CallRef> {
-    match origin {
-        Origin::Call(call) => Some(call),
-        Origin::Cascade | Origin::Promise | Origin::Outside | Origin::Course => None,
-    }
+    if let Origin::Call(call) = origin { Some(call) } else { None }
 }

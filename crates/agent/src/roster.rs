@@ -1,16 +1,12 @@
 //! The roster: who can be hired. Agents are Markdown files, taken from directories in the order that the caller gives; the
 //! first of a name wins. Reading a file never fails the rest: what is wrong is a problem with a file and a line.
 
-mod accept;
-mod amount;
 mod delegation;
 mod fields;
 mod file;
-mod keys;
 mod map;
 mod problem;
 mod repair;
-mod split;
 mod tools;
 mod yaml;
 
@@ -18,16 +14,15 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
-pub use accept::Accept;
-pub use amount::{Amount, MoneyError};
-pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
-pub use file::{AgentFile, Memory, ModelChoice, ReadAgent};
+pub use crate::money::{Amount, MoneyError};
+pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use file::{AgentFile, ModelChoice, ReadAgent};
 pub use map::{Level, Map, MapEntry};
-pub use problem::{Location, Problem, ProblemKind, Severity};
+use problem::Flaw;
+pub use problem::{Location, Problem, Severity};
 
 /// The biggest agent file.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -79,8 +74,7 @@ impl Roster {
         let mut roster = Roster::default();
         for source in sources {
             let taken = match source {
-                Source::Named(directory) => roster.read(directory, Missing::Told),
-                Source::Usual(directory) => roster.read(directory, Missing::Fine),
+                Source::Named(directory) | Source::Usual(directory) => roster.read(directory, source),
                 Source::BuiltIn => built_in(),
             };
             roster.add(taken);
@@ -103,7 +97,6 @@ impl Roster {
         &self.problems
     }
 
-    /// Adds the agents of one source.
     fn add(&mut self, taken: Vec<ReadAgent>) {
         let mut here: BTreeMap<AgentName, AgentFile> = BTreeMap::new();
         for ReadAgent { agent, problems } in taken {
@@ -111,8 +104,10 @@ impl Roster {
             let Some(agent) = agent else { continue };
             match here.get(&agent.name) {
                 Some(before) => {
-                    let (name, other) = (agent.name.to_string(), before.place.file.as_ref().clone());
-                    self.problems.push(Problem { place: agent.place, flaw: ProblemKind::DoubledName { name, other } });
+                    let (name, other) = (&agent.name, before.place.file.display());
+                    let message = format!("the agent {name} is also in {other}: rename one of them");
+                    let problem = Flaw::error(agent.place.line, message).within(&agent.place.file);
+                    self.problems.push(Problem { doubled: Some(agent.name), ..problem });
                 }
                 None => {
                     here.insert(agent.name.clone(), agent);
@@ -124,33 +119,28 @@ impl Roster {
         }
     }
 
-    fn read(&mut self, directory: &Path, missing: Missing) -> Vec<ReadAgent> {
+    fn read(&mut self, directory: &Path, source: &Source) -> Vec<ReadAgent> {
         let mut found = Vec::new();
         if let Err(error) = find(directory, DIRECTORIES_MAX, &mut found) {
-            let flaw = match (error.kind(), missing) {
-                (io::ErrorKind::NotFound, Missing::Fine) => return Vec::new(),
-                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => ProblemKind::NoDirectory,
-                _ => ProblemKind::Unreadable(error.to_string()),
-            };
-            self.problems.push(problem(directory, flaw));
+            self.problems.push(match (error.kind(), source) {
+                (io::ErrorKind::NotFound, Source::Usual(_)) => return Vec::new(),
+                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => {
+                    Problem::error(directory, "there is no such directory")
+                }
+                _ => unreadable(directory, &error),
+            });
         }
         if found.len() > FILES_MAX {
             found.truncate(FILES_MAX);
-            self.problems.push(problem(directory, ProblemKind::TooMany));
+            let message = format!("there are more than {FILES_MAX} files here: the rest was not read");
+            self.problems.push(Problem::error(directory, message));
         }
         found.iter().map(|file| taken(file)).collect()
     }
 }
 
-/// What a directory that is not there means.
-#[derive(Clone, Copy)]
-enum Missing {
-    Fine,
-    Told,
-}
-
-fn problem(file: &Path, flaw: ProblemKind) -> Problem {
-    Problem { place: Location { file: Arc::new(file.to_owned()), line: 1 }, flaw }
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    Problem::error(file, format!("it can't be read: {error}"))
 }
 
 /// Finds agent files, in the order of their names. Directories behind links are not gone into: they might lead back.
@@ -177,9 +167,7 @@ fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<
 fn taken(file: &Path) -> ReadAgent {
     match bytes(file) {
         Ok(bytes) => AgentFile::read(file, &bytes),
-        Err(error) => {
-            ReadAgent { agent: None, problems: vec![problem(file, ProblemKind::Unreadable(error.to_string()))] }
-        }
+        Err(error) => ReadAgent { agent: None, problems: vec![unreadable(file, &error)] },
     }
 }
 

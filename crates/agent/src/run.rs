@@ -3,24 +3,20 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, Brief, Cause, Contract, Corrupt, Fact, Input, Path, Refusal, Report};
+use guildhall_kernel::{AskId, Brief, Cause, Contract, Corrupt, Input, Path, Refusal, Report};
 
 use crate::engine::Engine;
 
 /// Why a contract could not be run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum RunError<E: std::error::Error + 'static> {
     /// The engine failed. Nothing recorded is lost.
     #[error(transparent)]
     Engine(E),
     /// What is stored of the contract breaks a law.
     #[error("the journal of {contract} is damaged")]
-    Corrupt {
-        /// Which contract.
-        contract: Path,
-        /// Where, and how.
-        source: Corrupt,
-    },
+    Corrupt { contract: Path, source: Corrupt },
     /// No contract could lawfully work on the brief.
     #[error("{0}")]
     Refused(Refusal),
@@ -55,7 +51,7 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     while let Some(input) = next {
         let (cause, now) = (input.cause(), engine.now());
         let facts = contract.step(input, now);
-        let asks = facts.iter().any(|fact| matches!(fact, Fact::Asked { .. }));
+        let asks = facts.iter().any(|fact| fact.asked().is_some());
         if !facts.is_empty() {
             engine.record(cause, now, facts).await?;
         }
@@ -66,7 +62,6 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     engine.durable().await
 }
 
-/// What the engine has been shown of what is outstanding.
 struct Shown {
     upto: AskId,
     course: Course,

@@ -7,22 +7,20 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Request, TextKind,
-    Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
 };
 use serde_json::Value;
 
 use crate::checks::{self, Check};
 use crate::hiring::{self, DelegationTool, FinalText, Hired, Post, Reader, Team};
-use crate::history::History;
+use crate::history::{History, squeezed};
 use crate::meter::{Meter, estimate};
 use crate::model::{
     Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, ToolSpec, Usage, Watch,
 };
 use crate::prompt_data::PromptData;
-use crate::squeeze::squeezed;
 use crate::status::{STATUS_BYTES_MAX, Status};
-use crate::text::{Redactor, Text};
-use crate::texts::{TextError, Texts};
+use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
 use crate::transcript::size;
 use crate::wording;
@@ -38,22 +36,17 @@ const LOSSES_MAX: usize = 3;
 
 /// What an agent works with.
 #[derive(Clone)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct AgentRuntime {
     /// Who it is and by which rules it works. It does not change during a contract.
     pub system: String,
-    /// Its model.
     pub model: Arc<dyn Model>,
     /// How many tokens the model can be shown.
     pub window: u64,
-    /// What usage costs.
     pub price: Price,
-    /// Its tools, by name.
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
-    /// Whom it may hire, if it may.
     pub team: Option<Arc<Team>>,
-    /// Who hired it.
     pub hired: Hired,
-    /// Makes texts of what is said.
     pub redactor: Redactor,
 }
 
@@ -68,16 +61,16 @@ pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
 pub struct ToolContext<'a> {
     /// The facts of the contract that calls it.
     pub facts: &'a [Fact],
-    /// What was posted by those whom its hirer has hired, in order, the call's own post included.
+    /// What all hires of its hirer have posted, in order, the call's own post included.
     pub board: &'a [Post],
     /// Where texts are found.
-    pub texts: &'a (dyn Texts + Sync),
+    pub texts: &'a dyn Texts,
 }
 
 /// Something that happened, with the texts that its facts will name.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Arrival {
-    /// What happened.
     pub input: Input,
     /// The texts, to be stored before the facts.
     pub texts: Vec<Text>,
@@ -91,9 +84,10 @@ impl AgentRuntime {
     /// Returns the tools as a model sees them.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let hiring = hiring::specs(self.team.as_deref(), self.hired);
-        let is_taken = |spec: &ToolSpec| hiring.iter().any(|taken| taken.name == spec.name);
-        let own = self.tools.values().map(Tool::spec).filter(|spec| !is_taken(spec));
-        own.collect::<Vec<_>>().into_iter().chain(hiring).collect()
+        let is_free = |spec: &ToolSpec| hiring.iter().all(|taken| taken.name != spec.name);
+        let mut specs: Vec<ToolSpec> = self.tools.values().map(|tool| tool.spec()).filter(is_free).collect();
+        specs.extend(hiring);
+        specs
     }
 
     /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
@@ -115,11 +109,11 @@ impl AgentRuntime {
     /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
     /// the same ask: without older results, and then with what is longest cut. A text that can't be read is an error, and the
     /// model is not asked.
-    pub async fn ask<T: Texts>(
+    pub async fn ask(
         &self,
         key: AskKey,
         request: &Request,
-        history: History<'_, T>,
+        history: History<'_>,
         status: &Status,
         watch: Watch<'_>,
         clock: Clock<'_>,
@@ -178,39 +172,37 @@ impl AgentRuntime {
         }
     }
 
-    fn prompt<T: Texts>(
+    fn prompt(
         &self,
         key: AskKey,
         request: &Request,
-        history: History<'_, T>,
+        history: History<'_>,
         status: &Status,
     ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
-        let data = if self.model.reads_data() {
-            PromptData::of(history.facts, history.texts, self.team.as_deref(), request, status)?.map(Box::new)
-        } else {
-            None
+        let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
+            Some(brief) => Some(Box::new(PromptData::of(brief, history, self.team.as_deref(), request.turn, *status)?)),
+            None => None,
         };
-        Ok(match request.turn {
+        let (tools, messages, status, must_call) = match request.turn {
             Turn::Next => {
-                let (messages, status) = (history.messages()?, Some(wording::status(status)));
-                let must_call = self.must_call(history.facts);
-                Prompt { key, system, tools: self.specs(), messages, status, max_tokens, must_call, data }
+                let status = Some(wording::status(status));
+                (self.specs(), history.messages()?, status, self.must_call(history.facts))
             }
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
                 let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
-                Prompt { key, system, tools: Vec::new(), messages, status: None, max_tokens, must_call: None, data }
+                (Vec::new(), messages, None, None)
             }
-        })
+        };
+        Ok(Prompt { key, system, tools, messages, status, max_tokens, must_call, data })
     }
 
     /// The tool that must be called in this turn: the hiring tool, once an agent that must hire was told so.
     fn must_call(&self, facts: &[Fact]) -> Option<String> {
-        let is_reply = |fact: &&Fact| matches!(fact, Fact::Answered { answer: Answer::Said(_), .. });
-        let since_reply = facts.iter().rev().take_while(|fact| !is_reply(fact));
-        let told = since_reply.into_iter().any(|fact| *fact == Fact::Nudged(Nudge::Required));
+        let mut since_reply = facts.iter().rev().take_while(|fact| fact.said().is_none());
+        let told = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
         self.team.as_ref().filter(|_| told).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
@@ -219,7 +211,7 @@ impl AgentRuntime {
         tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
     }
 
-    fn compaction<T: Texts>(&self, history: History<'_, T>, upto: u32) -> Result<Compaction, TextError> {
+    fn compaction(&self, history: History<'_>, upto: u32) -> Result<Compaction, TextError> {
         Ok(Compaction { upto, bytes: size(&history.compacted(upto)?).saturating_add(self.opening_bytes()) })
     }
 
@@ -235,8 +227,13 @@ impl AgentRuntime {
     }
 
     fn fail(&self, key: &AskKey, why: &str, cost: Cost) -> Arrival {
-        let text = self.redactor.text(TextKind::Error, why);
-        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Failed(text.of), cost }, texts: vec![text] }
+        self.arrival(key, Answer::Failed, (TextKind::Error, why), cost)
+    }
+
+    /// An answer that is a text.
+    fn arrival(&self, key: &AskKey, answer: fn(TextRef) -> Answer, text: (TextKind, &str), cost: Cost) -> Arrival {
+        let text = self.redactor.text(text.0, text.1);
+        Arrival { input: Input::Answer { id: key.ask, answer: answer(text.of), cost }, texts: vec![text] }
     }
 
     /// Reads a reply that has no secrets in it any more: what it says, and what its calls want.
@@ -251,7 +248,7 @@ impl AgentRuntime {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = keep(texts, Text::of_clean(TextKind::Reply, stored));
         let words = said(reply).map(|words| keep(texts, self.redactor.text(TextKind::Words, &words)));
-        // Whoever is held to checks may have something for programs to read.
+        // A contract that is held to checks may have output for programs.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
         let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
         let output = output.map(|output| keep(texts, self.redactor.text(TextKind::Output, &output.to_string())));
@@ -297,12 +294,7 @@ impl AgentRuntime {
     }
 
     /// What a reply without a call leaves undone.
-    fn judge<T: Texts>(
-        &self,
-        reply: &Reply,
-        history: History<'_, T>,
-        texts: &mut Vec<Text>,
-    ) -> Result<Verdict, TextError> {
+    fn judge(&self, reply: &Reply, history: History<'_>, texts: &mut Vec<Text>) -> Result<Verdict, TextError> {
         let facts = history.facts;
         let (Some(words), Some(brief)) = (spoken(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
@@ -321,20 +313,17 @@ impl AgentRuntime {
         exists: &dyn Fn(&str) -> bool,
     ) -> Arrival {
         let is_cited = |ask: &Ask| matches!(ask, Ask::Tool(_) | Ask::Hire { .. });
-        let made = facts.iter().filter_map(asked).filter(|(_, ask)| is_cited(ask));
+        let made = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| is_cited(ask));
         let receipts = made.map(|(id, _)| AskKey { contract: key.contract.clone(), ask: id }.to_string()).collect();
         let found = match check.parse::<Check>() {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
             Err(why) => Err(why.to_string()),
         };
-        let (answer, texts) = match found {
-            Ok(()) => (Answer::Passed, Vec::new()),
-            Err(why) => {
-                let text = self.redactor.text(TextKind::Finding, &why);
-                (Answer::FailedCheck(text.of), vec![text])
-            }
-        };
-        Arrival { input: Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) }, texts }
+        let cost = Cost::Known(Msat::ZERO);
+        match found {
+            Ok(()) => Arrival { input: Input::Answer { id: key.ask, answer: Answer::Passed, cost }, texts: Vec::new() },
+            Err(why) => self.arrival(key, Answer::FailedCheck, (TextKind::Finding, &why), cost),
+        }
     }
 
     /// Calls a tool.
@@ -374,16 +363,13 @@ impl AgentRuntime {
             ToolOutcome::Done => TextKind::Result,
             ToolOutcome::Failed => TextKind::Error,
         };
-        let text = self.redactor.text(kind, &says);
-        let input = Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost: Cost::Known(result.cost) };
-        Arrival { input, texts: vec![text] }
+        self.arrival(key, Answer::Result, (kind, &says), Cost::Known(result.cost))
     }
 
     /// Answers a call that can't be made, because its arguments can't be read back from where they were stored.
     pub fn not_called(&self, key: &AskKey, why: &dyn fmt::Display) -> Arrival {
-        let text = self.redactor.text(TextKind::Error, &wording::not_called(why));
-        let cost = Cost::Known(Msat::ZERO);
-        Arrival { input: Input::Answer { id: key.ask, answer: Answer::Result(text.of), cost }, texts: vec![text] }
+        let why = wording::not_called(why);
+        self.arrival(key, Answer::Result, (TextKind::Error, &why), Cost::Known(Msat::ZERO))
     }
 }
 
@@ -393,55 +379,17 @@ fn is_too_long(attempt: &Attempt) -> bool {
 
 /// How many of the newest requests were lost in a row, before the one that is under way.
 fn losses(facts: &[Fact]) -> usize {
-    let mut lost = BTreeSet::new();
-    let mut asked = Vec::new();
-    for fact in facts {
-        match fact {
-            Fact::Asked { id, ask: Ask::Model(_), .. } => asked.push(*id),
-            Fact::Answered { id, answer: Answer::Lost, .. } => {
-                lost.insert(*id);
-            }
-            Fact::Asked { .. }
-            | Fact::Answered { .. }
-            | Fact::Opened(_)
-            | Fact::Refused { .. }
-            | Fact::Raised { .. }
-            | Fact::Heard { .. }
-            | Fact::Waiting { .. }
-            | Fact::Woke { .. }
-            | Fact::Nudged(_)
-            | Fact::Compacted { .. }
-            | Fact::Closing(_)
-            | Fact::Closed(_) => {}
-        }
-    }
-    asked.iter().rev().take_while(|id| lost.contains(id)).count()
+    let requests = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Model(_)));
+    let requests: BTreeSet<AskId> = requests.map(|(id, _)| id).collect();
+    let newest = facts.iter().rev().filter_map(Fact::answered).filter(|(id, _)| requests.contains(id));
+    newest.take_while(|(_, answer)| **answer == Answer::Lost).count()
 }
 
-/// What a contract was hired for.
 fn brief_of(facts: &[Fact]) -> Option<&Brief> {
-    facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief.as_ref()) } else { None })
+    facts.iter().find_map(Fact::opened)
 }
 
-/// What a fact asks of the world.
-pub(crate) fn asked(fact: &Fact) -> Option<(AskId, &Ask)> {
-    match fact {
-        Fact::Asked { id, ask, .. } => Some((*id, ask)),
-        Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
-    }
-}
-
-/// What a reply says to whoever relies on it: also that it did not come to its end.
+/// The words of a reply, with a note if the reply did not come to its end.
 fn said(reply: &Reply) -> Option<String> {
     let unfinished = match reply.stop {
         Stop::Length if reply.calls.is_empty() => wording::CUT_OFF,
@@ -451,12 +399,11 @@ fn said(reply: &Reply) -> Option<String> {
     spoken(reply).map(|words| format!("{words}{unfinished}"))
 }
 
-/// What a reply says to a reader.
 fn spoken(reply: &Reply) -> Option<&str> {
     reply.words.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-fn keep(texts: &mut Vec<Text>, text: Text) -> guildhall_kernel::TextRef {
+pub(crate) fn keep(texts: &mut Vec<Text>, text: Text) -> TextRef {
     let of = text.of;
     texts.push(text);
     of

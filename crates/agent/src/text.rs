@@ -1,10 +1,12 @@
-//! Texts on their way into the journal. This is the one funnel: what is to be kept out of it is taken out here, before the
-//! text gets its hash.
+//! Texts on their way into the journal and back. This is the one funnel: what is to be kept out of the journal is taken out here,
+//! before the text gets its hash. A stored text comes from a disk, so each can be missing or damaged: that is an error, never a panic.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use guildhall_kernel::{Hash, TextKind, TextRef};
+
+use crate::model::Reply;
 
 /// A text with the reference by which facts name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Redactor {
         (!label.is_empty()).then(|| Text::of_clean(TextKind::Label, label.to_owned()))
     }
 
-    /// Makes a scribe that takes out what `redact` finds.
+    /// Makes a redactor that takes out what `redact` finds.
     pub fn new(redact: Redact) -> Redactor {
         Redactor { redact }
     }
@@ -104,27 +106,51 @@ pub fn task_key(task: &str) -> Hash {
     hash(words.trim_matches(|c: char| c.is_ascii_punctuation()).as_bytes())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::borrow::Cow;
-    use std::sync::Arc;
+/// Why a stored text can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TextError {
+    /// It is not there.
+    #[error("the {} with hash {} is not stored", kind(.0), .0.hash)]
+    Missing(TextRef),
+    /// The store can't read it.
+    #[error("the {} with hash {} can't be read: {why}", kind(.of), .of.hash)]
+    Damaged { of: TextRef, why: String },
+    /// It was to be a model's reply, and is none.
+    #[error("the {} with hash {} is not valid: {why}", kind(.of), .of.hash)]
+    NotReply { of: TextRef, why: String },
+}
 
-    use guildhall_kernel::TextKind;
-
-    use super::{Redactor, hash, task_key};
-
-    #[test]
-    fn secrets_are_gone_before_the_hash_is_made() {
-        let redactor = Redactor::new(Arc::new(|text: &str| Cow::Owned(text.replace("s3cret", "[redacted]"))));
-        let text = redactor.text(TextKind::Result, "the key is s3cret");
-        assert_eq!(text.says, "the key is [redacted]");
-        assert_eq!(text.of.hash, hash(b"the key is [redacted]"));
-        assert_eq!(text.of.bytes, 21);
+fn kind(of: &TextRef) -> &'static str {
+    match of.kind {
+        TextKind::Task => "task",
+        TextKind::Term => "term",
+        TextKind::Reply => "model reply",
+        TextKind::Words => "text of a model reply",
+        TextKind::Output => "structured output",
+        TextKind::Arguments => "call arguments",
+        TextKind::Result => "tool result",
+        TextKind::Message => "message",
+        TextKind::Finding => "finding of a check",
+        TextKind::Error => "error text",
+        TextKind::Label => "label",
+        TextKind::Opening => "opening",
+        TextKind::Prices => "setup of a session",
     }
+}
 
-    #[test]
-    fn the_same_task_is_known_in_other_clothes() {
-        assert_eq!(task_key("Fix  the\nBUG."), task_key("fix the bug"));
-        assert_ne!(task_key("fix the bug"), task_key("fix the bugs"));
+/// Where texts are found. What a fact names is stored before the fact.
+pub trait Texts: Sync {
+    /// Returns a stored text.
+    fn text(&self, of: &TextRef) -> Result<String, TextError>;
+
+    /// Returns a stored reply.
+    fn reply(&self, of: &TextRef) -> Result<Arc<Reply>, TextError> {
+        stored_reply(of, &self.text(of)?).map(Arc::new)
     }
+}
+
+/// Reads a reply as it was stored.
+pub fn stored_reply(of: &TextRef, says: &str) -> Result<Reply, TextError> {
+    serde_json::from_str(says).map_err(|why| TextError::NotReply { of: *of, why: why.to_string() })
 }

@@ -1,7 +1,5 @@
 //! What a tool is to Guildhall: it has a name and a schema, it declares its price, its effect and its powers, and it is called.
 
-use std::sync::Arc;
-
 use guildhall_kernel::{AskKey, Effect, Msat, PowerSet};
 use serde_json::Value;
 
@@ -30,24 +28,6 @@ pub trait Tool: Send + Sync {
     }
 }
 
-impl<T: Tool + ?Sized> Tool for Arc<T> {
-    fn spec(&self) -> ToolSpec {
-        T::spec(self)
-    }
-
-    fn terms(&self) -> ToolTerms {
-        T::terms(self)
-    }
-
-    fn call<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        T::call(self, key, arguments)
-    }
-
-    fn look_up<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, LookUp> {
-        T::look_up(self, key, arguments)
-    }
-}
-
 /// What became of a call that a crash interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookUp {
@@ -61,30 +41,29 @@ pub enum LookUp {
 
 /// What a tool declares of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolTerms {
     /// What a call costs at most.
     pub price: Msat,
     /// What may be done about a call whose outcome a crash took away.
     pub effect: Effect,
-    /// The powers that a call uses.
     pub needs: PowerSet,
 }
 
 /// What a call brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolResult {
     /// What the model is shown.
     pub text: String,
-    /// Whether it worked.
     pub outcome: ToolOutcome,
-    /// What it cost.
     pub cost: Msat,
 }
 
 /// Whether a call worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ToolOutcome {
-    /// It did.
     Done,
     /// It did not; the text says why, and what to do instead.
     Failed,

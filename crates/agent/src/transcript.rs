@@ -13,36 +13,25 @@ use serde_json::{Value, json};
 use crate::checks::{Demands, demands};
 use crate::hiring::example;
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
-use crate::texts::{TextError, Texts};
-use crate::wording::{self, Reported};
+use crate::text::{TextError, Texts};
+use crate::tool::ToolOutcome;
+use crate::wording;
 
 /// Turns a contract's facts into what its agent is shown.
-pub fn transcript(facts: &[Fact], texts: &impl Texts) -> Result<Vec<Message>, TextError> {
-    let short = facts.iter().rev().find_map(|fact| match fact {
-        Fact::Compacted { upto, .. } => Some(*upto as usize),
-        Fact::Opened(_)
-        | Fact::Asked { .. }
-        | Fact::Answered { .. }
-        | Fact::Refused { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
-    });
+pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, TextError> {
+    let compacted = |fact: &Fact| if let Fact::Compacted { upto, .. } = fact { Some(*upto as usize) } else { None };
+    let short_until = facts.iter().rev().find_map(compacted).unwrap_or(0);
     let mut builder = TranscriptBuilder {
         texts,
         messages: Vec::new(),
-        told: Told::default(),
+        told: Vec::new(),
         asks: BTreeMap::new(),
         calls: BTreeMap::new(),
         brief: None,
         cites_as: None,
     };
     for (at, fact) in facts.iter().enumerate() {
-        let view = if short.is_some_and(|upto| at < upto) { View::Short } else { View::Full };
+        let view = if at < short_until { View::Short } else { View::Full };
         builder.write(fact, view)?;
     }
     builder.turn();
@@ -70,7 +59,7 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
 
 /// What an agent is shown for its last reply: everything if it fits into so many bytes, otherwise the brief and the newest
 /// texts that do, without what a fork inherited.
-pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
+pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
     let mut messages = transcript(facts, texts)?;
     let last = Part::Words(wording::LAST.to_owned());
     if size(&messages) + wording::LAST.len() as u64 <= bytes {
@@ -80,13 +69,12 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<
         }
         return Ok(messages);
     }
-    let brief = facts.iter().find_map(|fact| if let Fact::Opened(brief) = fact { Some(brief) } else { None });
-    let brief = brief.map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
+    let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
-    let mut newest: Vec<String> = Vec::new();
+    let mut newest: Vec<&str> = Vec::new();
     for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
         let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
-        newest.push(words[..fits].to_owned());
+        newest.push(&words[..fits]);
         left -= fits as u64;
         if left == 0 {
             break;
@@ -97,18 +85,10 @@ pub(crate) fn cut(facts: &[Fact], texts: &impl Texts, bytes: u64) -> Result<Vec<
     Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])])
 }
 
-/// The texts of a message, the newest first.
-fn spoken(message: &Message) -> Vec<String> {
+fn spoken(message: &Message) -> Vec<&str> {
     match message {
-        Message::Assistant(reply) => reply.words.iter().cloned().collect(),
-        Message::User(parts) => parts
-            .iter()
-            .rev()
-            .map(|part| match part {
-                Part::Words(words) => words.clone(),
-                Part::Result { text, .. } => text.clone(),
-            })
-            .collect(),
+        Message::Assistant(reply) => reply.words.as_deref().into_iter().collect(),
+        Message::User(parts) => parts.iter().rev().map(Part::text).collect(),
     }
 }
 
@@ -120,10 +100,11 @@ enum View {
     Short,
 }
 
-struct TranscriptBuilder<'a, T> {
-    texts: &'a T,
+struct TranscriptBuilder<'a> {
+    texts: &'a dyn Texts,
     messages: Vec<Message>,
-    told: Told,
+    /// What the agent is to be told next, each with the call that it is the result of.
+    told: Vec<(Option<CallRef>, Part)>,
     /// What was asked and is answered by a later fact.
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
     /// The calls of the newest reply, by their place: the model's own id for each, and the tool.
@@ -134,14 +115,7 @@ struct TranscriptBuilder<'a, T> {
     cites_as: Option<&'a Path>,
 }
 
-/// What the agent is to be told next: results in the order of their calls, then words.
-#[derive(Default)]
-struct Told {
-    results: BTreeMap<CallRef, Part>,
-    words: Vec<Part>,
-}
-
-impl<'a, T: Texts> TranscriptBuilder<'a, T> {
+impl<'a> TranscriptBuilder<'a> {
     fn write(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
@@ -154,17 +128,17 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
             Fact::Refused { why, origin: Origin::Call(call), .. } => {
                 let tool = self.calls.get(call).map(|(_, tool)| tool.as_str());
                 let example = tool.zip(self.brief).and_then(|(tool, brief)| example(tool, brief));
-                self.result(*call, wording::refusal(why, example), Outcome::Failed);
+                self.result(*call, wording::refusal(why, example), ToolOutcome::Failed);
             }
             Fact::Refused { why, origin: Origin::Cascade, .. } => self.say(wording::not_handed_on(why)),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
-                self.result(*call, wording::waking(*why).to_owned(), Outcome::Done);
+                self.result(*call, wording::waking(*why).to_owned(), ToolOutcome::Done);
             }
             Fact::Woke { pause: Pause::Hire(id), .. } => {
                 if let Some((Ask::Hire { brief, .. }, Origin::Call(call))) = self.asks.get(id).copied() {
                     let text = wording::goes_on(brief, self.label(brief)?.as_deref());
-                    self.result(call, text, Outcome::Done);
+                    self.result(call, text, ToolOutcome::Done);
                 }
             }
             Fact::Nudged(nudge) => self.say(wording::nudge(*nudge).to_owned()),
@@ -185,14 +159,13 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
             (Ask::Model(_), _) => self.turn(),
             (Ask::Hire { brief, mode: Mode::Background }, Origin::Call(call)) => {
                 let text = wording::begins(brief, self.label(brief)?.as_deref());
-                self.result(call, text, Outcome::Done);
+                self.result(call, text, ToolOutcome::Done);
             }
             (Ask::Hire { .. } | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {}
         }
         Ok(())
     }
 
-    /// What a hirer calls the work of a hire.
     fn label(&self, brief: &Brief) -> Result<Option<String>, TextError> {
         brief.label.as_ref().map(|label| self.texts.text(label)).transpose()
     }
@@ -225,7 +198,7 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
         };
         if matches!(answer, Answer::Words(_)) {
             // The words that answer a question were heard just before; they are told as its answer alone.
-            self.told.words.pop();
+            self.told.pop();
         }
         match (ask, origin) {
             // What was approved is told by its own result.
@@ -233,7 +206,7 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
             (Ask::Check(_), _) if *answer == Answer::Passed => {}
             (Ask::Model(_), _) => {}
             (_, Origin::Call(call)) if self.awaits(call) => {
-                self.result(call, text, if failed { Outcome::Failed } else { Outcome::Done });
+                self.result(call, text, if failed { ToolOutcome::Failed } else { ToolOutcome::Done });
             }
             (Ask::Tell { .. }, _) => {}
             (Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }, _) => self.say(text),
@@ -279,9 +252,7 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
         let task = later.then(|| self.texts.text(&brief.task)).transpose()?;
         // Of one who came to nothing, the text is the task: there is no other.
         let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text)? };
-        let (agent, label) = (brief.agent.as_str(), self.label(brief)?);
-        let (label, task) = (label.as_deref(), task.as_deref());
-        Ok(wording::report(&Reported { hire: &brief.path, agent, label, report, text: &text, task }))
+        Ok(wording::report(brief, report, self.label(brief)?.as_deref(), task.as_deref(), &text))
     }
 
     fn heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {
@@ -304,40 +275,30 @@ impl<'a, T: Texts> TranscriptBuilder<'a, T> {
         self.calls.contains_key(&call)
     }
 
-    fn result(&mut self, call: CallRef, text: String, outcome: Outcome) {
+    fn result(&mut self, call: CallRef, text: String, outcome: ToolOutcome) {
         if let Some((id, _)) = self.calls.remove(&call) {
-            self.told.results.insert(call, Part::Result { call: id, text, failed: outcome == Outcome::Failed });
+            self.told.push((Some(call), Part::Result { call: id, text, failed: outcome == ToolOutcome::Failed }));
         }
     }
 
     fn say(&mut self, words: String) {
-        self.told.words.push(Part::Words(words));
+        self.told.push((None, Part::Words(words)));
     }
 
-    /// Ends what the agent is told before its next turn.
+    /// Ends what the agent is told before its next turn: results in the order of their calls, then words.
     fn turn(&mut self) {
-        let Told { results, words } = std::mem::take(&mut self.told);
-        let parts = results.into_values().chain(words);
+        self.told.sort_by_key(|(call, _)| (call.is_none(), *call));
+        let parts: Vec<Part> = self.told.drain(..).map(|(_, part)| part).collect();
         match self.messages.last_mut() {
             Some(Message::User(before)) => before.extend(parts),
-            Some(Message::Assistant(_)) | None => {
-                let parts: Vec<Part> = parts.collect();
-                if !parts.is_empty() {
-                    self.messages.push(Message::User(parts));
-                }
-            }
+            Some(Message::Assistant(_)) | None if parts.is_empty() => {}
+            Some(Message::Assistant(_)) | None => self.messages.push(Message::User(parts)),
         }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Done,
-    Failed,
-}
-
 /// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.
-fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
+fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
         Context::Fresh | Context::After { .. } => {
@@ -356,8 +317,7 @@ fn opening(brief: &Brief, texts: &impl Texts) -> Result<String, TextError> {
     Ok(words)
 }
 
-/// What a brief's checks demand.
-fn demands_of(brief: &Brief, texts: &impl Texts) -> Result<Demands, TextError> {
+fn demands_of(brief: &Brief, texts: &dyn Texts) -> Result<Demands, TextError> {
     let checks = brief.checks.iter().map(|check| texts.text(&check.what)).collect::<Result<Vec<_>, _>>()?;
     Ok(demands(checks.iter().map(String::as_str)))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::Redactor;
+use guildhall_agent::{Redactor, hash, task_key};
 use guildhall_kernel::TextKind;
 use serde_json::{Value, json};
 
@@ -98,4 +98,18 @@ fn what_is_nested_too_deep_to_be_looked_into_is_left_out() {
     }
     let clean = redactor().clean_value(&value).to_string();
     assert!(clean.contains("nested too deep") && !clean.contains("short-but"), "{clean}");
+}
+
+#[test]
+fn secrets_are_gone_before_the_hash_is_made() {
+    let redactor = Redactor::new(Arc::new(|text: &str| text.replace("s3cret", "[redacted]").into()));
+    let text = redactor.text(TextKind::Result, "the key is s3cret");
+    assert_eq!(text.says, "the key is [redacted]");
+    assert_eq!((text.of.hash, text.of.bytes), (hash(b"the key is [redacted]"), 21));
+}
+
+#[test]
+fn the_same_task_is_known_in_other_clothes() {
+    assert_eq!(task_key("Fix  the\nBUG."), task_key("fix the bug"));
+    assert_ne!(task_key("fix the bug"), task_key("fix the bugs"));
 }

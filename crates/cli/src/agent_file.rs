@@ -18,10 +18,10 @@ pub(crate) fn read(file: &Path, rate: Rate) -> Result<Agent, Failure> {
     let opened = File::open(file).map_err(unreadable)?;
     opened.take(roster::FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     let ReadAgent { agent, problems } = AgentFile::read(file, &bytes);
-    for problem in problems.iter().filter(|problem| problem.weight() == Severity::Warning) {
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
         note(&tame(&problem.to_string(), 400));
     }
-    let errors = || problems.iter().filter(|problem| problem.weight() == Severity::Error).map(ToString::to_string);
+    let errors = || problems.iter().filter(|problem| problem.severity == Severity::Error).map(ToString::to_string);
     let Some(agent) = agent else { return Err(Failure::usage(errors().collect::<Vec<_>>().join("\n"))) };
     Ok(Agent::of_file(&agent, rate))
 }

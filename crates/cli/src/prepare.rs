@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use guildhall::agent::roster::{Level, Map, Problem, ProblemKind, Severity, Team};
+use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
 use guildhall::kernel::{AgentName, Millis, Msat};
 use guildhall::local::{SessionId, UnixMs};
 use guildhall::providers::Rate;
@@ -240,7 +240,7 @@ fn broken<'a>(found: &'a Found, maps: &[Map<'_>]) -> Option<&'a Problem> {
     }
     found.errors().find(|problem| {
         let stem = || problem.place.file.file_stem().is_some_and(|stem| needed.contains(&*stem.to_string_lossy()));
-        if let ProblemKind::DoubledName { name, .. } = &problem.flaw { needed.contains(name) } else { stem() }
+        problem.doubled.as_ref().map_or_else(stem, |name| needed.contains(name.as_str()))
     })
 }
 
@@ -271,7 +271,7 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
     let at_work: BTreeSet<&FilePath> =
         maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
     let matters =
-        |problem: &&Problem| problem.weight() == Severity::Error || at_work.contains(problem.place.file.as_path());
+        |problem: &&Problem| problem.severity == Severity::Error || at_work.contains(problem.place.file.as_path());
     let mut problems: Vec<&Problem> = Vec::new();
     for problem in found.roster.problems().iter().chain(maps.iter().flat_map(|map| &map.problems)).filter(matters) {
         if !problems.contains(&problem) {

@@ -42,7 +42,7 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
 }
 
 fn errors(roster: &Roster) -> impl Iterator<Item = &Problem> {
-    roster.problems().iter().filter(|problem| problem.weight() == Severity::Error)
+    roster.problems().iter().filter(|problem| problem.severity == Severity::Error)
 }
 
 /// Where a directory that was named keeps its agents: in one of the usual places beneath it, or in itself.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ask::{Answer, Ask, Cost, Origin, Sender, Stimulus};
+use crate::ask::{Answer, Ask, Cost, Origin, Said, Sender, Stimulus};
 use crate::brief::Brief;
 use crate::input::Need;
 use crate::money::{Heads, Msat};
@@ -113,6 +113,31 @@ impl Fact {
             Fact::Compacted { .. } => "compacted",
             Fact::Closing(_) => "closing",
             Fact::Closed(_) => "closed",
+        }
+    }
+}
+
+impl Fact {
+    /// Returns the brief with which the contract began, if that is what happened.
+    pub fn opened(&self) -> Option<&Brief> {
+        if let Fact::Opened(brief) = self { Some(brief) } else { None }
+    }
+
+    /// Returns what was asked, and its number.
+    pub fn asked(&self) -> Option<(AskId, &Ask)> {
+        if let Fact::Asked { id, ask, .. } = self { Some((*id, ask)) } else { None }
+    }
+
+    /// Returns the answer to an ask, and the ask's number.
+    pub fn answered(&self) -> Option<(AskId, &Answer)> {
+        if let Fact::Answered { id, answer, .. } = self { Some((*id, answer)) } else { None }
+    }
+
+    /// Returns a model's reply, and the number of the request that it answers.
+    pub fn said(&self) -> Option<(AskId, &Said)> {
+        match self.answered() {
+            Some((id, Answer::Said(said))) => Some((id, said)),
+            Some(_) | None => None,
         }
     }
 }

@@ -8,15 +8,13 @@ mod table;
 #[path = "price/no_table.rs"]
 mod table;
 
-use std::fmt;
-
 use guildhall_agent::{Usage, Usd, UsdError};
 use guildhall_kernel::Msat;
 use serde::{Deserialize, Serialize};
 
 pub use book::{Listed, NoPrice, PriceBook, REPLY_TOKENS_MAX, Seller};
 
-const NANOS: u64 = 1_000_000_000;
+const NANOS: u128 = 1_000_000_000;
 const MSAT_PER_BTC: u128 = 100_000_000_000;
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
@@ -64,16 +62,12 @@ impl Rate {
 
     /// Converts dollars, rounding up.
     pub fn to_msat(self, amount: Usd) -> Msat {
-        Msat::capped((u128::from(amount.nanos()) * MSAT_PER_BTC).div_ceil(self.per_btc()))
+        Msat::capped(amount.nanos().saturating_mul(MSAT_PER_BTC).div_ceil(self.0.nanos()))
     }
 
     /// Converts to dollars, for a reader.
-    pub fn to_usd(self, amount: Msat) -> Worth {
-        Worth(u128::from(amount.get()) * self.per_btc() / MSAT_PER_BTC)
-    }
-
-    fn per_btc(self) -> u128 {
-        u128::from(self.0.nanos())
+    pub fn to_usd(self, amount: Msat) -> Usd {
+        Usd::from_nanos(u128::from(amount.get()) * self.0.nanos() / MSAT_PER_BTC)
     }
 }
 
@@ -87,25 +81,6 @@ impl TryFrom<Usd> for Rate {
 impl From<Rate> for Usd {
     fn from(rate: Rate) -> Usd {
         rate.0
-    }
-}
-
-/// What money is worth in dollars, to the billionth, for a reader: all bitcoin together are worth more than a [`Usd`] holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
-pub struct Worth(u128);
-
-impl fmt::Display for Worth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, nanos) = (self.0 / u128::from(NANOS), self.0 % u128::from(NANOS));
-        let fraction = format!("{nanos:09}");
-        write!(f, "${whole}.{:0<2}", fraction.trim_end_matches('0'))
-    }
-}
-
-impl From<Worth> for String {
-    fn from(worth: Worth) -> String {
-        worth.to_string()
     }
 }
 
@@ -141,9 +116,9 @@ impl Price {
             (usage.cache_write, self.cache_write),
             (usage.output, self.output),
         ];
-        let sum = parts.into_iter().try_fold(0_u128, |sum, (tokens, price)| {
-            sum.checked_add(u128::from(tokens).checked_mul(u128::from(price.nanos()))?)
-        })?;
-        u64::try_from(sum.checked_add(TOKENS_PER_PRICE / 2)? / TOKENS_PER_PRICE).ok().map(Usd::from_nanos)
+        let sum = parts
+            .into_iter()
+            .try_fold(0_u128, |sum, (tokens, price)| sum.checked_add(u128::from(tokens).checked_mul(price.nanos())?))?;
+        Some(Usd::from_nanos(sum.checked_add(TOKENS_PER_PRICE / 2)? / TOKENS_PER_PRICE))
     }
 }

@@ -1,15 +1,18 @@
 //! JSON Schema, the part that is understood here. A schema with anything else is refused when it is read: a keyword that
 //! was passed over would accept what its author meant to refuse.
 
-mod conform;
-
-use std::fmt;
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Number, Value};
 
 /// The types that a value may be demanded to have.
 const TYPES: &[&str] = &["object", "array", "string", "number", "integer", "boolean", "null"];
+
+const TOLD_MAX: usize = 8;
+
+/// The longest value that is told, in characters.
+const VALUE_CHARS_MAX: usize = 60;
 
 /// A schema of which every word is understood.
 ///
@@ -25,7 +28,7 @@ pub struct Schema(Value);
 
 /// Says what is wrong with a schema, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{why}", Where(at))]
+#[error("{}{why}", prefix(at))]
 pub struct SchemaError {
     /// The keys that lead to it.
     pub at: Vec<String>,
@@ -33,12 +36,8 @@ pub struct SchemaError {
     pub why: String,
 }
 
-struct Where<'a>(&'a [String]);
-
-impl fmt::Display for Where<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0.join(".")) }
-    }
+fn prefix(at: &[String]) -> String {
+    if at.is_empty() { String::new() } else { format!("{}: ", at.join(".")) }
 }
 
 impl Schema {
@@ -55,11 +54,19 @@ impl Schema {
     }
 
     pub(super) fn check(&self, output: &Value) -> Result<(), String> {
-        conform::check(&self.0, output)
+        let mut wrong = Wrong::default();
+        wrong.value(&self.0, output, "");
+        let Wrong { mut told, count } = wrong;
+        if count == 0 {
+            return Ok(());
+        }
+        if count > told.len() {
+            told.push(format!("and {} more", count - told.len()));
+        }
+        Err(format!("Your structured output does not follow the schema:\n- {}", told.join("\n- ")))
     }
 }
 
-/// A walk through a schema.
 #[derive(Default)]
 struct Errors {
     at: Vec<String>,
@@ -77,22 +84,26 @@ impl Errors {
     }
 
     fn keyword(&mut self, keyword: &str, value: &Value) {
-        match keyword {
+        let list = value.as_array();
+        let (is_right, wanted) = match keyword {
             // They say something to people, and demand nothing.
-            "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => {}
-            "type" => {
-                self.demand(is_type(value), &format!("it must be one of {}, or a list of them", TYPES.join(", ")));
+            "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => return,
+            "properties" => return self.properties(value),
+            "items" => return self.schema(value),
+            "type" => (is_type(value), format!("it must be one of {}, or a list of them", TYPES.join(", "))),
+            "required" => {
+                (list.is_some_and(|of| of.iter().all(Value::is_string)), "it must be a list of keys".to_owned())
             }
-            "properties" => self.properties(value),
-            "required" => self.demand(is_texts(value), "it must be a list of keys"),
-            "additionalProperties" => self.demand(value.is_boolean(), "only true or false is supported here"),
-            "items" => self.schema(value),
-            "enum" => self.demand(value.as_array().is_some_and(|of| !of.is_empty()), "it must be a list of values"),
-            "minimum" | "maximum" => self.demand(value.is_number(), "it must be a number"),
+            "additionalProperties" => (value.is_boolean(), "only true or false is supported here".to_owned()),
+            "enum" => (list.is_some_and(|of| !of.is_empty()), "it must be a list of values".to_owned()),
+            "minimum" | "maximum" => (value.is_number(), "it must be a number".to_owned()),
             "minLength" | "maxLength" | "minItems" | "maxItems" => {
-                self.demand(value.is_u64(), "it must be a whole number, not below zero");
+                (value.is_u64(), "it must be a whole number, not below zero".to_owned())
             }
-            unknown => self.tell(format!("the keyword {unknown} is not supported here, so it can't be checked")),
+            unknown => (false, format!("the keyword {unknown} is not supported here, so it can't be checked")),
+        };
+        if !is_right {
+            self.tell(wanted);
         }
     }
 
@@ -111,12 +122,6 @@ impl Errors {
         self.at.pop();
     }
 
-    fn demand(&mut self, met: bool, why: &str) {
-        if !met {
-            self.tell(why.to_owned());
-        }
-    }
-
     fn tell(&mut self, why: String) {
         self.found.push(SchemaError { at: self.at.clone(), why });
     }
@@ -127,15 +132,10 @@ fn is_type(value: &Value) -> bool {
     is_one(value) || value.as_array().is_some_and(|of| !of.is_empty() && of.iter().all(is_one))
 }
 
-fn is_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|of| of.iter().all(Value::is_string))
-}
-
 impl TryFrom<Value> for Schema {
     type Error = SchemaError;
     fn try_from(schema: Value) -> Result<Schema, SchemaError> {
-        let unknown = || SchemaError { at: Vec::new(), why: "it is no schema".to_owned() };
-        Schema::new(schema).map_err(|errors| errors.into_iter().next().unwrap_or_else(unknown))
+        Schema::new(schema).map_err(|mut errors| errors.swap_remove(0))
     }
 }
 
@@ -143,4 +143,169 @@ impl From<Schema> for Value {
     fn from(schema: Schema) -> Value {
         schema.0
     }
+}
+
+/// What is wrong with a value. The schema was read before, so each of its keywords is known and has a value that it may have.
+#[derive(Default)]
+struct Wrong {
+    told: Vec<String>,
+    count: usize,
+}
+
+impl Wrong {
+    fn value(&mut self, schema: &Value, value: &Value, at: &str) {
+        let Value::Object(keywords) = schema else { return };
+        // What has the wrong type would only fail everything else, too.
+        if let Some(wanted) = keywords.get("type").filter(|wanted| !has_type(wanted, value)) {
+            return self.tell(at, &format!("expected {}, found {}", named(wanted), shown(value)));
+        }
+        for (keyword, wanted) in keywords {
+            self.keyword(keyword, wanted, value, at);
+        }
+        if let Value::Object(object) = value {
+            self.object(keywords, object, at);
+        }
+        if let (Some(schema), Value::Array(items)) = (keywords.get("items"), value) {
+            for (index, item) in items.iter().enumerate() {
+                self.value(schema, item, &format!("{at}[{index}]"));
+            }
+        }
+    }
+
+    /// Checks what one keyword demands of the value itself.
+    fn keyword(&mut self, keyword: &str, wanted: &Value, value: &Value, at: &str) {
+        let why = match (keyword, value) {
+            ("const", _) if !is_same(wanted, value) => format!("expected {}, found {}", shown(wanted), shown(value)),
+            ("enum", _) if !wanted.as_array().is_some_and(|of| of.iter().any(|one| is_same(one, value))) => {
+                format!("expected one of {}, found {}", shown(wanted), shown(value))
+            }
+            ("minimum", Value::Number(number)) if is(number, Ordering::Less, wanted) => {
+                format!("expected at least {wanted}, found {number}")
+            }
+            ("maximum", Value::Number(number)) if is(number, Ordering::Greater, wanted) => {
+                format!("expected at most {wanted}, found {number}")
+            }
+            ("minLength" | "maxLength", Value::String(text)) => {
+                return self.count(keyword, wanted, text.chars().count(), "character", at);
+            }
+            ("minItems" | "maxItems", Value::Array(items)) => {
+                return self.count(keyword, wanted, items.len(), "item", at);
+            }
+            _ => return,
+        };
+        self.tell(at, &why);
+    }
+
+    fn count(&mut self, keyword: &str, wanted: &Value, count: usize, what: &str, at: &str) {
+        let (count, wanted) = (count as u64, wanted.as_u64().unwrap_or_default());
+        let what = if wanted == 1 { what.to_owned() } else { format!("{what}s") };
+        let least = keyword.starts_with("min");
+        if least && count < wanted {
+            self.tell(at, &format!("expected at least {wanted} {what}, found {count}"));
+        } else if !least && count > wanted {
+            self.tell(at, &format!("expected at most {wanted} {what}, found {count}"));
+        }
+    }
+
+    fn object(&mut self, keywords: &Map<String, Value>, object: &Map<String, Value>, at: &str) {
+        let properties = keywords.get("properties").and_then(Value::as_object);
+        let required = keywords.get("required").and_then(Value::as_array).into_iter().flatten();
+        for key in required.filter_map(Value::as_str).filter(|key| !object.contains_key(*key)) {
+            self.tell(at, &format!("the key {} is missing", short(key)));
+        }
+        let closed = keywords.get("additionalProperties") == Some(&Value::Bool(false));
+        for (key, value) in object {
+            match properties.and_then(|properties| properties.get(key)) {
+                Some(schema) => self.value(schema, value, &joined(at, key)),
+                None if closed => self.tell(at, &format!("the key {} is not allowed", short(key))),
+                None => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, at: &str, why: &str) {
+        self.count += 1;
+        if self.told.len() < TOLD_MAX {
+            let place = if at.is_empty() { "the whole" } else { at };
+            self.told.push(format!("{place}: {why}"));
+        }
+    }
+}
+
+fn joined(at: &str, key: &str) -> String {
+    let key = short(key);
+    if at.is_empty() { key } else { format!("{at}.{key}") }
+}
+
+fn has_type(wanted: &Value, value: &Value) -> bool {
+    match wanted {
+        Value::Array(of) => of.iter().any(|one| has_type(one, value)),
+        Value::String(name) => match name.as_str() {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.as_number().is_some_and(is_whole),
+            "boolean" => value.is_boolean(),
+            _ => value.is_null(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+fn is_whole(number: &Number) -> bool {
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+fn named(wanted: &Value) -> String {
+    let one = |name: &Value| match name.as_str() {
+        Some("null") => "null".to_owned(),
+        Some(name @ ("object" | "array" | "integer")) => format!("an {name}"),
+        Some(name) => format!("a {name}"),
+        None => String::new(),
+    };
+    wanted.as_array().map_or_else(|| one(wanted), |of| of.iter().map(one).collect::<Vec<_>>().join(" or "))
+}
+
+fn is(number: &Number, how: Ordering, other: &Value) -> bool {
+    other.as_number().and_then(|other| compared(number, other)) == Some(how)
+}
+
+fn compared(one: &Number, other: &Number) -> Option<Ordering> {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
+}
+
+/// Whether two values are the same: 1 and 1.0 are.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => compared(one, other) == Some(Ordering::Equal),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_in = |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| is_same(value, other));
+            one.len() == other.len() && one.iter().all(is_in)
+        }
+        _ => one == other,
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => "an array".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            short(&value.to_string())
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    let end = text.char_indices().nth(VALUE_CHARS_MAX).map(|(end, _)| end);
+    let cut = end.map_or(text, |end| &text[..end]);
+    let cut: String = cut.chars().filter(|letter| !letter.is_control()).collect();
+    if end.is_some() { format!("{cut}…") } else { cut }
 }

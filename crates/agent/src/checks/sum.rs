@@ -1,12 +1,11 @@
 //! Sums: numbers at a place of the structured output, added up and held against a cap. What can't be added is told, never
 //! left out, or leaving a price out would be the way to pass.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::amount::Hundredths;
+use crate::money::{DecimalError, Hundredths};
 
-/// How many of the amounts are told.
 const TOLD_MAX: usize = 12;
 
 /// The longest value that is told, in characters.
@@ -14,18 +13,15 @@ const VALUE_CHARS_MAX: usize = 40;
 
 /// A cap on what the numbers at some place add up to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(deny_unknown_fields)]
 pub struct Sum {
-    of: String,
-    max: Hundredths,
+    #[serde(deserialize_with = "read_place")]
+    pub(super) of: String,
+    pub(super) max: Hundredths,
 }
 
-/// A sum as it is stored.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    of: String,
-    max: Hundredths,
+fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    place(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
 /// Says that something is no place in JSON.
@@ -36,18 +32,7 @@ pub struct SumError(pub String);
 impl Sum {
     /// Caps the sum of the numbers at `of`: keys joined by dots. Lists on the way are walked.
     pub fn new(of: &str, max: Hundredths) -> Result<Sum, SumError> {
-        let of = of.trim();
-        if of.split('.').any(str::is_empty) { Err(SumError(of.to_owned())) } else { Ok(Sum { of: of.to_owned(), max }) }
-    }
-
-    /// Returns the place.
-    pub fn of(&self) -> &str {
-        &self.of
-    }
-
-    /// Returns the cap.
-    pub fn max(&self) -> Hundredths {
-        self.max
+        Ok(Sum { of: place(of)?, max })
     }
 
     pub(super) fn check(&self, output: &Value) -> Result<(), String> {
@@ -67,6 +52,11 @@ impl Sum {
             )),
         }
     }
+}
+
+fn place(of: &str) -> Result<String, SumError> {
+    let of = of.trim().to_owned();
+    if of.split('.').any(str::is_empty) { Err(SumError(of)) } else { Ok(of) }
 }
 
 fn told(amounts: &[Hundredths]) -> String {
@@ -97,23 +87,10 @@ fn amount(value: &Value) -> Result<Hundredths, String> {
     let read = match value {
         Value::Number(number) => Hundredths::of(number),
         Value::String(text) => Hundredths::parse(text),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(super::HundredthsError::NotANumber),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(DecimalError::NotANumber),
     };
     read.map_err(|why| {
         let value: String = value.to_string().chars().take(VALUE_CHARS_MAX).collect();
         format!("{value} can't be added up, since {why}")
     })
-}
-
-impl TryFrom<Written> for Sum {
-    type Error = SumError;
-    fn try_from(Written { of, max }: Written) -> Result<Sum, SumError> {
-        Sum::new(&of, max)
-    }
-}
-
-impl From<Sum> for Written {
-    fn from(Sum { of, max }: Sum) -> Written {
-        Written { of, max }
-    }
 }

@@ -9,17 +9,14 @@ use crate::text::is_unseen;
 /// The longest that a model can ask to wait, in seconds.
 const WAIT_S_MAX: f64 = 1e9;
 
-/// The arguments of one call.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'a>(pub(super) &'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
-    /// A value that is there.
     fn get(self, key: &str) -> Option<&'a Value> {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    /// A text that may be missing.
     pub(super) fn text(self, key: &str) -> Result<Option<&'a str>, Unreadable> {
         match self.get(key) {
             None => Ok(None),
@@ -27,7 +24,6 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A text that must be there.
     pub(super) fn needed(self, key: &str) -> Result<&'a str, Unreadable> {
         self.text(key)?.ok_or_else(|| wrong(key, WrongField::Missing))
     }
@@ -54,12 +50,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Sats.
     pub(super) fn money(self, key: &str) -> Result<Option<Msat>, Unreadable> {
         self.get(key).map(Msat::from_json).transpose().map_err(Unreadable::BadAmount)
     }
 
-    /// Seconds.
     pub(super) fn seconds(self, key: &str) -> Result<Option<Millis>, Unreadable> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let seconds = value.as_f64().filter(|seconds| (0.0..=WAIT_S_MAX).contains(seconds));
@@ -68,7 +62,6 @@ impl<'a> Arguments<'a> {
         text.parse().map(|ms| Some(Millis(ms))).map_err(|_| none())
     }
 
-    /// A contract.
     pub(super) fn path(self, key: &str) -> Result<Path, Unreadable> {
         read_path(key, self.needed(key)?)
     }
@@ -92,7 +85,6 @@ fn read_path(key: &str, text: &str) -> Result<Path, Unreadable> {
     text.trim().parse().map_err(|_| wrong(key, WrongField::NotId))
 }
 
-/// Says which field of a call is wrong.
 pub(super) fn wrong(key: &str, wrong: WrongField) -> Unreadable {
     Unreadable::Field(FieldName::parse(key).expect("the fields of our tools are names"), wrong)
 }

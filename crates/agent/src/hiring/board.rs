@@ -18,12 +18,10 @@ pub const POST_BYTES_MAX: usize = 2 * 1024;
 
 /// A post, with who posted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Post {
-    /// By which contract.
     pub contract: Path,
-    /// By which agent.
     pub agent: AgentName,
-    /// What it says.
     pub text: String,
 }
 
@@ -36,7 +34,6 @@ impl Post {
     }
 }
 
-/// What a call wants to post.
 fn posted(arguments: &Value) -> Option<&str> {
     arguments["post"].as_str().map(str::trim).filter(|text| !text.is_empty())
 }

@@ -23,12 +23,17 @@ pub(super) struct Choice<'a> {
     pub(super) standing: Standing,
 }
 
+impl Choice<'_> {
+    /// An agent by its own name.
+    pub(super) fn of(worker: &Worker) -> Choice<'_> {
+        Choice { worker, name: worker.name.clone(), standing: Standing::Listed }
+    }
+}
+
 /// What somebody may be asked for by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The name alone.
     Name,
-    /// The name, or else a specialty.
     Specialty,
 }
 
@@ -37,7 +42,7 @@ impl Team {
     pub(super) fn choose(&self, asked: &str, by: By) -> Result<Choice<'_>, NameError> {
         let asked = asked.trim();
         if let Some(worker) = self.named(asked).or_else(|| self.specialist(asked, by)) {
-            return Ok(Choice { worker, name: worker.name.clone(), standing: Standing::Listed });
+            return Ok(Choice::of(worker));
         }
         match &self.ad_hoc {
             Some(worker) => Ok(Choice { worker, name: ad_hoc(asked)?, standing: Standing::AdHoc }),
@@ -45,7 +50,8 @@ impl Team {
         }
     }
 
-    /// By name: as it is written before as it sounds. The agent itself is known, too, so that no made-up namesake is hired.
+    /// By name: exactly as written, else without regard to case and dashes. The agent itself is known, too, so that no ad-hoc
+    /// specialist of its name is hired.
     fn named(&self, asked: &str) -> Option<&Worker> {
         let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
         let alike = normal(asked);
@@ -80,7 +86,8 @@ impl Team {
 impl Worker {
     /// Whether its description has a telling word in common with a text.
     pub(super) fn is_about(&self, text: &str) -> bool {
-        let wanted: Vec<String> = words_of(text).into_iter().filter(|word| is_telling(word)).collect();
+        let is_telling = |word: &String| word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word.as_str());
+        let wanted: Vec<String> = words_of(text).into_iter().filter(is_telling).collect();
         let says = [self.name.as_str(), &self.description].into_iter();
         let says = says.chain(self.specialties.iter().map(String::as_str));
         says.flat_map(words_of).any(|word| wanted.contains(&word))
@@ -93,7 +100,6 @@ fn normal(text: &str) -> String {
     text.split(apart).filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Makes a name of a specialty.
 fn ad_hoc(specialty: &str) -> Result<AgentName, NameError> {
     AgentName::parse(specialty).or_else(|why| {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
@@ -124,8 +130,4 @@ pub(super) fn is_about_name(name: &str, text: &[String]) -> bool {
     let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
     let sought = if telling.is_empty() { whole } else { telling };
     !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
-}
-
-fn is_telling(word: &str) -> bool {
-    word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word)
 }

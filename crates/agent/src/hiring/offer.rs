@@ -1,9 +1,8 @@
 //! Offers: what a hire is proposed with. The worker brings the conditions, the call brings the task.
 
-use guildhall_kernel::{
-    AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, Tariff, TextKind, TextRef,
-};
+use guildhall_kernel::{AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Tariff, TextKind, TextRef};
 
+use super::choose::Choice;
 use super::{Team, Worker};
 use crate::checks::demands;
 use crate::text::{Redactor, Text, task_key};
@@ -11,16 +10,13 @@ use crate::wording;
 
 /// What of an offer depends on the occasion.
 pub(super) struct Order<'a> {
-    pub(super) worker: &'a Worker,
-    pub(super) name: AgentName,
-    pub(super) standing: Standing,
+    pub(super) choice: Choice<'a>,
     pub(super) task: &'a str,
     pub(super) inherit: Inherit,
     pub(super) mode: Mode,
     pub(super) budget: Option<Msat>,
     /// The model that was asked for, if it is not the agent's own.
     pub(super) model_slot: Option<ModelSlot>,
-    /// What the hirer calls the work.
     pub(super) label: Option<&'a str>,
 }
 
@@ -31,10 +27,16 @@ pub(super) struct ModelSlot {
     pub(super) tariff: Tariff,
 }
 
-impl Order<'_> {
+impl<'a> Order<'a> {
+    /// Orders a hire that knows only its task, on the usual conditions.
+    pub(super) fn new(choice: Choice<'a>, task: &'a str, mode: Mode) -> Order<'a> {
+        Order { choice, task, inherit: Inherit::Fresh, mode, budget: None, model_slot: None, label: None }
+    }
+
     /// Makes an offer of it. The texts that it names are added to `texts`.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
-        let Order { worker, name, standing, task, inherit, mode, budget, model_slot, label } = self;
+        let Order { choice, task, inherit, mode, budget, model_slot, label } = self;
+        let Choice { worker, name, standing } = choice;
         let label = label.and_then(|label| redactor.label(label));
         let task = redactor.text(TextKind::Task, task);
         let (of, key) = (task.of, task_key(&task.says));
@@ -83,10 +85,8 @@ impl Team {
         redactor: &Redactor,
     ) -> Option<(Offer, Vec<Text>)> {
         let worker = self.workers.iter().find(|worker| worker.name == *name)?;
-        let (standing, inherit, mode) = (Standing::Listed, Inherit::Fresh, Mode::Background);
         let mut texts = Vec::new();
-        let order =
-            Order { worker, name: name.clone(), standing, task, inherit, mode, budget, model_slot: None, label: None };
+        let order = Order { budget, ..Order::new(Choice::of(worker), task, Mode::Background) };
         Some((order.offer(self, hirer, redactor, &mut texts), texts))
     }
 }

@@ -32,7 +32,6 @@ const BY_AGENT: &str = "Another agent hired you for one task and reads nothing b
 answer comes in time, use your judgement.\n\
 - `board` shows notes from the other agents that your hirer has hired, and adds yours.\n";
 
-/// The rules for every agent that hires.
 const RULES: [&str; 4] = [
     "A hire knows only the task that you write: put everything into it that the hire needs. Hires in one reply work in parallel.",
     "A hire is paid from your money. What it does not use comes back to you.",
@@ -40,7 +39,6 @@ const RULES: [&str; 4] = [
     "If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.",
 ];
 
-/// What a mode asks for.
 fn rule(mode: DelegationMode) -> &'static str {
     match mode {
         DelegationMode::Offered => "To hire, make the call. A hire that you only announce does not happen.",

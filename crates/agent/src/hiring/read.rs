@@ -1,7 +1,7 @@
 //! What a call of a hiring tool means. Whether it is admitted is the kernel's business.
 
 use guildhall_kernel::{
-    Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, Standing, TextKind, TextRef, ToolCall, ToolName,
+    Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, TextKind, TextRef, ToolCall, ToolName,
     Unreadable, WrongField,
 };
 use serde_json::{Map, Value};
@@ -11,6 +11,7 @@ use super::choose::{By, Choice};
 use super::offer::{ModelSlot, Order};
 use super::{DelegationTool, KnownModel, Team};
 use crate::roster::Dialect;
+use crate::runtime::keep;
 use crate::text::{Redactor, Text};
 
 /// How long a hire waits for its hirer's answer. Then it uses its judgement.
@@ -18,20 +19,15 @@ const ANSWER_WITHIN: Millis = Millis(3 * 60 * 1000);
 
 /// Reads the hiring calls of one reply.
 pub(crate) struct Reader<'a> {
-    /// Whom the agent may hire.
     pub(crate) team: Option<&'a Team>,
-    /// What it was hired for itself.
     pub(crate) brief: &'a Brief,
-    /// Makes texts.
     pub(crate) redactor: &'a Redactor,
-    /// What time it is.
     pub(crate) now: Millis,
     /// The texts that the calls name.
     pub(crate) texts: &'a mut Vec<Text>,
 }
 
 impl Reader<'_> {
-    /// Reads one call.
     pub(crate) fn read(&mut self, tool: DelegationTool, name: &str, arguments: &Map<String, Value>) -> Call {
         self.call(tool, name, Arguments(arguments)).unwrap_or_else(Call::Invalid)
     }
@@ -82,10 +78,7 @@ impl Reader<'_> {
     }
 
     fn keep(&mut self, kind: TextKind, says: &str) -> TextRef {
-        let text = self.redactor.text(kind, says);
-        let of = text.of;
-        self.texts.push(text);
-        of
+        keep(self.texts, self.redactor.text(kind, says))
     }
 }
 
@@ -96,12 +89,13 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
             let specialty = arguments.needed("specialty")?;
             (Inherit::Fresh, team.choose(specialty, By::Specialty).map_err(Unreadable::BadName)?)
         }
-        Some("fork") => (Inherit::Fork, own(team)),
+        // Whatever is said of it here, the kernel makes a fork what its hirer is.
+        Some("fork") => (Inherit::Fork, Choice::of(&team.own)),
         Some(_) => return Err(wrong("context", WrongField::NotKnown)),
     };
     let mode = mode(arguments.flag("background")?, inherit, &choice);
     let budget = arguments.money("budget")?;
-    Ok(Order { label: label(arguments), ..order(choice, task, inherit, mode, budget) })
+    Ok(Order { inherit, budget, label: label(arguments), ..Order::new(choice, task, mode) })
 }
 
 fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
@@ -109,18 +103,18 @@ fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Ord
     let target = arguments.needed("target_agent")?;
     let choice = team.choose(target, By::Name).map_err(Unreadable::BadName)?;
     // It waits and returns the final output: that is what the tool promises.
-    Ok(order(choice, task, Inherit::Fresh, Mode::Blocking, None))
+    Ok(Order::new(choice, task, Mode::Blocking))
 }
 
 fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
     let task = arguments.words("prompt")?;
     let (inherit, choice) = match arguments.text("subagent_type")? {
         Some(kind) => (Inherit::Fresh, team.choose(kind, By::Name).map_err(Unreadable::BadName)?),
-        None => (Inherit::Fork, own(team)),
+        None => (Inherit::Fork, Choice::of(&team.own)),
     };
     let mode = mode(arguments.flag("run_in_background")?, inherit, &choice);
     let model_slot = arguments.text("model")?.and_then(|model| team.model_slot(model));
-    Ok(Order { model_slot, label: label(arguments), ..order(choice, task, inherit, mode, None) })
+    Ok(Order { inherit, model_slot, label: label(arguments), ..Order::new(choice, task, mode) })
 }
 
 impl Team {
@@ -137,19 +131,8 @@ fn label(arguments: Arguments<'_>) -> Option<&str> {
     arguments.text("name").ok().flatten()
 }
 
-/// The agent itself, for a fork.
-fn own(team: &Team) -> Choice<'_> {
-    // Whatever is said of it here, the kernel makes a fork what its hirer is.
-    Choice { worker: &team.own, name: team.own.name.clone(), standing: Standing::Listed }
-}
-
 /// What an agent file says about background work holds for its agent when hired, and not for a fork.
 fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode {
     let usual = inherit == Inherit::Fresh && choice.worker.background;
     if background.unwrap_or(usual) { Mode::Background } else { Mode::Blocking }
-}
-
-fn order<'a>(choice: Choice<'a>, task: &'a str, inherit: Inherit, mode: Mode, budget: Option<Msat>) -> Order<'a> {
-    let Choice { worker, name, standing } = choice;
-    Order { worker, name, standing, task, inherit, mode, budget, model_slot: None, label: None }
 }

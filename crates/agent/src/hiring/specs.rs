@@ -1,11 +1,73 @@
-//! The tools of hiring, as a model sees them. The same team always gives the same bytes.
+//! The tools of hiring and being hired: which there are, who has them, and how a model sees them. The same team always gives the
+//! same bytes.
 
 use guildhall_kernel::{AgentName, Brief};
 use serde_json::{Map, Value, json};
 
-use super::{BOARD, DelegationTool, Hired, POST_BYTES_MAX, Team, Worker};
+use super::{BOARD, Hired, POST_BYTES_MAX, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
+
+/// What a tool of hiring is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DelegationTool {
+    /// To hire, in the words of the dialect.
+    Hire,
+    List,
+    Stop,
+    Message,
+    Wait,
+    AskHirer,
+    /// To share notes with those whom one's hirer hired as well.
+    Board,
+}
+
+const OF_HIRERS: [DelegationTool; 5] =
+    [DelegationTool::Hire, DelegationTool::List, DelegationTool::Stop, DelegationTool::Message, DelegationTool::Wait];
+
+const OF_HIRES: [DelegationTool; 2] = [DelegationTool::AskHirer, DelegationTool::Board];
+
+/// Another name by which models know the tool `Agent`.
+const ALIAS_OF_AGENT: &str = "Task";
+
+impl DelegationTool {
+    /// Goes through the tools of an agent, in an order that does not change.
+    pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
+        let down = team.is_some().then_some(OF_HIRERS);
+        let up = match hired {
+            Hired::ByOwner => None,
+            Hired::ByAgent => Some(OF_HIRES),
+        };
+        down.into_iter().flatten().chain(up.into_iter().flatten())
+    }
+
+    /// Finds the tool of an agent that a call names.
+    pub(crate) fn named(name: &str, team: Option<&Team>, hired: Hired) -> Option<DelegationTool> {
+        let dialect = team.map(|team| team.dialect).unwrap_or_default();
+        let is_alias = name == ALIAS_OF_AGENT && dialect == Dialect::Agent;
+        DelegationTool::all(team, hired)
+            .find(|tool| tool.name(dialect) == name || *tool == DelegationTool::Hire && is_alias)
+    }
+
+    pub(crate) fn name(self, dialect: Dialect) -> &'static str {
+        match self {
+            DelegationTool::Hire => match dialect {
+                Dialect::DelegateTask => "delegate_task",
+                Dialect::DelegateToAgent => "delegate_to_agent",
+                Dialect::Agent => "Agent",
+            },
+            DelegationTool::List => "list_agents",
+            DelegationTool::Stop => "stop_agent",
+            DelegationTool::Message => "message_agent",
+            DelegationTool::Wait => "wait_for_agents",
+            DelegationTool::AskHirer => "ask_hirer",
+            DelegationTool::Board => BOARD,
+        }
+    }
+}
+
+const LABEL: &str = "A short name for this piece of work.";
+const BACKGROUND: &str = "Go on at once and hear the report later.";
 
 /// Returns the tools of hiring and being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
@@ -64,7 +126,6 @@ fn schema(tool: DelegationTool) -> Value {
     }
 }
 
-/// The tool by which an agent hires, with its team.
 fn hiring(team: &Team) -> (String, Value) {
     let (does, schema) = match team.dialect {
         Dialect::DelegateTask => ("Hires a specialist for a task and returns its report.", delegate_task(team)),
@@ -84,9 +145,9 @@ fn delegate_task(team: &Team) -> Value {
         ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
         ("task", task()),
         ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
-        ("name", label()),
+        ("name", text(LABEL)),
         ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
-        ("background", background()),
+        ("background", flag(BACKGROUND)),
     ];
     object(&properties, &["specialty", "task"])
 }
@@ -95,11 +156,11 @@ fn agent(team: &Team) -> Value {
     let kind = "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
     let properties = [
         ("prompt", task()),
-        ("name", label()),
+        ("name", text(LABEL)),
         ("description", text("The work in three to five words.")),
         ("subagent_type", whom(team, kind)),
         ("model", model(team)),
-        ("run_in_background", background()),
+        ("run_in_background", flag(BACKGROUND)),
     ];
     object(&properties, &["prompt"])
 }
@@ -116,7 +177,6 @@ fn model(team: &Team) -> Value {
     }
 }
 
-/// The team, one line each.
 pub(super) fn members(team: &Team) -> String {
     let ad_hoc = "- any other specialty that you name, in your own words: a specialist for the one task".to_owned();
     let ad_hoc = team.ad_hoc.as_ref().map(|_| ad_hoc);
@@ -141,14 +201,6 @@ fn whom(team: &Team, description: &str) -> Value {
 
 fn task() -> Value {
     json!({"type": "string", "minLength": 1, "description": "What to do, with everything needed to do it."})
-}
-
-fn label() -> Value {
-    text("A short name for this piece of work.")
-}
-
-fn background() -> Value {
-    flag("Go on at once and hear the report later.")
 }
 
 fn text(description: &str) -> Value {

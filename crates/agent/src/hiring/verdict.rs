@@ -3,29 +3,22 @@
 //! `required` and `cascade` hire on an agent's behalf.
 
 use guildhall_kernel::{
-    Ask, Brief, Fact, HireReason, Inherit, Mode, Nudge, Offer, Origin, Sender, Standing, Stay, Stimulus,
+    Ask, Brief, Fact, HireReason, Mode, Nudge, Offer, Origin, Sender, Stay, Stimulus, ThenHire, Verdict,
 };
-use guildhall_kernel::{ThenHire, Verdict};
 
-use super::choose::{is_about_name, words_of};
+use super::choose::{Choice, is_about_name, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
-use crate::runtime::asked;
 use crate::text::{Redactor, Text};
 use crate::wording;
 
 /// A reply without a call, and what came before it.
 pub(crate) struct FinalText<'a> {
-    /// What the agent said.
     pub(crate) words: &'a str,
-    /// What it was hired for.
     pub(crate) brief: &'a Brief,
-    /// What it works on.
     pub(crate) task: &'a str,
-    /// Its facts.
     pub(crate) facts: &'a [Fact],
-    /// The names of its tools.
     pub(crate) tools: &'a [String],
 }
 
@@ -88,11 +81,8 @@ fn begins_with_arguments(after: &str) -> bool {
 
 /// What was done about hiring so far: since the owner last spoke, where that begins anew.
 struct HiringSoFar {
-    /// How many were hired.
     hired: usize,
-    /// Whether a reply has been handed on.
     cascaded: bool,
-    /// Whether the agent was told that a call is missing.
     nudged: bool,
 }
 
@@ -104,7 +94,7 @@ impl HiringSoFar {
         };
         let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
         HiringSoFar {
-            hired: facts.iter().filter_map(asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
+            hired: facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
             cascaded: facts.iter().any(is_cascade),
             nudged: facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise))),
         }
@@ -117,7 +107,7 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
     facts.iter().rposition(spoke).map_or(facts, |at| &facts[at..])
 }
 
-/// Whom a first reply is handed to: those whom it names, else those whom the task is about, else all.
+/// The agents that a first reply is handed to: those that it names, else those that the task is about, else all.
 fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
     let words = words_of(spoken.words);
     let all: Vec<&Worker> = team.others().collect();
@@ -139,17 +129,7 @@ fn handed_on(
     texts: &mut Vec<Text>,
 ) -> Offer {
     let task = wording::handed_on(spoken.words, spoken.task);
-    let order = Order {
-        worker,
-        name: worker.name.clone(),
-        standing: Standing::Listed,
-        task: &task,
-        inherit: Inherit::Fresh,
-        // It goes on only with their reports.
-        mode: Mode::Blocking,
-        budget: None,
-        model_slot: None,
-        label: None,
-    };
+    // It goes on only with their reports.
+    let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
     order.offer(team, spoken.brief, redactor, texts)
 }

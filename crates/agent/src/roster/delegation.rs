@@ -1,23 +1,23 @@
-//! Whom an agent may hire, how, and for how much: the keys `delegation` and `budget`.
+//! Which agents an agent may hire, how, and for how much: the keys `delegation` and `budget`.
 
 use guildhall_kernel::AgentName;
 use serde::{Deserialize, Serialize};
 
-use super::accept::{Accept, accept};
-use super::amount::Amount;
 use super::fields::{Fields, flag};
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::tools::{items, members};
 use super::yaml::{Entry, Is, Node};
+use crate::checks::{Hundredths, Schema, SchemaError, Sum};
+use crate::money::Amount;
+
+const ACCEPT: &str = "delegation.accept";
 
 /// How an agent hires.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Delegation {
-    /// Whom it may hire.
     pub team: Team,
-    /// Who decides whether it hires.
     pub mode: DelegationMode,
-    /// By which tool it hires.
     pub dialect: Dialect,
     /// Whether it may hire itself, or somebody above it, for another task.
     pub recursive: bool,
@@ -29,7 +29,20 @@ pub struct Delegation {
     pub accept: Accept,
 }
 
-/// Whom an agent may hire.
+/// What the report of a hire must pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accept {
+    /// A schema for its structured output.
+    pub schema: Option<Schema>,
+    /// A cap on what numbers in its structured output add up to.
+    pub sum: Option<Sum>,
+    /// Whether it must cite the calls that it relies on.
+    pub receipts: bool,
+    /// Files that must be there.
+    pub files: Vec<String>,
+}
+
+/// The agents that an agent may hire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Team {
     /// Everybody on the roster.
@@ -40,10 +53,9 @@ pub enum Team {
 
 /// One name on a hiring list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Listed {
-    /// The name.
     pub name: AgentName,
-    /// The line on which it is.
     pub line: u32,
 }
 
@@ -63,13 +75,11 @@ pub enum DelegationMode {
 /// The tool by which an agent hires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Dialect {
-    /// `delegate_task`.
     #[default]
     DelegateTask,
-    /// `delegate_to_agent`.
     DelegateToAgent,
-    /// `Agent`.
     Agent,
 }
 
@@ -87,15 +97,15 @@ pub struct Budget {
 }
 
 impl Delegation {
-    /// How an agent hires whose file says no more than whom.
+    /// How an agent hires whose file lists a team and says no more.
     pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
         let (mode, accept) = (DelegationMode::default(), Accept::default());
         Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
     }
 }
 
-/// Reads `delegation`. `listed` is whom the agent's tools let it hire.
-pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Delegation> {
+/// Reads `delegation`. `listed` is the team that the agent's list of tools has.
+pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<Flaw>) -> Option<Delegation> {
     let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
     let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);
     let Is::Map(entries) = &node.is else {
@@ -103,15 +113,14 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
             Some(true) => Some(delegation),
             Some(false) => None,
             None => {
-                let wanted = "true, false, or a map with a team";
-                flaws.push((node.line, ProblemKind::BadValue { key: "delegation".to_owned(), wanted }));
+                flaws.push(Flaw::bad_value(node.line, "delegation", "true, false, or a map with a team"));
                 listed.map(|team| Delegation::of(team, Dialect::Agent))
             }
         };
     };
     let mut fields = Fields::new("delegation.", entries, flaws);
-    if let Some(node) = fields.take("team") {
-        delegation.team = team(node, fields.flaws);
+    if let Some(entry) = fields.take("team") {
+        delegation.team = team(&entry.value, fields.flaws);
     }
     let modes = [
         ("offered", DelegationMode::Offered),
@@ -126,17 +135,17 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<(u32
     ];
     let wanted = "delegate_task, delegate_to_agent or Agent";
     delegation.dialect = fields.one_of("dialect", &dialects, wanted).unwrap_or(dialect);
-    delegation.recursive = fields.flag("recursive").unwrap_or_default();
-    delegation.ad_hoc = fields.flag("ad_hoc").unwrap_or_default();
+    delegation.recursive = fields.flag("recursive");
+    delegation.ad_hoc = fields.flag("ad_hoc");
     delegation.terms = fields.texts("terms");
-    if let Some(node) = fields.take("accept") {
-        delegation.accept = accept(node, fields.flaws);
+    if let Some(entry) = fields.take("accept") {
+        delegation.accept = accept(&entry.value, fields.flaws);
     }
     fields.finish();
     Some(delegation)
 }
 
-fn team(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
+fn team(node: &Node, flaws: &mut Vec<Flaw>) -> Team {
     match node.text().map(str::trim) {
         Some("any" | "all" | "*") => Team::Any,
         Some(_) | None => Team::Named(members(items(node).into_iter(), flaws)),
@@ -144,28 +153,98 @@ fn team(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
 }
 
 /// Reads `budget`. Money that can't be read is an error: nothing is made of it.
-pub(super) fn budget(entry: &Entry, flaws: &mut Vec<(u32, ProblemKind)>) -> Budget {
+pub(super) fn budget(entry: &Entry, flaws: &mut Vec<Flaw>) -> Budget {
     let Is::Map(entries) = &entry.value.is else {
         // One amount alone is what the agent gets.
         return Budget { default: amount("budget", &entry.value, flaws), ..Budget::default() };
     };
     let mut fields = Fields::new("budget.", entries, flaws);
     let mut read = |key: &str| {
-        let node = fields.take(key)?;
-        amount(&format!("budget.{key}"), node, fields.flaws)
+        let entry = fields.take(key)?;
+        amount(&format!("budget.{key}"), &entry.value, fields.flaws)
     };
     let budget = Budget { default: read("default"), max: read("max"), severance: read("severance"), fee: read("fee") };
     fields.finish();
     budget
 }
 
-fn amount(key: &str, node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Option<Amount> {
+fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
     let text = if node.is_nothing() { "" } else { node.text().unwrap_or("a list") };
-    match Amount::parse(text) {
-        Ok(amount) => Some(amount),
-        Err(why) => {
-            flaws.push((node.line, ProblemKind::BadAmount { key: key.to_owned(), why }));
-            None
+    Amount::parse(text).map_err(|why| flaws.push(Flaw::error(node.line, format!("{key}: {why}")))).ok()
+}
+
+/// Reads `accept`. A check that can't be performed as it is written is an error: without it, a report would be accepted, and
+/// paid, that was meant to be refused.
+fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
+    let Is::Map(entries) = &node.is else {
+        flaws.push(Flaw::bad_value(node.line, ACCEPT, "a map of schema, sum, receipts, files or command"));
+        return Accept::default();
+    };
+    let mut fields = Fields::new("delegation.accept.", entries, flaws);
+    let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
+    let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, fields.flaws));
+    let (receipts, files) = (fields.flag("receipts"), fields.texts("files"));
+    let command = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing());
+    fields.text("command");
+    if let Some(entry) = command {
+        let message = format!("{ACCEPT}.command needs the sandbox, which is not there yet: it is not checked");
+        fields.flaws.push(Flaw::warning(entry.line, message));
+    }
+    fields.finish();
+    Accept { schema, sum, receipts, files }
+}
+
+fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {
+    let twice = |(key, line)| Flaw::error(line, format!("{ACCEPT}.schema: the key {key} is there twice"));
+    flaws.extend(doubled(node).into_iter().map(twice));
+    let wrong = |SchemaError { at, why }: SchemaError| {
+        let key = [ACCEPT, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+        Flaw::error(line_of(node, &at), format!("{key}: {why}"))
+    };
+    Schema::new(node.json()).map_err(|errors| flaws.extend(errors.into_iter().map(wrong))).ok()
+}
+
+/// The keys that are there twice within one map. The front matter's nesting is limited, and with it the recursion.
+fn doubled(node: &Node) -> Vec<(&str, u32)> {
+    match &node.is {
+        Is::Plain(_) | Is::Quoted(_) => Vec::new(),
+        Is::List(nodes) => nodes.iter().flat_map(doubled).collect(),
+        Is::Map(entries) => {
+            let is_second = |(at, entry): &(usize, &Entry)| entries[..*at].iter().any(|before| before.key == entry.key);
+            let second =
+                entries.iter().enumerate().filter(is_second).map(|(_, entry)| (entry.key.as_str(), entry.line));
+            second.chain(entries.iter().flat_map(|entry| doubled(&entry.value))).collect()
         }
     }
+}
+
+/// The line on which the last of the keys that lead somewhere is.
+fn line_of(node: &Node, keys: &[String]) -> u32 {
+    let mut here = (node.line, node);
+    for key in keys {
+        let Is::Map(entries) = &here.1.is else { break };
+        // Of two entries with one key, JSON has the last.
+        let Some(entry) = entries.iter().rfind(|entry| entry.key == *key) else { break };
+        here = (entry.line, &entry.value);
+    }
+    here.0
+}
+
+fn sum(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Sum> {
+    let mut bad = |line, key: &str, why: &str| flaws.push(Flaw::error(line, format!("{ACCEPT}.sum{key}: {why}")));
+    let Is::Map(entries) = &node.is else {
+        bad(node.line, "", "it must be a map of `of` and `max`");
+        return None;
+    };
+    for entry in entries.iter().filter(|entry| entry.key != "of" && entry.key != "max") {
+        bad(entry.line, &format!(".{}", entry.key), "it is unknown: write `of` and `max`");
+    }
+    let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+    let (Some(of), Some(max)) = (value("of"), value("max")) else {
+        bad(node.line, "", "it needs both `of` and `max`");
+        return None;
+    };
+    let amount = Hundredths::parse(max.text().unwrap_or_default());
+    let amount = amount.map_err(|why| bad(max.line, ".max", &why.to_string())).ok()?;
+    Sum::new(of.text().unwrap_or_default(), amount).map_err(|why| bad(of.line, ".of", &why.to_string())).ok()
 }

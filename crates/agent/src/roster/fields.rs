@@ -1,28 +1,37 @@
 //! The fields of one map of an agent file, taken one by one. What is left over is unknown, and says so.
 
-use super::keys::is_known;
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::tools::items;
 use super::yaml::{Entry, Is, Node};
 
-/// A map that is being read.
+/// The keys that are read here.
+const OURS: &str = "background budget color delegation description disallowedTools maxTurns max_turns memory model name \
+    specialties tools";
+
+/// The keys that other programs read.
+const OTHERS: &str = "allowed-tools argument-hint autoCompactWindow disable display_name effort hidden hooks initialPrompt \
+    isolation kind license mcpServers metadata mode observeSubagents observer observerMessage omitClaudeMd permission \
+    permissionMode skills steps temperature timeout_mins top_p version";
+
+/// Whether a key is read anywhere.
+pub(super) fn is_known(key: &str) -> bool {
+    OURS.split(' ').chain(OTHERS.split(' ')).any(|known| known == key)
+}
+
 pub(super) struct Fields<'a, 'f> {
     /// What precedes its keys in messages.
     within: &'static str,
     entries: Vec<&'a Entry>,
-    pub(super) flaws: &'f mut Vec<(u32, ProblemKind)>,
+    pub(super) flaws: &'f mut Vec<Flaw>,
 }
 
 impl<'a, 'f> Fields<'a, 'f> {
-    pub(super) fn new(
-        within: &'static str,
-        entries: &'a [Entry],
-        flaws: &'f mut Vec<(u32, ProblemKind)>,
-    ) -> Fields<'a, 'f> {
+    pub(super) fn new(within: &'static str, entries: &'a [Entry], flaws: &'f mut Vec<Flaw>) -> Fields<'a, 'f> {
         let mut once: Vec<&Entry> = Vec::new();
         for entry in entries {
             if once.iter().any(|before| before.key == entry.key) {
-                flaws.push((entry.line, ProblemKind::DoubledKey(format!("{within}{}", entry.key))));
+                let message = format!("the key {within}{} is there twice; the first is taken", entry.key);
+                flaws.push(Flaw::warning(entry.line, message));
             } else {
                 once.push(entry);
             }
@@ -32,60 +41,52 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Takes an entry, unless its value is nothing.
     pub(super) fn entry(&mut self, key: &str) -> Option<&'a Entry> {
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
-        Some(self.entries.remove(at)).filter(|entry| !entry.value.is_nothing())
+        self.take(key).filter(|entry| !entry.value.is_nothing())
     }
 
-    pub(super) fn take(&mut self, key: &str) -> Option<&'a Node> {
-        // An empty amount or list is told by who reads it.
+    /// Takes an entry, also if its value is nothing.
+    pub(super) fn take(&mut self, key: &str) -> Option<&'a Entry> {
         let at = self.entries.iter().position(|entry| entry.key == key)?;
-        Some(&self.entries.remove(at).value)
+        Some(self.entries.remove(at))
     }
 
     pub(super) fn text(&mut self, key: &str) -> Option<String> {
-        let node = &self.entry(key)?.value;
-        let text = node.text().map(|text| text.trim().to_owned());
-        self.or_bad(key, node.line, text, "a text")
+        self.read(key, "a text", |node| node.text().map(|text| text.trim().to_owned()))
     }
 
-    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
-        let node = &self.entry(key)?.value;
-        self.or_bad(key, node.line, flag(node), "true or false")
+    pub(super) fn flag(&mut self, key: &str) -> bool {
+        self.read(key, "true or false", flag).unwrap_or_default()
     }
 
     pub(super) fn count(&mut self, key: &str) -> Option<u32> {
-        let node = &self.entry(key)?.value;
-        let count = node.text().and_then(|text| text.trim().parse().ok()).filter(|count| *count > 0);
-        self.or_bad(key, node.line, count, "a whole number above zero")
+        let count = |node: &Node| node.text()?.trim().parse().ok().filter(|count| *count > 0);
+        self.read(key, "a whole number above zero", count)
     }
 
-    pub(super) fn one_of<T: Copy>(&mut self, key: &str, of: &[(&str, T)], wanted: &'static str) -> Option<T> {
-        let node = &self.entry(key)?.value;
-        let one = of.iter().find(|(name, _)| node.text() == Some(name)).map(|(_, one)| *one);
-        self.or_bad(key, node.line, one, wanted)
+    pub(super) fn one_of<T: Copy>(&mut self, key: &str, of: &[(&str, T)], wanted: &str) -> Option<T> {
+        self.read(key, wanted, |node| of.iter().find(|(name, _)| node.text() == Some(name)).map(|(_, one)| *one))
     }
 
     /// Takes a list of texts; one text alone is a list of one.
     pub(super) fn texts(&mut self, key: &str) -> Vec<String> {
-        let Some(entry) = self.entry(key) else { return Vec::new() };
-        let node = &entry.value;
-        let texts = match &node.is {
-            Is::Plain(text) | Is::Quoted(text) => Some(vec![text.trim().to_owned()]),
-            Is::List(nodes) => nodes.iter().map(|node| node.text().map(|text| text.trim().to_owned())).collect(),
-            Is::Map(_) => None,
+        let text = |node: &Node| node.text().map(|text| text.trim().to_owned());
+        let texts = |node: &Node| match &node.is {
+            Is::List(nodes) => nodes.iter().map(text).collect(),
+            Is::Plain(_) | Is::Quoted(_) | Is::Map(_) => text(node).map(|text| vec![text]),
         };
-        self.or_bad(key, node.line, texts, "a list of texts").unwrap_or_default()
+        self.read(key, "a list of texts", texts).unwrap_or_default()
     }
 
     /// Takes a list of words; a text with commas is one, too.
     pub(super) fn words(&mut self, key: &str) -> Vec<String> {
-        let Some(entry) = self.entry(key) else { return Vec::new() };
-        items(&entry.value).into_iter().map(|(word, _)| word).collect()
+        self.entry(key).map(|entry| items(&entry.value)).into_iter().flatten().map(|(word, _)| word).collect()
     }
 
-    fn or_bad<T>(&mut self, key: &str, line: u32, value: Option<T>, wanted: &'static str) -> Option<T> {
+    fn read<T>(&mut self, key: &str, wanted: &str, read: impl Fn(&Node) -> Option<T>) -> Option<T> {
+        let node = &self.entry(key)?.value;
+        let value = read(node);
         if value.is_none() {
-            self.flaws.push((line, ProblemKind::BadValue { key: format!("{}{key}", self.within), wanted }));
+            self.flaws.push(Flaw::bad_value(node.line, &format!("{}{key}", self.within), wanted));
         }
         value
     }
@@ -94,8 +95,8 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub(super) fn finish(self) {
         for entry in self.entries {
             let key = format!("{}{}", self.within, entry.key);
-            let flaw = if is_known(&key) { ProblemKind::IdleKey(key) } else { ProblemKind::UnknownKey(key) };
-            self.flaws.push((entry.line, flaw));
+            let says = if is_known(&key) { "has no effect here" } else { "is unknown here and changes nothing" };
+            self.flaws.push(Flaw::warning(entry.line, format!("the key {key} {says}")));
         }
     }
 }

@@ -8,18 +8,20 @@ use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
 use super::fields::Fields;
-use super::problem::{Location, Problem, ProblemKind, Severity};
+use super::problem::{Flaw, Location, Problem, Severity};
 use super::repair::read_leniently;
-use super::split::{Parts, split, text};
-use super::tools::{unwanted, wanted};
-use super::yaml::{Front, Is, Why};
+use super::tools::{Purpose, ToolList};
+use super::yaml::{Entry, Is};
+use super::{FILE_BYTES_MAX, FRONT_BYTES_MAX};
+
+const MARK: &str = "---";
 
 /// An agent, as its file has it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct AgentFile {
     /// The file, and the line on which its front matter begins.
     pub place: Location,
-    /// Its name.
     pub name: AgentName,
     /// When to hire it.
     pub description: String,
@@ -27,21 +29,14 @@ pub struct AgentFile {
     pub tools: Option<Vec<ToolName>>,
     /// Those it may not use all the same.
     pub disallowed: Vec<ToolName>,
-    /// Its model.
     pub model: ModelChoice,
-    /// How many replies it may give.
     pub turns_max: Option<u32>,
     /// Whether its hirer goes on while it works.
     pub background: bool,
-    /// What it remembers from one contract to the next.
-    pub memory: Option<Memory>,
-    /// The colour in which it is shown.
-    pub color: Option<String>,
     /// What it is hired for, apart from its name.
     pub specialties: Vec<String>,
     /// How it hires; `None` if it may not.
     pub delegation: Option<Delegation>,
-    /// What it costs and gets.
     pub budget: Budget,
     /// Who it is and how it works: the body of the file.
     pub instructions: String,
@@ -55,17 +50,6 @@ pub enum ModelChoice {
     Inherit,
     /// An alias or a name.
     Named(String),
-}
-
-/// How far an agent's memory reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// All projects of the user.
-    User,
-    /// The project, for everybody.
-    Project,
-    /// The project, on this machine.
-    Local,
 }
 
 /// What became of a file.
@@ -89,11 +73,9 @@ impl AgentFile {
                 None
             }
         };
-        flaws.sort_by_key(|(line, _)| *line);
-        let place = |line| Location { file: Arc::clone(&file), line };
-        let problems: Vec<Problem> =
-            flaws.into_iter().map(|(line, flaw)| Problem { place: place(line), flaw }).collect();
-        let usable = problems.iter().all(|problem| problem.weight() == Severity::Warning);
+        flaws.sort_by_key(|flaw| flaw.line);
+        let problems: Vec<Problem> = flaws.into_iter().map(|flaw| flaw.within(&file)).collect();
+        let usable = problems.iter().all(|problem| problem.severity == Severity::Warning);
         ReadAgent { agent: agent.filter(|_| usable), problems }
     }
 
@@ -108,28 +90,32 @@ impl AgentFile {
     }
 }
 
-fn read(
-    file: &Arc<PathBuf>,
-    bytes: &[u8],
-    flaws: &mut Vec<(u32, ProblemKind)>,
-) -> Result<AgentFile, (u32, ProblemKind)> {
+fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<AgentFile, Flaw> {
     let Parts { front, line, body } = split(text(bytes)?)?;
-    let (front, repaired) = read_leniently(front, line).map_err(|refused| match refused.why {
-        Why::Anchor => (refused.line, ProblemKind::Anchor),
-        Why::Syntax(why) => (refused.line, ProblemKind::NotYaml(why)),
-    })?;
-    flaws.extend(repaired.into_iter().map(|(key, line)| (line, ProblemKind::Repaired(key))));
-    flaws.extend(cut_short(&front));
+    let (front, repaired) = read_leniently(front, line)?;
+    let is_cut = |entry: &&Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
+    let quote = |key: &str| format!("{key} is no strict YAML and was read as text: put it in quotes");
+    let cut = |key: &str| format!("a # cuts {key} short: put the value in quotes");
+    flaws.extend(repaired.iter().map(|(key, line)| Flaw::warning(*line, quote(key))));
+    flaws.extend(front.entries.iter().filter(is_cut).map(|entry| Flaw::warning(entry.line, cut(&entry.key))));
     let mut fields = Fields::new("", &front.entries, flaws);
     let name = name(&mut fields, file, line)?;
     let description = description(&mut fields, line);
-    let tools = fields.entry("tools").map(|entry| wanted(&entry.value, fields.flaws));
-    let not = fields.entry("disallowedTools").map(|entry| unwanted(&entry.value, fields.flaws));
+    let tools = fields.entry("tools").map(|entry| ToolList::read(&entry.value, Purpose::Allow, fields.flaws));
+    let not = fields.entry("disallowedTools");
+    let not = not.map(|entry| ToolList::read(&entry.value, Purpose::Disallow, fields.flaws));
     let may_hire = not.as_ref().is_none_or(|not| not.team.is_none() && not.tools.is_some());
     let listed = tools.as_ref().and_then(|tools| tools.team.clone()).filter(|_| may_hire);
     // Every tool disallowed leaves none.
     let none = not.as_ref().is_some_and(|not| not.tools.is_none());
-    let memories = [("user", Memory::User), ("project", Memory::Project), ("local", Memory::Local)];
+    let memories = [("user", ()), ("project", ()), ("local", ())];
+    let memory = front.entries.iter().find(|entry| entry.key == "memory");
+    if fields.one_of("memory", &memories, "user, project or local").is_some() {
+        let message = "memory is not there yet: the agent works without";
+        fields.flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
+    }
+    // What is shown has its own colours.
+    fields.text("color");
     let agent = AgentFile {
         place: Location { file: Arc::clone(file), line },
         name,
@@ -138,9 +124,7 @@ fn read(
         disallowed: not.and_then(|not| not.tools).unwrap_or_default(),
         model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
         turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
-        background: fields.flag("background").unwrap_or_default(),
-        memory: fields.one_of("memory", &memories, "user, project or local"),
-        color: fields.text("color"),
+        background: fields.flag("background"),
         specialties: fields.words("specialties"),
         delegation: match fields.entry("delegation") {
             Some(entry) => delegation(&entry.value, listed, fields.flaws),
@@ -150,27 +134,10 @@ fn read(
         instructions: body.to_owned(),
     };
     fields.finish();
-    if agent.memory.is_some() {
-        let memory = front.entries.iter().find(|entry| entry.key == "memory");
-        flaws.extend(memory.map(|entry| (entry.line, ProblemKind::NoMemory)));
-    }
     Ok(agent)
 }
 
-/// Texts without quotes that end at something like `#12`.
-fn cut_short(front: &Front) -> Vec<(u32, ProblemKind)> {
-    let is_cut =
-        |entry: &&super::yaml::Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
-    front
-        .entries
-        .iter()
-        .filter(is_cut)
-        .map(|entry| (entry.line, ProblemKind::CutByComment(entry.key.clone())))
-        .collect()
-}
-
-/// The name that the file gives, or has.
-fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, (u32, ProblemKind)> {
+fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName, Flaw> {
     let entry = fields.entry("name");
     let line = entry.map_or(line, |entry| entry.line);
     let given = entry.and_then(|entry| entry.value.text());
@@ -178,9 +145,9 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
         || file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
         |name| name.trim().to_owned(),
     );
-    let parsed = AgentName::parse(&name).map_err(|why| (line, ProblemKind::BadName(why)))?;
+    let parsed = AgentName::parse(&name).map_err(|why| Flaw::error(line, why.to_string()))?;
     if given.is_none() {
-        fields.flaws.push((line, ProblemKind::NoName(name)));
+        fields.flaws.push(Flaw::warning(line, format!("there is no name; {name} is taken, as the file is called")));
     }
     Ok(parsed)
 }
@@ -189,11 +156,64 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
 fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     let description = fields.text("description").unwrap_or_default().replace("\\n", "\n");
     if description.is_empty() {
-        fields.flaws.push((line, ProblemKind::NoDescription));
+        fields.flaws.push(Flaw::warning(line, "there is no description: say when to hire this agent"));
     }
     description
 }
 
 fn chosen(model: String) -> ModelChoice {
     if model.eq_ignore_ascii_case("inherit") { ModelChoice::Inherit } else { ModelChoice::Named(model) }
+}
+
+struct Parts<'a> {
+    front: &'a str,
+    /// The line on which the front matter begins.
+    line: u32,
+    body: &'a str,
+}
+
+/// Takes bytes as text, or says on which line they are none.
+fn text(bytes: &[u8]) -> Result<&str, Flaw> {
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Flaw::error(1, format!("an agent file has at most {FILE_BYTES_MAX} bytes")));
+    }
+    let binary = |at: usize| Flaw::error(line_of(&bytes[..at]), "it is no text: an agent file is Markdown in UTF-8");
+    let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
+    if let Some(at) = text.find('\0') {
+        return Err(binary(at));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(Flaw::error(1, "the file is empty: begin it with front matter, as in ---, name: x, ---"));
+    }
+    Ok(text)
+}
+
+fn line_of(before: &[u8]) -> u32 {
+    u32::try_from(before.split(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
+}
+
+/// Divides a text at its marks. Blank lines may come first.
+fn split(text: &str) -> Result<Parts<'_>, Flaw> {
+    let blank = text.len() - text.trim_start_matches(['\n', '\r', ' ', '\t']).len();
+    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    let opening = line_of(&text.as_bytes()[..start]);
+    let mut lines = text[start..].split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if first.trim_end() != MARK {
+        return Err(Flaw::error(opening, "there is no front matter: begin the file with a line ---"));
+    }
+    let front = start + first.len();
+    let mut end = front;
+    for line in lines {
+        if line.trim_end() == MARK {
+            let body = text[end + line.len()..].trim();
+            return Ok(Parts { front: &text[front..end], line: opening + 1, body });
+        }
+        end += line.len();
+        if end - front > FRONT_BYTES_MAX {
+            return Err(Flaw::error(opening, format!("front matter has at most {FRONT_BYTES_MAX} bytes")));
+        }
+    }
+    Err(Flaw::error(opening, "the front matter does not end: close it with a line ---"))
 }

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 use guildhall_kernel::AgentName;
 
 use super::delegation::Team;
 use super::file::AgentFile;
-use super::problem::{Location, Problem, ProblemKind};
+use super::problem::{Flaw, Problem};
 use super::{Listed, Roster};
 
 /// The longest line of a description that is drawn, in characters.
@@ -30,8 +29,8 @@ pub type Level<'a> = Vec<MapEntry<'a>>;
 
 /// An agent on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct MapEntry<'a> {
-    /// Who.
     pub agent: &'a AgentFile,
     /// The first who can hire it from one level above.
     pub hirer: Option<&'a AgentName>,
@@ -60,7 +59,7 @@ impl Roster {
         Some(Map { levels, apart, problems })
     }
 
-    /// Whom an agent may hire, in the order of its list.
+    /// The agents that an agent may hire, in the order of its list.
     fn hires<'a>(&'a self, hirer: &'a AgentFile) -> Box<dyn Iterator<Item = &'a AgentFile> + 'a> {
         match hirer.delegation.as_ref().map(|delegation| &delegation.team) {
             None => Box::new(std::iter::empty()),
@@ -73,8 +72,8 @@ impl Roster {
     fn unknown(&self) -> impl Iterator<Item = Problem> {
         let lists = self.agents().flat_map(|hirer| named(hirer).iter().map(move |listed| (hirer, listed)));
         lists.filter(|(_, listed)| self.get(&listed.name).is_none()).map(|(hirer, listed)| {
-            let flaw = ProblemKind::UnknownAgent { hirer: hirer.name.to_string(), name: listed.name.to_string() };
-            at(hirer, listed.line, flaw)
+            let message = format!("{} may hire {}, but there is no such agent", hirer.name, listed.name);
+            Flaw::warning(listed.line, message).within(&hirer.place.file)
         })
     }
 
@@ -96,14 +95,8 @@ fn named(hirer: &AgentFile) -> &[Listed] {
     }
 }
 
-fn at(agent: &AgentFile, line: u32, flaw: ProblemKind) -> Problem {
-    Problem { place: Location { file: Arc::clone(&agent.place.file), line }, flaw }
-}
-
-/// A walk along hiring lists.
 struct Walk<'a> {
     roster: &'a Roster,
-    /// From where the walk began to where it is.
     path: Vec<&'a AgentFile>,
     done: BTreeSet<&'a AgentName>,
     /// By the names in the cycle.
@@ -117,13 +110,11 @@ impl<'a> Walk<'a> {
         }
         self.path.push(agent);
         for listed in named(agent) {
-            match self.path.iter().position(|before| before.name == listed.name) {
-                Some(first) => self.note(first, listed.line),
-                None => {
-                    if let Some(next) = self.roster.get(&listed.name) {
-                        self.visit(next);
-                    }
-                }
+            let first = self.path.iter().position(|before| before.name == listed.name);
+            match (first, self.roster.get(&listed.name)) {
+                (Some(first), _) => self.note(first, listed.line),
+                (None, Some(next)) => self.visit(next),
+                (None, None) => {}
             }
         }
         self.path.pop();
@@ -136,7 +127,8 @@ impl<'a> Walk<'a> {
         let Some(last) = cycle.last().filter(|_| !cycle.iter().all(on_purpose)) else { return };
         let names: Vec<&AgentName> = cycle.iter().map(|agent| &agent.name).collect();
         let drawn = names.iter().chain(names.first()).map(ToString::to_string).collect::<Vec<_>>().join(" -> ");
-        self.found.insert(names, at(last, line, ProblemKind::Cycle(drawn)));
+        let flaw = Flaw::warning(line, format!("a hiring cycle, which is refused at work: {drawn}"));
+        self.found.insert(names, flaw.within(&last.place.file));
     }
 }
 
@@ -167,7 +159,7 @@ impl fmt::Display for Map<'_> {
 }
 
 impl Map<'_> {
-    /// Draws those at one level whom one of the level above can hire, and below each its own.
+    /// Draws the agents of one level that an agent of the level above can hire, and below each the agents that it can hire.
     fn draw(&self, f: &mut fmt::Formatter<'_>, hirer: Option<&AgentName>, depth: usize) -> fmt::Result {
         let level = self.levels.get(depth).map(Vec::as_slice).unwrap_or_default();
         for spot in level.iter().filter(|spot| spot.hirer == hirer) {

@@ -1,8 +1,8 @@
 //! Front matter that strict YAML refuses, read as its author meant it: key by key, and a value that is no YAML is text.
 //! People write `description: Use when: x`, and it works elsewhere.
 
-use super::keys::is_known;
-use super::yaml::{Entry, Front, Is, Node, NotYaml, Why, read};
+use super::fields::is_known;
+use super::yaml::{Entry, Front, Is, Node, NotYaml, read};
 
 /// How deep maps within maps are repaired.
 const DEPTH_MAX: u32 = 4;
@@ -10,7 +10,6 @@ const DEPTH_MAX: u32 = 4;
 /// Front matter with the keys whose values had to be taken as text.
 type Repaired = (Front, Vec<(String, u32)>);
 
-/// Reads front matter, strictly if possible.
 pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml> {
     read_within(text, line, DEPTH_MAX)
 }
@@ -18,7 +17,7 @@ pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml>
 fn read_within(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
     match read(text, line) {
         Ok(front) => Ok((front, Vec::new())),
-        Err(NotYaml { why: Why::Anchor, line }) => Err(NotYaml { why: Why::Anchor, line }),
+        Err(anchor @ NotYaml::Anchor(_)) => Err(anchor),
         Err(strictly) => repair(text, line, strictly, depth),
     }
 }
@@ -41,7 +40,7 @@ fn repair(text: &str, line: u32, strictly: NotYaml, depth: u32) -> Result<Repair
                 front.entries.extend(read.entries);
                 front.cuts.extend(read.cuts);
             }
-            Err(NotYaml { why: Why::Anchor, line }) => return Err(NotYaml { why: Why::Anchor, line }),
+            Err(anchor @ NotYaml::Anchor(_)) => return Err(anchor),
             Ok(_) | Err(_) => {
                 let (entry, keys) = chunk.as_meant(depth)?;
                 front.entries.push(entry);
@@ -108,7 +107,7 @@ impl Chunk<'_> {
                     let keys = keys.into_iter().map(|(key, line)| (format!("{}.{key}", self.key), line));
                     return Ok((Entry { key: self.key.to_owned(), line: self.line, value }, keys.collect()));
                 }
-                Err(NotYaml { why: Why::Anchor, line }) => return Err(NotYaml { why: Why::Anchor, line }),
+                Err(anchor @ NotYaml::Anchor(_)) => return Err(anchor),
                 Ok(_) | Err(_) => {}
             }
         }

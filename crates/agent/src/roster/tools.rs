@@ -3,7 +3,7 @@
 use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Listed, Team};
-use super::problem::ProblemKind;
+use super::problem::Flaw;
 use super::yaml::{Is, Node};
 
 /// Names that other programs use for tools that are here, and our own.
@@ -18,85 +18,54 @@ const HERE: &[(&str, &str)] = &[
 ];
 
 /// Tools that other programs have and that are not here.
-const ELSEWHERE: &[&str] = &[
-    "AskUserQuestion",
-    "Bash",
-    "BashOutput",
-    "Edit",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "KillBash",
-    "KillShell",
-    "ListMcpResourcesTool",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "NotebookRead",
-    "ReadMcpResourceTool",
-    "SendMessage",
-    "Skill",
-    "SlashCommand",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TodoRead",
-    "TodoWrite",
-    "ToolSearch",
-    "WebFetch",
-    "WebSearch",
-    "Write",
-];
+const ELSEWHERE: &str = "AskUserQuestion Bash BashOutput Edit EnterPlanMode ExitPlanMode KillBash KillShell \
+    ListMcpResourcesTool Monitor MultiEdit NotebookEdit NotebookRead ReadMcpResourceTool SendMessage Skill SlashCommand \
+    TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoRead TodoWrite ToolSearch WebFetch WebSearch Write";
 
-/// What a list of tools asks for.
+/// A list of tools.
 #[derive(Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct ToolList {
     /// `None`: every tool there is.
     pub(super) tools: Option<Vec<ToolName>>,
-    /// Whom it lets the agent hire.
+    /// The agents that `Agent` or `Task` on the list lets the agent hire.
     pub(super) team: Option<Team>,
 }
 
-/// Reads a list of tools that are not to be used. Those that are not here anyway need no mention.
-pub(super) fn unwanted(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Wanted {
-    let mut found = Vec::new();
-    let unwanted = wanted(node, &mut found);
-    flaws.extend(found.into_iter().filter(|(_, flaw)| !matches!(flaw, ProblemKind::ToolNotHere(_))));
-    unwanted
+/// What a list of tools is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Allow,
+    /// Tools that are not here anyway need no mention.
+    Disallow,
 }
 
-/// Reads a list of tools, or a text with commas.
-pub(super) fn wanted(node: &Node, flaws: &mut Vec<(u32, ProblemKind)>) -> Wanted {
-    let mut tools = Vec::new();
-    let mut every = false;
-    let mut team = None;
-    for (name, line) in items(node) {
-        let (head, within) = name.split_once('(').map_or((name.as_str(), None), |(head, rest)| (head, Some(rest)));
-        match head.trim() {
-            "*" => every = true,
-            "Agent" | "Task" => team = Some(joined(team, within, line, flaws)),
-            head => match named(head) {
-                Ok(tool) if tools.contains(&tool) => {}
-                Ok(tool) => tools.push(tool),
-                Err(flaw) => flaws.push((line, flaw)),
-            },
+impl ToolList {
+    /// Reads a list of tools, or a text with commas.
+    pub(super) fn read(node: &Node, purpose: Purpose, flaws: &mut Vec<Flaw>) -> ToolList {
+        let mut tools = Vec::new();
+        let mut every = false;
+        let mut team = None;
+        for (name, line) in items(node) {
+            let (head, within) = name.split_once('(').map_or((name.as_str(), None), |(head, rest)| (head, Some(rest)));
+            let head = head.trim();
+            let here = HERE.iter().find(|(theirs, _)| *theirs == head).and_then(|(_, ours)| ToolName::parse(ours).ok());
+            let elsewhere = ELSEWHERE.split(' ').any(|name| name == head) || head.starts_with("mcp__");
+            match (head, here) {
+                ("*", _) => every = true,
+                ("Agent" | "Task", _) => team = Some(joined(team, within, line, flaws)),
+                (_, Some(tool)) if tools.contains(&tool) => {}
+                (_, Some(tool)) => tools.push(tool),
+                (_, None) if !elsewhere => flaws.push(Flaw::warning(line, format!("there is no tool {head}"))),
+                (_, None) if purpose == Purpose::Disallow => {}
+                (_, None) => flaws.push(Flaw::warning(line, format!("the tool {head} is not available here"))),
+            }
         }
+        ToolList { tools: (!every).then_some(tools), team }
     }
-    Wanted { tools: (!every).then_some(tools), team }
-}
-
-fn named(name: &str) -> Result<ToolName, ProblemKind> {
-    let here = HERE.iter().find(|(theirs, _)| *theirs == name).and_then(|(_, ours)| ToolName::parse(ours).ok());
-    here.ok_or_else(|| {
-        let elsewhere = ELSEWHERE.contains(&name) || name.starts_with("mcp__");
-        if elsewhere { ProblemKind::ToolNotHere(name.to_owned()) } else { ProblemKind::UnknownTool(name.to_owned()) }
-    })
 }
 
 /// Adds `Agent` or `Agent(a, b)` to a hiring list. A list that names somebody is a list, whatever else there is.
-fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<(u32, ProblemKind)>) -> Team {
+fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<Flaw>) -> Team {
     let names = within.map(|names| names.trim_end().trim_end_matches(')')).unwrap_or_default();
     let listed = members(names.split(',').map(|name| (name.trim().to_owned(), line)), flaws);
     match before {
@@ -112,13 +81,13 @@ fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec
 }
 
 /// Takes names of agents; one that is none is left out.
-pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<(u32, ProblemKind)>) -> Vec<Listed> {
+pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<Flaw>) -> Vec<Listed> {
     let mut listed: Vec<Listed> = Vec::new();
     for (name, line) in names.filter(|(name, _)| !name.is_empty()) {
         match AgentName::parse(&name) {
             Ok(name) if listed.iter().any(|before| before.name == name) => {}
             Ok(name) => listed.push(Listed { name, line }),
-            Err(_) => flaws.push((line, ProblemKind::BadValue { key: name, wanted: "the name of an agent" })),
+            Err(_) => flaws.push(Flaw::bad_value(line, &name, "the name of an agent")),
         }
     }
     listed

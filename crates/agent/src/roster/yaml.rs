@@ -2,10 +2,11 @@
 //! were written as, so that `1.10` is no number here. Anchors are refused where they are defined, so nothing can multiply.
 #![expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours, and may become more")]
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
+use granit_parser::{Event, Options, Parser, ScalarStyle, StrInput};
 use serde_json::Value;
 
-/// The deepest nesting of lists and maps.
+use super::problem::Flaw;
+
 const DEPTH_MAX: usize = 16;
 
 /// A value, and the line on which it begins.
@@ -25,16 +26,13 @@ pub(super) enum Is {
     Map(Vec<Entry>),
 }
 
-/// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// The key's line.
     pub(super) line: u32,
     pub(super) value: Node,
 }
 
-/// A map as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Front {
     pub(super) entries: Vec<Entry>,
@@ -42,17 +40,20 @@ pub(super) struct Front {
     pub(super) cuts: Vec<u32>,
 }
 
-/// Why something is no YAML of ours.
+/// Why something is no YAML of ours, and on which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NotYaml {
-    pub(super) line: u32,
-    pub(super) why: Why,
+pub(super) enum NotYaml {
+    Anchor(u32),
+    Syntax(u32, String),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    Anchor,
-    Syntax(String),
+impl From<NotYaml> for Flaw {
+    fn from(refused: NotYaml) -> Flaw {
+        match refused {
+            NotYaml::Anchor(line) => Flaw::error(line, "anchors are not taken here: write the value out"),
+            NotYaml::Syntax(line, why) => Flaw::error(line, format!("the front matter can't be read: {why}")),
+        }
+    }
 }
 
 /// Reads a map. `line` is the line of the file on which the text begins.
@@ -67,9 +68,7 @@ pub(super) fn read(text: &str, line: u32) -> Result<Front, NotYaml> {
     match root.map(|root| (root.line, root.is)) {
         None => Ok(Front { entries: Vec::new(), cuts }),
         Some((_, Is::Map(entries))) => Ok(Front { entries, cuts }),
-        Some((line, Is::Plain(_) | Is::Quoted(_) | Is::List(_))) => {
-            Err(NotYaml { line, why: Why::Syntax("there is no key: value".to_owned()) })
-        }
+        Some((line, Is::Plain(_) | Is::Quoted(_) | Is::List(_))) => Err(odd(line, "there is no key: value")),
     }
 }
 
@@ -85,44 +84,36 @@ impl<'a> Reader<'a> {
         u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX).saturating_add(self.line)
     }
 
-    fn refused(&self, error: &ScanError) -> NotYaml {
-        NotYaml { line: self.at(error.marker().line()), why: Why::Syntax(error.info()) }
-    }
-
-    fn odd(&self, span: &Span, why: &str) -> NotYaml {
-        NotYaml { line: self.at(span.start.line()), why: Why::Syntax(why.to_owned()) }
-    }
-
-    /// The next event that says something.
-    fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, NotYaml> {
+    /// The next event that is no comment, and its line.
+    fn event(&mut self) -> Result<Option<(Event<'a>, u32)>, NotYaml> {
         while let Some(next) = self.parser.next() {
-            let (event, span) = next.map_err(|error| self.refused(&error))?;
-            if let Event::Comment(says, _) = event {
-                if says.starts_with(|first: char| !first.is_whitespace() && first != '#') {
-                    self.cuts.push(self.at(span.start.line()));
+            let (event, span) = next.map_err(|error| NotYaml::Syntax(self.at(error.marker().line()), error.info()))?;
+            let line = self.at(span.start.line());
+            match event {
+                Event::Comment(says, _) if says.starts_with(|first: char| !first.is_whitespace() && first != '#') => {
+                    self.cuts.push(line);
                 }
-                continue;
+                Event::Comment(..) => {}
+                event => return Ok(Some((event, line))),
             }
-            return Ok(Some((event, span)));
         }
         Ok(None)
     }
 
     fn document(&mut self) -> Result<Option<Node>, NotYaml> {
         let mut root = None;
-        while let Some((event, span)) = self.event()? {
+        while let Some((event, line)) = self.event()? {
             match event {
                 Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => {}
-                _ if root.is_some() => return Err(self.odd(&span, "there is more than one document")),
-                event => root = Some(self.node(event, &span)?),
+                _ if root.is_some() => return Err(odd(line, "there is more than one document")),
+                event => root = Some(self.node(event, line)?),
             }
         }
         Ok(root)
     }
 
     /// Reads the node that begins with an event. The parser limits the nesting, and with it the recursion.
-    fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, NotYaml> {
-        let line = self.at(span.start.line());
+    fn node(&mut self, event: Event<'a>, line: u32) -> Result<Node, NotYaml> {
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
             | Event::SequenceStart(_, anchor, tag)
@@ -130,51 +121,53 @@ impl<'a> Reader<'a> {
             _ => (0, false),
         };
         if anchor != 0 {
-            return Err(NotYaml { line, why: Why::Anchor });
+            return Err(NotYaml::Anchor(line));
         }
         if tag {
-            return Err(self.odd(span, "tags are not taken here"));
+            return Err(odd(line, "tags are not taken here"));
         }
         let is = match event {
             Event::Scalar(says, ScalarStyle::Plain, ..) => Is::Plain(says.into_owned()),
             Event::Scalar(says, ..) => Is::Quoted(says.into_owned()),
             Event::SequenceStart(..) => Is::List(self.list()?),
             Event::MappingStart(..) => Is::Map(self.map()?),
-            _ => return Err(self.odd(span, "no value was expected here")),
+            _ => return Err(odd(line, "no value was expected here")),
         };
         Ok(Node { line, is })
     }
 
     fn list(&mut self) -> Result<Vec<Node>, NotYaml> {
         let mut items = Vec::new();
-        while let Some((event, span)) = self.event()? {
+        while let Some((event, line)) = self.event()? {
             if matches!(event, Event::SequenceEnd) {
                 break;
             }
-            items.push(self.node(event, &span)?);
+            items.push(self.node(event, line)?);
         }
         Ok(items)
     }
 
     fn map(&mut self) -> Result<Vec<Entry>, NotYaml> {
         let mut entries = Vec::new();
-        while let Some((event, span)) = self.event()? {
+        while let Some((event, line)) = self.event()? {
             if matches!(event, Event::MappingEnd) {
                 break;
             }
-            let (Is::Plain(key) | Is::Quoted(key)) = self.node(event, &span)?.is else {
-                return Err(self.odd(&span, "a key must be a text"));
+            let (Is::Plain(key) | Is::Quoted(key)) = self.node(event, line)?.is else {
+                return Err(odd(line, "a key must be a text"));
             };
-            let Some((event, value)) = self.event()? else { break };
-            let line = self.at(span.start.line());
-            entries.push(Entry { key, line, value: self.node(event, &value)? });
+            let Some((event, value_line)) = self.event()? else { break };
+            entries.push(Entry { key, line, value: self.node(event, value_line)? });
         }
         Ok(entries)
     }
 }
 
+fn odd(line: u32, why: &str) -> NotYaml {
+    NotYaml::Syntax(line, why.to_owned())
+}
+
 impl Node {
-    /// Returns the text, if it is one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.is {
             Is::Plain(says) | Is::Quoted(says) => Some(says),
@@ -182,7 +175,6 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(&self.is, Is::Plain(says) if matches!(says.as_str(), "" | "~" | "null"))
     }

@@ -57,15 +57,15 @@ fn call(index: u32) -> Origin {
     Origin::Call(CallRef { reply: AskId(1), index })
 }
 
-fn asked(id: u32, ask: Ask, origin: Origin) -> Fact {
+pub(crate) fn asked(id: u32, ask: Ask, origin: Origin) -> Fact {
     Fact::Asked { id: AskId(id), ask, hold: Hold { money: Msat::ZERO, heads: Heads(0) }, origin }
 }
 
-fn answered(id: u32, answer: Answer) -> Fact {
+pub(crate) fn answered(id: u32, answer: Answer) -> Fact {
     Fact::Answered { id: AskId(id), answer, cost: Cost::Known(Msat::ZERO) }
 }
 
-fn report(text: &Text, outcome: Outcome) -> Answer {
+pub(crate) fn report(text: &Text, outcome: Outcome) -> Answer {
     Answer::Report(Box::new(Report {
         outcome,
         text: Wording::Final(text.of),

@@ -3,6 +3,7 @@
 
 mod data;
 mod read;
+mod shown;
 mod tools;
 mod verdict;
 

@@ -53,7 +53,7 @@ fn drawn(roster: &Roster, entry: &str) -> String {
 fn every_team_loads_without_an_error() {
     for (_, agents, _, warnings) in TEAMS {
         let roster = loaded(agents);
-        assert!(roster.problems().iter().all(|problem| problem.weight() == Severity::Warning), "{agents}");
+        assert!(roster.problems().iter().all(|problem| problem.severity == Severity::Warning), "{agents}");
         assert_eq!(problems(&roster, &examples().join(agents)), *warnings, "{agents}");
     }
 }
@@ -93,7 +93,7 @@ fn no_example_that_is_there_has_an_error() {
     assert!(teams.len() >= TEAMS.len(), "{teams:?}");
     for team in teams {
         let roster = Roster::load(&[Source::Named(team.clone())]);
-        assert!(roster.problems().iter().all(|problem| problem.weight() == Severity::Warning), "{}", team.display());
+        assert!(roster.problems().iter().all(|problem| problem.severity == Severity::Warning), "{}", team.display());
     }
 }
 

@@ -192,7 +192,6 @@ fn examples_over_several_lines() {
         &[
             "a: Use this agent when x. Examples:⏎<example>⏎Context: The user asks.⏎user: \"Check my code\"⏎assistant: \"I'll use the a agent\"⏎</example>",
             "model opus",
-            "color red",
             "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
         ],
     );
@@ -313,9 +312,8 @@ fn all_of_ours() {
         "name: a\ndescription: d\nspecialties: [logs, log analysis]\nmemory: project\ndelegation:\n  team: [b, c]\n  mode: cascade\n  dialect: delegate_to_agent\n  recursive: true\n  ad_hoc: on\n  terms:\n    - Under $900.\n    - \"Cite: all\"\n  accept: {receipts: true, files: [a.md], command: make, schema: {type: object, required: [a]}, sum: {of: items.price, max: $900}}\nbudget:\n  default: 500\n  max: 2000msat\n  severance: 20sat\n  fee: 0.05usd",
         &[
             "a: d",
-            "memory Project",
             "specialties [\"logs\", \"log analysis\"]",
-            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] Accept { schema: Some(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), sum: Some(Sum { of: \"items.price\", max: Hundredths(90000) }), receipts: true, files: [\"a.md\"], command: Some(\"make\") }",
+            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] Accept { schema: Some(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), sum: Some(Sum { of: \"items.price\", max: Hundredths(90000) }), receipts: true, files: [\"a.md\"] }",
             "default 500sat",
             "max 2sat",
             "severance 20sat",

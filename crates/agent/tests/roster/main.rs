@@ -43,8 +43,6 @@ fn says(agent: &AgentFile) -> Vec<String> {
     }
     lines.extend(agent.turns_max.map(|turns| format!("turns {turns}")));
     lines.extend(agent.background.then(|| "background".to_owned()));
-    lines.extend(agent.memory.map(|memory| format!("memory {memory:?}")));
-    lines.extend(agent.color.iter().map(|color| format!("color {color}")));
     if !agent.specialties.is_empty() {
         lines.push(format!("specialties {:?}", agent.specialties));
     }

@@ -21,7 +21,7 @@ pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("there is no agent {entry}")));
     };
     out(&tame_lines(&map.to_string()))?;
-    Ok(if map.problems.iter().any(|problem| problem.weight() == Severity::Error) { Exit::Usage } else { Exit::Done })
+    Ok(if map.problems.iter().any(|problem| problem.severity == Severity::Error) { Exit::Usage } else { Exit::Done })
 }
 
 /// Lists the agents, or copies the built-in ones.

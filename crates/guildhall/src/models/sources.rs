@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::{CallFormat, Model, Wire};
+use guildhall_agent::{CallFormat, Wire};
 use guildhall_local::{CallLimiter, Replays, SessionId};
-use guildhall_models::{Anthropic, BaseUrl, Endpoint, Key, OpenAi, PriceBook, Retry, Seller, Timeouts};
+use guildhall_models::{BaseUrl, Endpoint, Key, PriceBook, Provider, Retry, Seller, Timeouts};
 
 use super::{ANTHROPIC, Locked, ModelName, ModelSlot, ModelsError, OPENAI, WINDOW_TOKENS, no_source, slot, unclear};
 
@@ -152,10 +152,7 @@ impl Sources {
             book = book.with_price(&name.model, locked.price);
         }
         let window = source.window.or_else(|| book.window(&seller, &name.model)).unwrap_or(WINDOW_TOKENS);
-        let model: Arc<dyn Model> = match source.wire {
-            Wire::Anthropic => Arc::new(Anthropic::new(endpoint)),
-            Wire::OpenAi | Wire::Inside => Arc::new(OpenAi::new(endpoint)),
-        };
+        let model = Arc::new(Provider::new(source.wire, endpoint));
         let mut slot = slot(model, book, seller, name, window, (source.replays, Arc::clone(limiter)))?;
         if locked.calls == CallFormat::Json {
             slot.tariff.max_tokens = slot.tariff.max_tokens.min(JSON_TURN_TOKENS_MAX);

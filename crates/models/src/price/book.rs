@@ -11,7 +11,7 @@ use guildhall_kernel::{Msat, Tariff};
 
 use super::{LOCAL_PRICE, Price, Rate, Usd, table};
 #[cfg(feature = "http")]
-use crate::endpoint::Endpoint;
+use crate::http::Endpoint;
 
 /// The most output tokens to ask for in one reply, unless a model can't give so many.
 pub const REPLY_TOKENS_MAX: u32 = 8192;
@@ -164,7 +164,9 @@ impl PriceBook {
         if plain.input.nanos() == 0 && plain.output.nanos() == 0 {
             return Err(no_price(seller, model));
         }
-        let per_million = |usd: Usd| Usd::from_nanos(usd.nanos().saturating_mul(WINDOW_TOKENS_MAX) / tokens.max(1));
+        let per_million = |usd: Usd| {
+            Usd::from_nanos(usd.nanos().saturating_mul(WINDOW_TOKENS_MAX.into()) / u128::from(tokens.max(1)))
+        };
         Ok(Price {
             input: per_million(plain.input),
             cache_read: per_million(read.input),

@@ -1,4 +1,4 @@
-//! The price table of `genai-prices`. It reckons in floats, and they end here.
+//! The price table of `genai-prices`. It calculates in floats, and they end here.
 
 use std::time::SystemTime;
 
@@ -52,5 +52,5 @@ fn float(tokens: u64) -> f64 {
 /// charge for its error. One beyond the largest amount becomes that; below zero or no number is none.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and it saturates")]
 fn from_float(dollars: f64) -> Option<Usd> {
-    (dollars >= 0.0).then_some(Usd::from_nanos((dollars * 1e9).round() as u64))
+    (dollars >= 0.0).then_some(Usd::from_nanos((dollars * 1e9).round() as u128))
 }

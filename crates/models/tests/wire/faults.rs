@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use guildhall_agent::{Attempt, Delta, Model, ModelError, Reported, Stop, Usage, Wire};
-use guildhall_models::{Endpoint, Form};
+use guildhall_models::{Endpoint, Form, Provider};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::server::{Server, Step, answer, chunked, stream};
-use crate::setting::{ask, ask_at, ask_with, chunks, delta, endpoint, finish, named, prompt, provider};
+use crate::setting::{ask, ask_at, ask_with, chunks, delta, endpoint, finish, named, prompt};
 use crate::{anthropic, openai};
 
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
@@ -256,7 +256,7 @@ async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() 
 #[tokio::test]
 async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
     let server = Server::start(vec![vec![chunked(named(&anthropic::hello()[..4])), Step::Hold]]);
-    let model = provider(Wire::Anthropic, endpoint(&server.url()));
+    let model = Provider::new(Wire::Anthropic, endpoint(&server.url()));
     let used = Mutex::new(None);
     let heard = Notify::new();
     let watch = |delta: Delta<'_>| match delta {

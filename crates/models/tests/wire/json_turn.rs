@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use guildhall_agent::{CallFormat, Message, Model, Part, Prompt, RawCall, Reply, Stop, ToolSpec, Wire};
-use guildhall_models::{Endpoint, Event, Form, OpenAi, Reducer, ToolChoice, WrittenCalls, body};
+use guildhall_models::{Endpoint, Event, Form, Provider, Reducer, ToolChoice, WrittenCalls, body};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -242,7 +242,7 @@ async fn a_server_that_refuses_a_schema_is_asked_with_tools_from_then_on() {
     let server = Server::start(vec![refused(), native(), native()]);
     let mut endpoint = endpoint(&server.url());
     in_json(&mut endpoint);
-    let model = OpenAi::new(endpoint);
+    let model = Provider::new(Wire::OpenAi, endpoint);
     assert!(model.has_json_turns());
     for _ in 0..2 {
         let attempt = model.ask(&prompt(), &|_| {}).await;
@@ -273,7 +273,7 @@ async fn a_tool_that_must_be_called_is_forced_and_dropped_where_that_is_refused(
     let server =
         Server::start(vec![fault(400, "", "invalid_request_error", "tool_choice: no"), says("Hello.", "stop")]);
     let forced = Prompt { must_call: Some("read_file".to_owned()), ..prompt() };
-    let attempt = OpenAi::new(endpoint(&server.url())).ask(&forced, &|_| {}).await;
+    let attempt = Provider::new(Wire::OpenAi, endpoint(&server.url())).ask(&forced, &|_| {}).await;
     assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
     let bodies: Vec<Value> = server.requests().await.into_iter().map(|request| request.body).collect();
     assert_eq!((bodies.len(), &bodies[1]["tool_choice"]), (2, &Value::Null));

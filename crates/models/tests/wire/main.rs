@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod anthropic;
+mod arguments;
+mod endpoint;
 mod faults;
 mod fuzz;
 mod json_turn;
@@ -13,4 +15,6 @@ mod retries;
 mod served;
 mod server;
 mod setting;
+mod sse;
 mod usage;
+mod written;

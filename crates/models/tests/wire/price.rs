@@ -51,8 +51,8 @@ fn a_float_that_is_a_hair_too_large_costs_nothing_extra() {
 #[test]
 fn usage_that_can_not_be_is_bounded_and_never_a_panic() {
     let all = Usage { input: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, output: u64::MAX };
-    let book =
-        book("0.000000001").with_price("dear", Price::flat(Usd::from_nanos(u64::MAX), Usd::from_nanos(u64::MAX)));
+    let book = book("0.000000001")
+        .with_price("dear", Price::flat(Usd::from_nanos(u64::MAX.into()), Usd::from_nanos(u64::MAX.into())));
     assert_eq!(book.cost(&anthropic(), "claude-opus-4-5", &all), Ok(Msat::SUPPLY));
     assert_eq!(book.cost(&anthropic(), "dear", &all), Ok(Msat::SUPPLY));
     assert_eq!(book.cost(&Seller::Local, "x", &all), Ok(Msat::SUPPLY));

@@ -3,11 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use guildhall_agent::{ModelError, Reported, Wire};
+use guildhall_agent::{Attempt, ModelError, Reported, Wire};
+use guildhall_models::Fault;
+use serde_json::json;
 
 use crate::faults::{WIRES, check_broken, check_hello, check_refused, error_event, fault, half, hello};
 use crate::server::{Server, Step, answer, nobody, stream};
-use crate::setting::{Asked, ask, ask_at, ask_with, endpoint};
+use crate::setting::{Asked, ask, ask_at, ask_with, chunks, delta, endpoint, finish, reduce};
 
 #[tokio::test]
 async fn a_busy_server_is_asked_again_and_people_are_told() {
@@ -69,6 +71,18 @@ async fn asking_again_ends() {
         "tester refused: it turns requests away for now (HTTP 529: Overloaded (overloaded_error)), asked 10 times. \
          What to do: come back later"
     );
+}
+
+#[tokio::test]
+async fn pauses_grow_to_a_ceiling() {
+    let scripts = (0..20).map(|_| fault(529, "", "overloaded_error", "Overloaded")).collect();
+    // 1 + 2 + 4 + 4 + … ms and a quarter more fit nineteen times; without a ceiling it would be six times.
+    let asked = ask_with(Wire::Anthropic, scripts, |endpoint| {
+        endpoint.retry.pause_max = Duration::from_millis(4);
+        endpoint.retry.pauses_total_max = Duration::from_millis(100);
+    })
+    .await;
+    check_refused(&asked.attempt, &["asked 20 times"]);
 }
 
 #[tokio::test]
@@ -166,5 +180,113 @@ async fn an_error_within_a_stream_is_tried_again_only_if_nothing_had_begun() {
         check_hello(asked.attempt);
         let asked = ask(wire, vec![vec![stream(error_event(wire, "api_error"))]]).await;
         check_broken(&asked.attempt, "Sorry (api_error)", None);
+    }
+}
+
+/// What comes of one answer that is no reply, if nothing is asked twice.
+async fn judged(status: u16, headers: &str, body: &str) -> Attempt {
+    let script = vec![answer(status, headers, body)];
+    let asked = ask_with(Wire::OpenAi, vec![script], |endpoint| endpoint.retry.tries_max = 1).await;
+    assert_eq!(asked.requests.len(), 1);
+    asked.attempt
+}
+
+#[tokio::test]
+async fn an_empty_account_and_the_limit_of_a_minute_are_told_apart() {
+    let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+    let low = r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
+    for (status, headers, body) in [(429, "", quota), (429, "retry-after: 5\r\n", quota), (400, "", low), (402, "", "")]
+    {
+        check_refused(&judged(status, headers, body).await, &["What to do: the account has no money left"]);
+    }
+    // One that says when to come back means the minute's limit, whatever its words.
+    let minute = r#"{"error":{"message":"Usage limit reached for this minute"}}"#;
+    let attempt = judged(429, "retry-after: 20\r\n", minute).await;
+    check_refused(&attempt, &["turns requests away for now", "asked once", "come back in 20 s"]);
+}
+
+#[tokio::test]
+async fn each_refusal_has_its_remedy() {
+    for (status, body, remedy) in [
+        (401, r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#, "check the key"),
+        (404, r#"{"error":{"type":"not_found_error","message":"model: nope"}}"#, "check the name of the model"),
+        (422, r#"{"detail":"bad"}"#, "it can't read the request"),
+        (307, "", "redirects are not followed"),
+    ] {
+        check_refused(&judged(status, "", body).await, &[&format!("HTTP {status}"), &format!("What to do: {remedy}")]);
+    }
+    for (status, text) in [
+        (400, "This model's maximum context length is 8192 tokens"),
+        (400, "the request exceeds the available context size, try increasing it"),
+        (500, "the request exceeds the available context size"),
+        (413, "request_too_large"),
+    ] {
+        let attempt = judged(status, "", &format!(r#"{{"error":{{"message":"{text}"}}}}"#)).await;
+        assert!(matches!(attempt.outcome, Err(ModelError::TooLong { .. })), "{attempt:?}");
+    }
+    for status in [201, 204] {
+        check_broken(&judged(status, "", "").await, &format!("HTTP {status}: it did not say why"), None);
+    }
+}
+
+#[tokio::test]
+async fn the_time_to_come_back_is_read_in_every_form() {
+    let date = "date: Sun, 15 Nov 2026 10:00:00 GMT\r\nretry-after: Sun, 15 Nov 2026";
+    for (headers, back) in [
+        ("retry-after: 7\r\n", "in 7 s"),
+        ("retry-after: 7.25\r\n", "in 7 s"),
+        ("retry-after-ms: 9000\r\nretry-after: 7\r\n", "in 9 s"),
+        (&format!("{date} 10:00:30 GMT\r\n"), "in 30 s"),
+        (&format!("{date} 09:00:00 GMT\r\n"), "in 0 s"),
+        ("retry-after: 1000000000\r\n", "in 1000000000 s"),
+        ("date: Sun, 15 Nov 2026 10:00:00 GMT\r\n", "later"),
+        ("retry-after: -1\r\n", "later"),
+        ("retry-after: NaN\r\n", "later"),
+        ("retry-after: 1e400\r\n", "later"),
+        ("retry-after: soon\r\n", "later"),
+    ] {
+        check_refused(&judged(503, headers, "").await, &[&format!("come back {back}")]);
+    }
+}
+
+#[tokio::test]
+async fn words_are_read_from_every_shape_and_cleaned() {
+    for (body, said) in [
+        (r#"{"error":"model not found"}"#, "HTTP 404: model not found. What"),
+        (r#"{"error":{"message":"m","type":"t","code":"c"}}"#, "HTTP 404: m (t, c). What"),
+        (r#"{"error":{"message":"m","code":503}}"#, "HTTP 404: m. What"),
+        ("  <!doctype html>", "HTTP 404: an HTML page instead of JSON. What"),
+        ("plain\u{1b}[31m\n", "HTTP 404: plain [31m. What"),
+        ("", "HTTP 404: it did not say why. What"),
+        (&"ü".repeat(1000), &format!("HTTP 404: {}…. What", "ü".repeat(400))),
+    ] {
+        check_refused(&judged(404, "", body).await, &[said]);
+    }
+}
+
+#[test]
+fn an_error_in_place_of_a_reply_is_one_only_if_it_says_something() {
+    for (error, expect) in [(json!(null), false), (json!(""), false), (json!(false), false), (json!("x"), true)] {
+        let mut chunk = delta(&json!({"content": "Hello."}));
+        chunk["error"] = error.clone();
+        let said = matches!(reduce(Wire::OpenAi, &[chunk, finish("stop")]), Err(Fault::Said(_)));
+        assert_eq!(said, expect, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_place_of_a_reply_is_told_by_its_words() {
+    for (kind, message, waits) in [
+        ("rate_limit_error", "Sorry", Some("RateLimited")),
+        ("overloaded_error", "Sorry", Some("Unavailable")),
+        ("", "Loading model", Some("Unavailable")),
+        ("insufficient_quota", "slow down", None),
+        ("api_error", "Internal server error", None),
+    ] {
+        let error = chunks(&[json!({"error": {"message": message, "type": kind}})]);
+        let scripts = [stream(error)].into_iter().chain(waits.map(|_| hello(Wire::OpenAi))).map(|step| vec![step]);
+        let asked = ask(Wire::OpenAi, scripts.collect()).await;
+        assert_eq!(asked.attempt.outcome.is_ok(), waits.is_some(), "{kind} {message}");
+        assert!(waits.is_none_or(|why| asked.told[0].starts_with(&format!("(waits 1 s, {why}"))), "{:?}", asked.told);
     }
 }

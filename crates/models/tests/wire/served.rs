@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use guildhall_models::{BaseUrl, NoList, Served, served};
+use serde_json::{Value, json};
 
 use crate::server::{Server, Step, answer, nobody};
 
@@ -55,4 +56,53 @@ async fn what_is_no_model_server_has_no_list_and_holds_nobody_up() {
     assert!(list.as_ref().is_err_and(|no| no.to_string().contains("more than")), "{list:?}");
     let list = served(&BaseUrl::parse(&nobody()).unwrap(), Duration::from_secs(30)).await;
     assert!(list.as_ref().is_err_and(|no| no.to_string().contains("refused")), "{list:?}");
+}
+
+/// What is read from a list: names and windows.
+async fn read(list: &Value) -> Vec<(String, Option<u64>)> {
+    let list = asked(vec![vec![answer(200, "", list.to_string())]], Duration::from_secs(30)).await.0;
+    list.unwrap_or_default().into_iter().map(|Served { name, window }| (name, window)).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_read_with_the_window_as_each_server_says_it() {
+    let list = json!({"object": "list", "data": [
+        {"id": "qwen3:8b", "object": "model", "owned_by": "library"},
+        {"id": "Qwen/Qwen3-8B", "max_model_len": 32768},
+        {"id": "models/smol.gguf", "meta": {"n_ctx_train": 8192, "n_params": 134_515_008}},
+        {"id": "small", "meta": {"n_ctx_train": 131_072, "n_ctx": 4096}},
+        {"id": "odd", "max_model_len": 0, "meta": null},
+        {"id": "odder", "max_model_len": -5},
+    ]});
+    let windows: Vec<Option<u64>> = read(&list).await.into_iter().map(|(_, window)| window).collect();
+    assert_eq!(windows, [None, Some(32768), Some(8192), Some(4096), None, None]);
+}
+
+#[tokio::test]
+async fn entries_that_can_not_be_shown_or_typed_are_left_out() {
+    let long = "x".repeat(1000);
+    let names = ["", " ", "a\u{1b}[31mb", "a\nb", "a\u{202e}b", "a\u{200b}b", &long, "good one", "größer"];
+    let mut data: Vec<Value> = names.iter().map(|name| json!({"id": name})).collect();
+    data.extend([json!({"name": "no id"}), json!(7), json!(null), json!({"id": 7})]);
+    let left: Vec<String> = read(&json!({"data": data})).await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(left, ["good one", "größer"]);
+}
+
+#[tokio::test]
+async fn what_is_no_list_is_none_and_a_long_one_is_cut() {
+    let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    for body in ["", "<html>", "[]", "{}", "{\"data\":null}", "{\"data\":[]}", "{\"data\":{}}", "\u{0}", &deep] {
+        let list = asked(vec![vec![answer(200, "", body)]], Duration::from_secs(30)).await.0;
+        assert!(list.is_err(), "{body:.80}");
+    }
+    let many: Vec<Value> = (0..5000).map(|number| json!({"id": format!("m{number}")})).collect();
+    assert_eq!(read(&json!({"data": many})).await.len(), 1000);
+}
+
+#[test]
+fn a_model_that_only_compares_texts_does_not_talk() {
+    let talks = |name: &str| Served { name: name.to_owned(), window: None }.talks();
+    assert!(
+        talks("qwen3:8b") && !talks("nomic-embed-text") && !talks("BAAI/bge-Reranker-v2") && !talks("E5-Embedding")
+    );
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use guildhall_agent::{Attempt, Delta, Message, Model, Part, Prompt, Reply, ToolSpec, Wire};
 use guildhall_kernel::{AskId, AskKey, Path};
-use guildhall_models::{
-    Anthropic, BaseUrl, Endpoint, Event, Fault, Key, OpenAi, Provider, Reducer, Retry, Timeouts, WrittenCalls,
-};
+use guildhall_models::{BaseUrl, Endpoint, Event, Fault, Key, Provider, Reducer, Retry, Timeouts, WrittenCalls};
 use serde_json::{Value, json};
 
 use crate::server::{Request, Server, Step};
@@ -44,14 +42,6 @@ pub(crate) fn endpoint(url: &str) -> Endpoint {
     endpoint
 }
 
-pub(crate) fn provider(wire: Wire, endpoint: Endpoint) -> Provider {
-    match wire {
-        Wire::Anthropic => Provider::Anthropic(Anthropic::new(endpoint)),
-        Wire::OpenAi => Provider::OpenAi(OpenAi::new(endpoint)),
-        Wire::Inside => panic!("no wire"),
-    }
-}
-
 /// What came of asking, what a watcher was told, and what the server was sent.
 pub(crate) struct Asked {
     pub(crate) attempt: Attempt,
@@ -72,7 +62,7 @@ pub(crate) async fn ask(wire: Wire, scripts: Vec<Vec<Step>>) -> Asked {
 }
 
 pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<String>) {
-    let model = provider(wire, endpoint);
+    let model = Provider::new(wire, endpoint);
     let told = Mutex::new(Vec::new());
     let watch = |delta: Delta<'_>| told.lock().unwrap().extend(tell(delta));
     let attempt = model.ask(&prompt(), &watch).await;

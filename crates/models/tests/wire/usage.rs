@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use guildhall_agent::{Billing, Delta, Model, Reported, Usage, Wire};
 use guildhall_kernel::Msat;
-use guildhall_models::{BaseUrl, Endpoint, Price, PriceBook, Rate, Seller, TOKENS_MAX, Usd};
+use guildhall_models::{BaseUrl, Endpoint, Event, Price, PriceBook, Provider, Rate, Seller, TOKENS_MAX, Usd};
 use serde_json::{Value, json};
 
 use crate::anthropic::{block, part};
 use crate::faults::WIRES;
 use crate::server::{Server, Step, stream};
-use crate::setting::{ask, chunks, delta, endpoint, finish, named, prompt, provider};
+use crate::setting::{ask, chunks, delta, endpoint, finish, named, prompt, reducer};
 
 /// Input in all, what of it a cache had, and output.
 #[derive(Clone, Copy)]
@@ -233,7 +233,7 @@ async fn every_byte_that_a_model_writes_is_told_as_it_arrives() {
                 received.lock().unwrap().push(bytes);
             }
         };
-        let attempt = provider(wire, endpoint(&server.url())).ask(&prompt(), &watch).await;
+        let attempt = Provider::new(wire, endpoint(&server.url())).ask(&prompt(), &watch).await;
         assert!(attempt.outcome.is_err(), "{wire:?}: it breaks off");
         let written = "hm".len() + "Hello.".len() + "read_file".len() + r#"{"path":"a"}"#.len();
         assert_eq!(received.into_inner().unwrap().iter().sum::<u64>(), written as u64, "{wire:?}");
@@ -244,9 +244,55 @@ async fn every_byte_that_a_model_writes_is_told_as_it_arrives() {
 fn only_a_server_on_this_machine_without_a_key_is_one_that_nobody_bills() {
     for wire in WIRES {
         let local = Endpoint::new(BaseUrl::parse("http://127.0.0.1:8080").unwrap(), None, "m");
-        assert_eq!(provider(wire, local).billing(), Billing::Nominal);
-        assert_eq!(provider(wire, endpoint("http://127.0.0.1:8080")).billing(), Billing::Billed, "it has a key");
+        assert_eq!(Provider::new(wire, local).billing(), Billing::Nominal);
+        assert_eq!(Provider::new(wire, endpoint("http://127.0.0.1:8080")).billing(), Billing::Billed, "it has a key");
         let far = Endpoint::new(BaseUrl::parse("http://192.168.0.7:8080").unwrap(), None, "m");
-        assert_eq!(provider(wire, far).billing(), Billing::Billed);
+        assert_eq!(Provider::new(wire, far).billing(), Billing::Billed);
+    }
+}
+
+/// What counts after these reports, with seven tokens of output.
+fn counted(wire: Wire, reports: &[Value]) -> Usage {
+    let mut reducer = reducer(wire);
+    for report in reports {
+        let mut usage = report.clone();
+        usage[if wire == Wire::Anthropic { "output_tokens" } else { "completion_tokens" }] = json!(7);
+        let data = json!({"type": "message_delta", "usage": usage}).to_string();
+        reducer.reduce(&Event { name: String::new(), data }).unwrap();
+    }
+    let usage = reducer.usage().whole().unwrap();
+    assert_eq!(usage.output, 7);
+    usage
+}
+
+#[test]
+fn what_a_cache_wrote_is_counted_at_its_dearest_and_fills_the_bound_first() {
+    let all = |input, read, write| json!({"prompt_tokens": input, "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": write}});
+    let parts = |plain, read, write| json!({"input_tokens": plain, "cache_read_input_tokens": read, "cache_creation_input_tokens": write});
+    let null = Value::Null;
+    for (wire, reports, expect) in [
+        (Wire::OpenAi, vec![all(100, 5000, 0)], (5000, 0, 0)),
+        (Wire::OpenAi, vec![all(100, 90, 20)], (110, 0, 20)),
+        (Wire::OpenAi, vec![all(100, 0, 300)], (300, 0, 300)),
+        (Wire::Anthropic, vec![parts(json!(5000), 0, 0), parts(json!(10), 4990, 0)], (5000, 0, 0)),
+        (Wire::Anthropic, vec![parts(json!(10), 2000, 300), parts(null, 10, 0)], (2310, 2000, 300)),
+        (Wire::Anthropic, vec![parts(json!(10), TOKENS_MAX, TOKENS_MAX)], (TOKENS_MAX, 0, TOKENS_MAX)),
+        (Wire::Anthropic, vec![parts(json!(TOKENS_MAX), TOKENS_MAX, 5)], (TOKENS_MAX, 0, 5)),
+    ] {
+        let Usage { input, cache_read, cache_write, .. } = counted(wire, &reports);
+        assert_eq!((input, cache_read, cache_write), expect, "{reports:?}");
+    }
+}
+
+#[test]
+fn a_count_is_a_number_that_is_not_negative() {
+    for (count, expect) in [(json!(12), 12), (json!(11.2), 12), (json!(0), 0)] {
+        assert_eq!(counted(Wire::Anthropic, &[json!({"input_tokens": count})]).input, expect, "{count}");
+    }
+    for count in [json!(-1), json!(-0.5), json!("12"), json!(null), json!([12]), json!(true)] {
+        let mut reducer = reducer(Wire::Anthropic);
+        let data = json!({"type": "message_delta", "usage": {"input_tokens": count}}).to_string();
+        reducer.reduce(&Event { name: String::new(), data }).unwrap();
+        assert_eq!(reducer.usage(), Reported::Nothing, "{count}");
     }
 }

@@ -87,7 +87,7 @@ impl Hall {
         let prompt = Prompt {
             key: AskKey { contract: path.clone(), ask: AskId(1) },
             system: String::new(),
-            tools: self.tools.iter().map(Tool::spec).chain(hiring).collect(),
+            tools: self.tools.iter().map(|tool| tool.spec()).chain(hiring).collect(),
             messages: Vec::new(),
             status: None,
             max_tokens: MAX_TOKENS,

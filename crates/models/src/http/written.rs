@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::http::arguments;
 
 /// How much of a reply is searched.
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;
@@ -15,18 +15,9 @@ const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENT_KEYS: [&str; 5] = ["arguments", "parameters", "args", "input", "params"];
 
 /// What surrounds a call; it goes with the call. Openers and closers are dropped each for itself, as models forget one.
-const OPENERS: [&str; 9] = [
-    "<tool_call>",
-    "<function_call>",
-    "<tools>",
-    "<|tool_call|>",
-    "<|python_tag|>",
-    "[TOOL_CALLS]",
-    "```json",
-    "```tool_call",
-    "```",
-];
-const CLOSERS: [&str; 5] = ["</tool_call>", "</function_call>", "</tools>", "<|/tool_call|>", "```"];
+const OPENERS: &str =
+    "<tool_call> <function_call> <tools> <|tool_call|> <|python_tag|> [TOOL_CALLS] ```json ```tool_call ```";
+const CLOSERS: &str = "</tool_call> </function_call> </tools> <|/tool_call|> ```";
 
 /// What was read out of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,95 +108,11 @@ fn one(map: &Map<String, Value>, tools: &[&str]) -> Option<Call> {
 
 fn before(text: &str) -> &str {
     let trimmed = text.trim_end();
-    OPENERS.iter().find_map(|opener| trimmed.strip_suffix(opener)).unwrap_or(text)
+    OPENERS.split(' ').find_map(|opener| trimmed.strip_suffix(opener)).unwrap_or(text)
 }
 
 fn after(text: &str, end: usize) -> usize {
     let rest = text[end..].trim_start();
-    let closed = CLOSERS.iter().find_map(|closer| rest.strip_prefix(closer));
+    let closed = CLOSERS.split(' ').find_map(|closer| rest.strip_prefix(closer));
     closed.map_or(end, |rest| text.len() - rest.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::{Written, read};
-
-    const TOOLS: [&str; 2] = ["read_file", "delegate_task"];
-
-    fn check(text: &str, words: Option<&str>, calls: &[(&str, Value)]) {
-        let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), Ok(arguments.clone()))).collect();
-        let expect = Written { words: words.map(str::to_owned), calls };
-        assert_eq!(read(text, &TOOLS), (!expect.calls.is_empty()).then_some(expect), "{text}");
-    }
-
-    #[test]
-    fn a_call_is_read_in_every_form_that_models_write() {
-        let path = json!({"path": "a.rs"});
-        let call = r#"{"name": "read_file", "arguments": {"path": "a.rs"}}"#;
-        for text in [
-            call.to_owned(),
-            format!("```json\n{call}\n```"),
-            format!("```\n{call}\n```"),
-            format!("```tool_call\n{call}\n```"),
-            format!("<tool_call>\n{call}\n</tool_call>"),
-            format!("<tool_call>{call}"),
-            format!("<|python_tag|>{call}"),
-            format!("[TOOL_CALLS] [{call}]"),
-            r#"{"tool": "read_file", "args": {"path": "a.rs"}}"#.to_owned(),
-            r#"{"function": "read_file", "parameters": {"path": "a.rs"}}"#.to_owned(),
-            r#"{"type": "function", "function": {"name": "read_file", "arguments": "{\"path\": \"a.rs\"}"}}"#
-                .to_owned(),
-        ] {
-            check(&text, None, &[("read_file", path.clone())]);
-        }
-    }
-
-    #[test]
-    fn words_around_a_call_stay_words() {
-        let text = "I will look.\n```json\n{\"name\":\"read_file\",\"arguments\":{}}\n```\nThen I report.";
-        check(text, Some("I will look.\n\nThen I report."), &[("read_file", json!({}))]);
-        check("Sure! {\"name\": \"read_file\"}", Some("Sure!"), &[("read_file", json!({}))]);
-    }
-
-    #[test]
-    fn several_calls_are_read_in_order() {
-        let one = r#"{"name":"read_file","arguments":{"n":1}}"#;
-        let two = r#"{"name":"delegate_task","arguments":{"n":2}}"#;
-        let expect = [("read_file", json!({"n": 1})), ("delegate_task", json!({"n": 2}))];
-        check(&format!("[{one},{two}]"), None, &expect);
-        check(&format!("<tool_call>{one}</tool_call>\n<tool_call>{two}</tool_call>"), None, &expect);
-    }
-
-    #[test]
-    fn what_is_not_a_call_of_a_known_tool_is_text() {
-        for text in [
-            "",
-            "no braces",
-            r#"{"name": "rm_rf", "arguments": {}}"#,
-            r#"{"name": "read_file", "version": "1.0"}"#,
-            r#"{"example": {"name": "read_file", "arguments": {}}}"#,
-            r#"{"name": "read_file", "arguments": {"#,
-            "[]",
-            "{\"name\": 7}",
-        ] {
-            check(text, None, &[]);
-        }
-    }
-
-    #[test]
-    fn arguments_that_are_no_clean_object_are_told_apart() {
-        let text = r#"{"name":"read_file","arguments":{"a":1,"a":2}}"#;
-        assert_eq!(read(text, &TOOLS).unwrap().calls, [("read_file".to_owned(), Err(text.to_owned()))]);
-        let text = r#"{"name":"read_file","arguments":[1]}"#;
-        assert_eq!(read(text, &TOOLS).unwrap().calls, [("read_file".to_owned(), Err("[1]".to_owned()))]);
-    }
-
-    #[test]
-    fn a_reply_full_of_braces_is_given_up_on() {
-        for text in ["{".repeat(1_000_000), "[".repeat(1_000_000), "{\"a\":".repeat(200_000), "[1]".repeat(400_000)] {
-            assert_eq!(read(&text, &TOOLS), None);
-        }
-    }
 }

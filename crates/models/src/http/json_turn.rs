@@ -2,30 +2,20 @@
 //! models make valid calls that way, and seldom otherwise. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
-use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, Stop, ToolSpec};
+use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::arguments;
-use crate::ids::Ids;
-use crate::written;
+use crate::http::arguments;
+use crate::http::ids::Ids;
+use crate::http::reduce::stop;
+use crate::http::written::{self, Written};
 
 /// The most calls of one turn. Those after that are not made.
 const CALLS_MAX: usize = 8;
 
 /// Parts of a tool's schema that servers stumble over when they make a grammar of it. None of them changes what a call means.
-const UNSUPPORTED: [&str; 11] = [
-    "minLength",
-    "maxLength",
-    "pattern",
-    "format",
-    "minItems",
-    "maxItems",
-    "minimum",
-    "maximum",
-    "examples",
-    "default",
-    "$schema",
-];
+const UNSUPPORTED: &str =
+    "minLength maxLength pattern format minItems maxItems minimum maximum examples default $schema";
 
 /// Returns a prompt as one without tools: the calls are listed in its instructions, and what they brought is quoted.
 pub(crate) fn plain(prompt: &Prompt) -> Prompt {
@@ -127,7 +117,7 @@ fn object(fields: &[(&str, Value)]) -> Value {
 fn supported(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, _)| !UNSUPPORTED.contains(&key.as_str()));
+            let kept = map.iter().filter(|(key, _)| UNSUPPORTED.split(' ').all(|part| part != *key));
             let cleaned = kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {
                     ("properties", Value::Object(fields)) => {
@@ -147,44 +137,27 @@ fn supported(schema: &Value) -> Value {
 /// Reads a reply whose words should be one object. Prose is searched for calls; without any, the prose is the report.
 pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
     let Some(said) = &reply.words else { return reply };
-    let turn = Turn::read(said, tools);
+    let turn = turn(said, tools);
     let calls =
         turn.calls.into_iter().take(CALLS_MAX).map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
-    let stop = match reply.stop {
-        stop @ (Stop::Length | Stop::Refusal) => stop,
-        Stop::End | Stop::Calls if calls.is_empty() => Stop::End,
-        Stop::End | Stop::Calls => Stop::Calls,
-    };
+    let stop = stop(Some(reply.stop), &calls);
     // The provider's own form has no calls in it: the reply is shown again by its words and calls.
     Reply { raw: Value::Null, words: turn.words, calls, stop, ..reply }
 }
 
-#[derive(Default)]
-struct Turn {
-    words: Option<String>,
-    calls: Vec<(String, Result<Value, String>)>,
-}
-
-impl Turn {
-    fn read(said: &str, tools: &[&str]) -> Turn {
-        if let Ok(Value::Object(object)) = serde_json::from_str(said.trim()) {
-            if let Some(calls) = object.get("calls").and_then(Value::as_array) {
-                return Turn { words: None, calls: calls.iter().filter_map(called).collect() };
-            }
-            if let Some(report) = object.get("report").and_then(Value::as_str) {
-                return Turn { words: Some(report.to_owned()), calls: Vec::new() };
-            }
+fn turn(said: &str, tools: &[&str]) -> Written {
+    let report = |report: String| Written { words: Some(report), calls: Vec::new() };
+    if let Ok(Value::Object(object)) = serde_json::from_str(said.trim()) {
+        if let Some(calls) = object.get("calls").and_then(Value::as_array) {
+            return Written { words: None, calls: calls.iter().filter_map(called).collect() };
         }
-        let mut half = Report::default();
-        if let Some(report) = half.push(said).filter(|report| !report.trim().is_empty()) {
-            return Turn { words: Some(report), calls: Vec::new() };
-        }
-        match written::read(said, tools) {
-            Some(written) => Turn { words: written.words, calls: written.calls },
-            None => Turn { words: Some(said.to_owned()), calls: Vec::new() },
+        if let Some(words) = object.get("report").and_then(Value::as_str) {
+            return report(words.to_owned());
         }
     }
+    let half = Report::default().push(said).filter(|half| !half.trim().is_empty());
+    half.map(report).or_else(|| written::read(said, tools)).unwrap_or_else(|| report(said.to_owned()))
 }
 
 /// One call. A tool that is not there is a call all the same: its model is told so.

@@ -5,9 +5,9 @@ use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
 
 use super::{Form, ToolChoice, object};
-use crate::arguments;
-use crate::endpoint::Endpoint;
-use crate::ids::plain;
+use crate::http::arguments;
+use crate::http::endpoint::Endpoint;
+use crate::http::ids::plain;
 
 /// Stands for words where there are none: the API refuses an empty message.
 const SILENCE: &str = "(nothing)";

@@ -8,18 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use guildhall_agent::{Attempt, Billing, CallFormat, Delta, ModelError, Prompt, Reported, WaitReason, Watch, Wire};
+use guildhall_agent::{
+    Attempt, Billing, CallFormat, Delta, Model, ModelError, Prompt, Reported, Task, WaitReason, Watch, Wire,
+};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
-use crate::reduce::{Fault, Piece, Reducer};
-use crate::request::{self, Form};
-use crate::retry::Tries;
-use crate::sse::{Frame, Sse};
-use crate::verdict::{Said, Verdict, judge, wait};
+use crate::http::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
+use crate::http::reduce::{Fault, Piece, Reducer};
+use crate::http::request::{self, Form};
+use crate::http::retry::Tries;
+use crate::http::sse::{Frame, Sse};
+use crate::http::verdict::{Said, Verdict, judge, wait};
 
 /// The most bytes of a stream, all its wrapping included.
 const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -38,8 +40,10 @@ const ERROR_WAIT: Duration = Duration::from_secs(10);
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+/// A model over one of the two protocols: Anthropic Messages, or Chat Completions as `OpenAI`, Ollama, llama.cpp, vLLM,
+/// LM Studio, `OpenRouter` and others have it.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Provider {
     wire: Wire,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
@@ -66,22 +70,25 @@ enum Asked {
     BadRequest(Attempt),
 }
 
-impl Client {
-    pub(crate) fn new(wire: Wire, endpoint: Endpoint) -> Client {
-        Client { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
+impl Model for Provider {
+    fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
+        Box::pin(self.ask_simply(prompt, watch))
     }
 
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    pub(crate) fn billing(&self) -> Billing {
+    fn billing(&self) -> Billing {
         if self.endpoint.is_local() { Billing::Nominal } else { Billing::Billed }
     }
 
     /// Whether replies are JSON turns: the server has not refused that.
-    pub(crate) fn has_json_turns(&self) -> bool {
+    fn has_json_turns(&self) -> bool {
         self.wire == Wire::OpenAi && self.form().calls == CallFormat::Json
+    }
+}
+
+impl Provider {
+    /// Makes the model. No connection is made before it is asked.
+    pub fn new(wire: Wire, endpoint: Endpoint) -> Provider {
+        Provider { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
     }
 
     fn form(&self) -> Form {
@@ -90,7 +97,7 @@ impl Client {
     }
 
     /// Asks, and asks for less if the server refuses a part of the request that not every server knows.
-    pub(crate) async fn ask(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
+    async fn ask_simply(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
         let mut form = self.form();
         loop {
             let (attempt, simpler) = match self.ask_in(form, prompt, watch).await {
@@ -128,7 +135,7 @@ impl Client {
         }
     }
 
-    /// What is said when asking again has no end that is near. Whoever answered was reached, and turns us away.
+    /// The error after the last try. A server that answered was reached: it refuses.
     fn given_up(&self, said: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
         let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
         match why {
@@ -206,7 +213,7 @@ impl Client {
         match judge(status.as_u16(), &said, wait) {
             Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
             Verdict::Refused(remedy) => {
-                let outcome = Err(self.refused(&format!("{why}. What to do: {}", remedy.advice())));
+                let outcome = Err(self.refused(&format!("{why}. What to do: {remedy}")));
                 let attempt = Attempt { outcome, usage: Reported::Nothing };
                 if status == StatusCode::BAD_REQUEST { Once::BadRequest(attempt) } else { Once::Over(attempt) }
             }

@@ -6,8 +6,8 @@ mod openai;
 use guildhall_agent::{CallFormat, Prompt, Wire};
 use serde_json::{Map, Value};
 
-use crate::endpoint::Endpoint;
-use crate::json_turn;
+use crate::http::endpoint::Endpoint;
+use crate::http::json_turn;
 
 /// What of a request a server may not know, and is left out once the server has refused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

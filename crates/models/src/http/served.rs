@@ -1,5 +1,5 @@
-//! Which models a server has: what an OpenAI-compatible one answers to `GET /v1/models`. Whoever listens there may be no
-//! model server at all, so nothing is taken from an answer that has not the form of such a list, and nothing is waited for long.
+//! Which models a server has: what an OpenAI-compatible one answers to `GET /v1/models`. The program that
+//! listens there may be no model server at all, so nothing but such a list is taken from its answer, and the wait is short.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use reqwest::header::{ACCEPT, ACCEPT_ENCODING};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{connectable, root_cause};
-use crate::endpoint::{BaseUrl, MODELS};
+use crate::http::client::{connectable, root_cause};
+use crate::http::endpoint::{BaseUrl, MODELS};
 
 /// The most bytes of a list.
 const LIST_BYTES_MAX: usize = 1024 * 1024;
@@ -108,58 +108,4 @@ fn is_name(name: &str) -> bool {
 fn window(entry: &Value) -> Option<u64> {
     let said = [&entry["max_model_len"], &entry["meta"]["n_ctx"], &entry["meta"]["n_ctx_train"]];
     said.into_iter().filter_map(Value::as_u64).find(|tokens| *tokens > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::{LISTED_MAX, Served, listed};
-
-    fn read(list: &Value) -> Vec<(String, Option<u64>)> {
-        let models = listed(list.to_string().as_bytes()).unwrap_or_default();
-        models.into_iter().map(|Served { name, window }| (name, window)).collect()
-    }
-
-    #[test]
-    fn a_list_is_read_with_the_window_as_each_server_says_it() {
-        let list = json!({"object": "list", "data": [
-            {"id": "qwen3:8b", "object": "model", "owned_by": "library"},
-            {"id": "Qwen/Qwen3-8B", "max_model_len": 32768},
-            {"id": "models/smol.gguf", "meta": {"n_ctx_train": 8192, "n_params": 134_515_008}},
-            {"id": "small", "meta": {"n_ctx_train": 131_072, "n_ctx": 4096}},
-            {"id": "odd", "max_model_len": 0, "meta": null},
-            {"id": "odder", "max_model_len": -5},
-        ]});
-        let windows: Vec<Option<u64>> = read(&list).into_iter().map(|(_, window)| window).collect();
-        assert_eq!(windows, [None, Some(32768), Some(8192), Some(4096), None, None]);
-    }
-
-    #[test]
-    fn entries_that_can_not_be_shown_or_typed_are_left_out() {
-        let long = "x".repeat(1000);
-        let names = ["", " ", "a\u{1b}[31mb", "a\nb", "a\u{202e}b", "a\u{200b}b", &long, "good one", "größer"];
-        let mut data: Vec<Value> = names.iter().map(|name| json!({"id": name})).collect();
-        data.extend([json!({"name": "no id"}), json!(7), json!(null), json!({"id": 7})]);
-        let left: Vec<String> = read(&json!({"data": data})).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(left, ["good one", "größer"]);
-    }
-
-    #[test]
-    fn what_is_no_list_is_none_and_a_long_one_is_cut() {
-        let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        for body in ["", "<html>", "[]", "{}", "{\"data\":null}", "{\"data\":[]}", "{\"data\":{}}", "\u{0}", &deep] {
-            assert!(listed(body.as_bytes()).is_err(), "{body:.80}");
-        }
-        let many: Vec<Value> = (0..5000).map(|number| json!({"id": format!("m{number}")})).collect();
-        assert_eq!(read(&json!({"data": many})).len(), LISTED_MAX);
-    }
-
-    #[test]
-    fn a_model_that_only_compares_texts_does_not_talk() {
-        let talks = |name: &str| Served { name: name.to_owned(), window: None }.talks();
-        assert!(
-            talks("qwen3:8b") && !talks("nomic-embed-text") && !talks("BAAI/bge-Reranker-v2") && !talks("E5-Embedding")
-        );
-    }
 }

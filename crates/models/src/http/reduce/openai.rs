@@ -1,13 +1,13 @@
 //! The chunks of Chat Completions. Every server has its own idea of them: calls without an index or all with the same
 //! one, ids in every chunk or in none, arguments as a text or as an object, thinking under several names.
 
-use guildhall_agent::{RawCall, Reply, Reported, Stop, Wire};
+use guildhall_agent::{RawCall, Reply, Stop, Wire};
 use serde_json::{Map, Value, json};
 
-use super::counts::{Counts, tokens};
-use super::{CALLS_MAX, Fault, Piece, TOKENS_MAX, Weight, reply, some_words};
-use crate::ids::Ids;
-use crate::{arguments, written};
+use super::counts::tokens;
+use super::{CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, merge, reply, some_words, words};
+use crate::http::ids::Ids;
+use crate::http::{arguments, written};
 
 /// A call without a name is shown to the provider again under this one: without any, it refuses the conversation.
 const UNNAMED: &str = "unnamed";
@@ -22,20 +22,6 @@ pub(super) struct State {
     calls: Vec<Call>,
     /// What else the message has, thinking for example, under its own names.
     rest: Map<String, Value>,
-    weight: Weight,
-    counts: Counts,
-    stop: Option<Stop>,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Waiting,
-    Begun,
-    /// A finish reason came: the reply is whole, usage may follow.
-    Stopped,
-    Done,
 }
 
 #[derive(Debug, Default)]
@@ -49,57 +35,33 @@ struct Call {
 }
 
 impl State {
-    pub(super) fn is_done(&self) -> bool {
-        self.phase == Phase::Done
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.phase != Phase::Waiting
-    }
-
-    pub(super) fn usage(&self) -> Reported {
-        self.counts.usage()
-    }
-
-    pub(super) fn weight(&self) -> Weight {
-        self.weight
-    }
-
-    pub(super) fn end(&mut self) {
-        if self.phase != Phase::Waiting {
-            self.phase = Phase::Done;
-        }
-    }
-
-    pub(super) fn chunk(&mut self, value: &Value) -> Result<Vec<Piece>, Fault> {
+    pub(super) fn chunk(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         if !value.is_object() {
             return Err(Fault::Malformed("an event that is no object".into()));
         }
-        self.choice(value, "delta")
+        self.choice(value, "delta", progress)
     }
 
-    pub(super) fn body(&mut self, value: &Value) -> Result<Vec<Piece>, Fault> {
+    pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         if !value["choices"][0]["message"].is_object() {
             return Err(Fault::Malformed("a body without a message".into()));
         }
-        let pieces = self.choice(value, "message")?;
-        self.phase = Phase::Done;
+        let pieces = self.choice(value, "message", progress)?;
+        progress.phase = Phase::Done;
         Ok(pieces)
     }
 
-    fn choice(&mut self, value: &Value, key: &str) -> Result<Vec<Piece>, Fault> {
+    fn choice(&mut self, value: &Value, key: &str, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
         // Some servers send a last chunk with a null or empty list of choices and the usage.
         if let Some(choice) = value["choices"].as_array().and_then(|choices| choices.first()) {
-            if self.phase == Phase::Waiting {
-                self.phase = Phase::Begun;
-            }
+            progress.phase = progress.phase.max(Phase::Begun);
             if let Some(delta) = choice[key].as_object() {
-                pieces.extend(self.delta(delta)?);
+                pieces.extend(self.delta(delta, progress)?);
             }
             if let Some(reason) = choice["finish_reason"].as_str() {
-                self.phase = Phase::Stopped;
-                self.stop = match reason {
+                progress.phase = Phase::Stopped;
+                progress.stop = match reason {
                     "stop" => Some(Stop::End),
                     "tool_calls" | "function_call" => Some(Stop::Calls),
                     "length" => Some(Stop::Length),
@@ -108,37 +70,15 @@ impl State {
                 };
             }
         }
-        pieces.extend(self.count(&value["usage"]));
+        pieces.extend(count(&value["usage"], progress));
         Ok(pieces)
     }
 
-    fn count(&mut self, usage: &Value) -> Option<Piece> {
-        let (input, details) = (tokens(&usage["prompt_tokens"]), &usage["prompt_tokens_details"]);
-        // Two names for the same count; if both are there and differ, the cache saved the less of the two.
-        let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
-        let cached = cached.into_iter().filter_map(tokens).min();
-        self.counts.whole_input(input, cached, tokens(&details["cache_write_tokens"]));
-        self.counts.output(State::output(usage));
-        // The parts may not add up to the total, or be missing.
-        let total = tokens(&usage["total_tokens"]).unwrap_or(0);
-        self.counts.output_at_least(total.saturating_sub(self.counts.input()));
-        if usage.is_object() { self.usage().whole().map(Piece::Used) } else { None }
-    }
-
-    /// What a report counts as output. Some servers leave thinking out of it, so that thinking is more than all output:
-    /// thinking is billed, too.
-    fn output(usage: &Value) -> Option<u64> {
-        let output = tokens(&usage["completion_tokens"])?;
-        let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
-        let with_thinking = if thinking > output { output + thinking } else { output };
-        Some(with_thinking.min(TOKENS_MAX))
-    }
-
-    fn delta(&mut self, delta: &Map<String, Value>) -> Result<Vec<Piece>, Fault> {
+    fn delta(&mut self, delta: &Map<String, Value>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
         for (key, part) in delta.iter().filter(|(key, _)| *key != "role") {
-            self.weight.add_bytes(key.len())?;
-            self.weight.add(part)?;
+            progress.weight.add_bytes(key.len())?;
+            progress.weight.add(part)?;
             match (key.as_str(), part) {
                 ("function_call", _) | (_, Value::Null) => {}
                 ("content", part) => self.content(part, &mut pieces),
@@ -227,12 +167,9 @@ impl State {
         }
     }
 
-    pub(super) fn finish(self, ids: &mut Ids, tools: &[&str]) -> Result<Reply, Fault> {
-        if !matches!(self.phase, Phase::Stopped | Phase::Done) {
-            return Err(Fault::BrokeOff);
-        }
+    pub(super) fn finish(self, stop: Option<Stop>, ids: &mut Ids, tools: &[&str]) -> Reply {
         let (stop, said) = if self.refusal.is_empty() {
-            (self.stop, without_thought(&self.content))
+            (stop, without_thought(&self.content))
         } else {
             (Some(Stop::Refusal), self.refusal.as_str())
         };
@@ -266,7 +203,7 @@ impl State {
         if !raw_calls.is_empty() {
             raw.insert("tool_calls".into(), Value::Array(raw_calls));
         }
-        Ok(reply(Wire::OpenAi, Value::Object(raw), words, calls, stop))
+        reply(Wire::OpenAi, Value::Object(raw), words, calls, stop)
     }
 }
 
@@ -293,23 +230,31 @@ impl Call {
     }
 }
 
-/// Adds a part to what is there: texts and lists grow, all else is replaced.
-fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
-    match (into.get_mut(key), part) {
-        (Some(Value::String(so_far)), Value::String(text)) => so_far.push_str(text),
-        (Some(Value::Array(so_far)), Value::Array(items)) => so_far.extend(items.iter().cloned()),
-        (Some(_) | None, part) => {
-            into.insert(key.to_owned(), part.clone());
-        }
-    }
+fn count(usage: &Value, progress: &mut Progress) -> Option<Piece> {
+    let (input, details) = (tokens(&usage["prompt_tokens"]), &usage["prompt_tokens_details"]);
+    // Two names for the same count; if both are there and differ, the cache saved the less of the two.
+    let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
+    let cached = cached.into_iter().filter_map(tokens).min();
+    let counts = &mut progress.counts;
+    counts.whole_input(input, cached, tokens(&details["cache_write_tokens"]));
+    counts.output(output(usage));
+    // The parts may not add up to the total, or be missing.
+    let total = tokens(&usage["total_tokens"]).unwrap_or(0);
+    counts.output_at_least(total.saturating_sub(counts.input()));
+    progress.used(usage)
+}
+
+/// What a report counts as output. Some servers leave thinking out of it, so that thinking is more than all output:
+/// thinking is billed, too.
+fn output(usage: &Value) -> Option<u64> {
+    let output = tokens(&usage["completion_tokens"])?;
+    let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
+    let with_thinking = if thinking > output { output + thinking } else { output };
+    Some(with_thinking.min(TOKENS_MAX))
 }
 
 /// Cuts off a thought that the server left in the text.
 fn without_thought(text: &str) -> &str {
     let Some(thought) = text.trim_start().strip_prefix(THOUGHT_START) else { return text };
     thought.split_once(THOUGHT_END).map_or(text, |(_, rest)| rest.trim_start())
-}
-
-fn words(text: &str) -> Option<Piece> {
-    (!text.is_empty()).then(|| Piece::Words(text.to_owned()))
 }

@@ -9,7 +9,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 
-use crate::retry::Retry;
+use crate::http::retry::Retry;
 
 /// A model at a place.
 #[derive(Clone, Debug)]
@@ -215,67 +215,4 @@ pub(crate) const MODELS: &str = "models";
 
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{BaseUrl, BaseUrlError, COMPLETIONS, Endpoint, Key, KeyError, MESSAGES, WrittenCalls};
-
-    #[test]
-    fn a_base_url_leads_to_the_method_however_it_is_given() {
-        let url = |text: &str, method| BaseUrl::parse(text).unwrap().method(method).to_string();
-        for text in
-            ["http://localhost:11434", "http://localhost:11434/v1/", "http://localhost:11434/v1/chat/completions"]
-        {
-            assert_eq!(url(text, COMPLETIONS), "http://localhost:11434/v1/chat/completions");
-        }
-        assert_eq!(url("https://openrouter.ai/api/v1", COMPLETIONS), "https://openrouter.ai/api/v1/chat/completions");
-        assert_eq!(url("https://x.ai/openai", COMPLETIONS), "https://x.ai/openai/chat/completions");
-        for text in
-            ["https://api.anthropic.com", "https://api.anthropic.com/v1", "https://api.anthropic.com/v1/messages"]
-        {
-            assert_eq!(url(text, MESSAGES), "https://api.anthropic.com/v1/messages");
-        }
-        assert_eq!(url("https://x.ai/anthropic", MESSAGES), "https://x.ai/anthropic/v1/messages");
-    }
-
-    #[test]
-    fn what_is_no_base_url_is_refused_with_an_example() {
-        for text in ["localhost:11434", "", "ftp://x", "http://", "/v1"] {
-            assert!(matches!(BaseUrl::parse(text), Err(BaseUrlError::NoUrl { .. })), "{text}");
-        }
-        for text in ["http://u:p@x", "http://x/?key=1", "http://x/#a"] {
-            assert_eq!(BaseUrl::parse(text), Err(BaseUrlError::TooMuch), "{text}");
-        }
-    }
-
-    #[test]
-    fn only_a_server_on_this_machine_without_a_key_is_local() {
-        let key = || Some(Key::new("k").unwrap());
-        let local = |text: &str, key| Endpoint::new(BaseUrl::parse(text).unwrap(), key, "m").is_local();
-        assert!(local("http://127.0.0.1:1", None) && local("http://[::1]:1", None) && local("http://localhost", None));
-        assert!(!local("http://127.0.0.1:1", key()) && !local("http://192.168.0.7", None));
-        assert!(!local("http://localhost.evil.example", None));
-    }
-
-    #[test]
-    fn a_key_is_never_shown() {
-        let key = Key::new(" sk-secret\n").unwrap();
-        assert_eq!(format!("{key:?} {:?}", key.header("Bearer ")), "Key(…) Sensitive");
-        assert_eq!(key.redact("wrong key: sk-secret!"), "wrong key: [key]!");
-        let short = Key::new("x").unwrap();
-        assert_eq!(short.redact("maximum context"), "maximum context");
-        let endpoint = Endpoint::new(BaseUrl::anthropic(), Some(key), "m");
-        assert!(!format!("{endpoint:?}").contains("sk-secret"));
-        for text in ["", " ", "a b", "ü", "a\r\nb"] {
-            assert_eq!(Key::new(text), Err(KeyError));
-        }
-    }
-
-    #[test]
-    fn calls_written_as_text_are_read_except_from_the_makers() {
-        let of = |url| Endpoint::new(url, None, "m").written_calls;
-        assert_eq!(of(BaseUrl::openai()), WrittenCalls::Leave);
-        assert_eq!(of(BaseUrl::parse("http://127.0.0.1:8080").unwrap()), WrittenCalls::Read);
-    }
 }

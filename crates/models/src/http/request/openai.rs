@@ -5,8 +5,8 @@ use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
 
 use super::{Form, ToolChoice, object};
-use crate::arguments;
-use crate::endpoint::Endpoint;
+use crate::http::arguments;
+use crate::http::endpoint::Endpoint;
 
 pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<String, Value> {
     let mut messages = Vec::new();

@@ -4,17 +4,17 @@ use serde_json::Value;
 
 const REPLACEMENT: &str = "\\ufffd";
 
-/// Reads a value, mending lone surrogates if that is what is wrong with it.
+/// Reads a value, and repairs lone surrogates if they are what is wrong with it.
 pub(crate) fn value(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match mend(text) {
-        Some(mended) => serde_json::from_str(&mended),
+    serde_json::from_str(text).or_else(|error| match repaired(text) {
+        Some(repaired) => serde_json::from_str(&repaired),
         None => Err(error),
     })
 }
 
 /// Replaces lone surrogate escapes; `None` if there are none.
-fn mend(text: &str) -> Option<String> {
-    let mut mended = String::new();
+fn repaired(text: &str) -> Option<String> {
+    let mut repaired = String::new();
     let mut copied = 0;
     let mut at = 0;
     while let Some(found) = text[at..].find('\\') {
@@ -30,37 +30,16 @@ fn mend(text: &str) -> Option<String> {
             None => (None, 1 + text[escape + 1..].chars().next().map_or(0, char::len_utf8)),
         };
         if kind.is_some() {
-            mended.push_str(&text[copied..escape]);
-            mended.push_str(REPLACEMENT);
+            repaired.push_str(&text[copied..escape]);
+            repaired.push_str(REPLACEMENT);
             copied = escape + length;
         }
         at = escape + length;
     }
-    (copied > 0).then(|| mended + &text[copied..])
+    (copied > 0).then(|| repaired + &text[copied..])
 }
 
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) { u32::from_str_radix(digits, 16).ok() } else { None }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::value;
-
-    #[test]
-    fn lone_surrogates_are_replaced_and_pairs_kept() {
-        assert_eq!(value(r#"{"a":"\ud83d"}"#).unwrap(), json!({"a": "\u{fffd}"}));
-        assert_eq!(value(r#"["\ude00x\ud83d\ude00\ud83d"]"#).unwrap(), json!(["\u{fffd}x😀\u{fffd}"]));
-        assert_eq!(value(r#"["\\ud83d", "\ud800\\"]"#).unwrap(), json!(["\\ud83d", "\u{fffd}\\"]));
-    }
-
-    #[test]
-    fn what_is_wrong_otherwise_stays_wrong() {
-        for text in [r#"{"a":"\ud83d"#, "{", r#"["\u12"]"#, r#"["\ü"]"#, "[\"\\", &"[".repeat(10_000)] {
-            assert!(value(text).is_err(), "{text:.20}");
-        }
-    }
 }

@@ -6,14 +6,15 @@ mod counts;
 mod openai;
 
 use guildhall_agent::{CallFormat, Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::endpoint::WrittenCalls;
-use crate::ids::Ids;
-use crate::json_turn;
-use crate::lenient;
-use crate::sse::Event;
-use crate::verdict::Said;
+use crate::http::endpoint::WrittenCalls;
+use crate::http::ids::Ids;
+use crate::http::json_turn;
+use crate::http::lenient;
+use crate::http::sse::Event;
+use crate::http::verdict::Said;
+use counts::Counts;
 
 pub use counts::TOKENS_MAX;
 
@@ -69,6 +70,7 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Reducer {
     wire: State,
+    progress: Progress,
     ids: Ids,
     tools: Vec<String>,
     written: WrittenCalls,
@@ -80,6 +82,25 @@ pub struct Reducer {
 enum State {
     Anthropic(anthropic::State),
     OpenAi(openai::State),
+}
+
+/// How far a reply has come, whatever the protocol.
+#[derive(Debug, Default)]
+struct Progress {
+    phase: Phase,
+    weight: Weight,
+    counts: Counts,
+    stop: Option<Stop>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    #[default]
+    Waiting,
+    Begun,
+    /// The reason why the model stopped came: the reply is whole, even if the connection breaks now. Usage may follow.
+    Stopped,
+    Done,
 }
 
 impl Reducer {
@@ -95,7 +116,7 @@ impl Reducer {
 
     fn new(wire: State, prompt: &Prompt, written: WrittenCalls) -> Reducer {
         let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
-        Reducer { wire, ids: Ids::new(&prompt.key), tools, written, json: None }
+        Reducer { wire, progress: Progress::default(), ids: Ids::new(&prompt.key), tools, written, json: None }
     }
 
     /// Reads the reply as a JSON turn if the request asked for one.
@@ -110,18 +131,16 @@ impl Reducer {
         if self.is_done() || event.data.trim().is_empty() {
             return Ok(Vec::new());
         }
-        if let (State::OpenAi(state), "[DONE]") = (&mut self.wire, event.data.trim()) {
-            state.end();
+        if let (State::OpenAi(_), "[DONE]") = (&self.wire, event.data.trim()) {
+            if self.has_begun() {
+                self.progress.phase = Phase::Done;
+            }
             return Ok(Vec::new());
         }
-        let value = lenient::value(&event.data)
-            .map_err(|error| Fault::Malformed(format!("an event that is no JSON ({error})")))?;
-        if let Some(said) = Said::in_reply(&value) {
-            return Err(Fault::Said(said));
-        }
+        let value = parsed(&event.data, "an event")?;
         let pieces = match &mut self.wire {
-            State::Anthropic(state) => state.event(&event.name, &value),
-            State::OpenAi(state) => state.chunk(&value),
+            State::Anthropic(state) => state.event(&event.name, &value, &mut self.progress),
+            State::OpenAi(state) => state.chunk(&value, &mut self.progress),
         };
         Ok(self.decoded(pieces?))
     }
@@ -138,73 +157,70 @@ impl Reducer {
 
     /// Takes a reply that came whole.
     pub fn whole(&mut self, body: &str) -> Result<Vec<Piece>, Fault> {
-        let value =
-            lenient::value(body).map_err(|error| Fault::Malformed(format!("a body that is no JSON ({error})")))?;
-        if let Some(said) = Said::in_reply(&value) {
-            return Err(Fault::Said(said));
-        }
+        let value = parsed(body, "a body")?;
         let pieces = match &mut self.wire {
-            State::Anthropic(state) => state.body(&value),
-            State::OpenAi(state) => state.body(&value),
+            State::Anthropic(state) => state.body(&value, &mut self.progress),
+            State::OpenAi(state) => state.body(&value, &mut self.progress),
         };
         Ok(self.decoded(pieces?))
     }
 
     /// Whether the reply is whole and nothing more is to come.
     pub fn is_done(&self) -> bool {
-        match &self.wire {
-            State::Anthropic(state) => state.is_done(),
-            State::OpenAi(state) => state.is_done(),
-        }
+        self.progress.phase == Phase::Done
     }
 
     /// Whether anything came that may have cost something.
     pub fn has_begun(&self) -> bool {
-        match &self.wire {
-            State::Anthropic(state) => state.has_begun(),
-            State::OpenAi(state) => state.has_begun(),
-        }
+        self.progress.phase != Phase::Waiting
     }
 
     /// Returns what was reported as used so far.
     pub fn usage(&self) -> Reported {
-        match &self.wire {
-            State::Anthropic(state) => state.usage(),
-            State::OpenAi(state) => state.usage(),
-        }
+        self.progress.counts.usage()
     }
 
     /// Returns what was reported as used for a reply that is whole: a part if output was counted only before there was any.
     pub fn final_usage(&self) -> Reported {
-        match &self.wire {
-            State::Anthropic(state) => state.final_usage(),
-            State::OpenAi(state) => state.usage(),
-        }
+        self.progress.counts.final_usage()
     }
 
     /// Returns how many bytes the model has written so far: words, thoughts, names and arguments of calls.
     pub fn written_bytes(&self) -> u64 {
-        let weight = match &self.wire {
-            State::Anthropic(state) => state.weight(),
-            State::OpenAi(state) => state.weight(),
-        };
-        weight.written as u64
+        self.progress.weight.written as u64
     }
 
     /// Ends the stream and returns the reply, if it is whole.
     pub fn finish(mut self) -> Result<Reply, Fault> {
+        if self.progress.phase < Phase::Stopped {
+            return Err(Fault::BrokeOff);
+        }
         let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         let is_json = self.json.is_some();
         let written = match self.written {
             WrittenCalls::Read if !is_json => tools.as_slice(),
             WrittenCalls::Read | WrittenCalls::Leave => &[],
         };
+        let stop = self.progress.stop;
         let reply = match self.wire {
-            State::Anthropic(state) => state.finish(&mut self.ids, written),
-            State::OpenAi(state) => state.finish(&mut self.ids, written),
-        }?;
+            State::Anthropic(state) => state.finish(stop, &mut self.ids, written),
+            State::OpenAi(state) => state.finish(stop, &mut self.ids, written),
+        };
         let is_turn = is_json && reply.calls.is_empty();
         Ok(if is_turn { json_turn::read(reply, &tools, &mut self.ids) } else { reply })
+    }
+}
+
+/// Reads what should be a reply or a part of one; the provider may have sent an error in its place.
+fn parsed(text: &str, what: &str) -> Result<Value, Fault> {
+    let value = lenient::value(text).map_err(|error| Fault::Malformed(format!("{what} that is no JSON ({error})")))?;
+    Said::in_reply(&value).map_or(Ok(value), |said| Err(Fault::Said(said)))
+}
+
+impl Progress {
+    /// What those who watch are told of a report of usage.
+    fn used(&self, report: &Value) -> Option<Piece> {
+        self.counts.usage().whole().filter(|_| report.is_object()).map(Piece::Used)
     }
 }
 
@@ -258,12 +274,28 @@ fn weight(value: &Value) -> usize {
 }
 
 /// Why a reply ended, given what the provider said and what is in it: the two may contradict each other.
-fn stop(said: Option<Stop>, calls: &[RawCall]) -> Stop {
+pub(crate) fn stop(said: Option<Stop>, calls: &[RawCall]) -> Stop {
     match (said, calls.is_empty()) {
         (Some(stop @ (Stop::Length | Stop::Refusal)), _) => stop,
         (Some(Stop::End | Stop::Calls) | None, false) => Stop::Calls,
         (Some(Stop::End | Stop::Calls) | None, true) => Stop::End,
     }
+}
+
+/// Adds a part to what is there: texts and lists grow, all else is replaced.
+fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
+    match (into.get_mut(key), part) {
+        (Some(Value::String(so_far)), Value::String(text)) => so_far.push_str(text),
+        (Some(Value::Array(so_far)), Value::Array(items)) => so_far.extend(items.iter().cloned()),
+        (Some(_) | None, part) => {
+            into.insert(key.to_owned(), part.clone());
+        }
+    }
+}
+
+/// Words as those who watch are told them.
+fn words(text: &str) -> Option<Piece> {
+    (!text.is_empty()).then(|| Piece::Words(text.to_owned()))
 }
 
 fn some_words(words: &str) -> Option<String> {

@@ -1,0 +1,24 @@
+//! Models over the wire: the two protocols over HTTP and TLS.
+
+mod arguments;
+mod client;
+mod endpoint;
+mod ids;
+mod json_turn;
+mod lenient;
+mod reduce;
+mod request;
+mod retry;
+mod served;
+mod sse;
+mod verdict;
+mod written;
+
+pub use client::Provider;
+pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Timeouts, WrittenCalls};
+pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
+pub use request::{Form, ToolChoice, body};
+pub use retry::Retry;
+pub use served::{NoList, Served, served};
+pub use sse::{EVENT_BYTES_MAX, Event, Frame, Sse, TooBig};
+pub use written::{Written, read as read_written_calls};
