@@ -159,7 +159,7 @@ async fn with_a_roster_of_equals_nobody_is_chosen_by_chance() {
 }
 
 #[tokio::test]
-async fn prose_is_to_be_mended_and_the_json_that_follows_is_the_output() {
+async fn prose_is_to_be_corrected_and_the_json_that_follows_is_the_output() {
     let project = tempfile::tempdir().unwrap();
     let mended = "Here it is:\n```json\n{\"day\": \"Tuesday\"}\n```";
     let (clerk, prompts) = scripted(&[Reply::words("On Tuesday."), Reply::words(mended)]);
@@ -173,7 +173,7 @@ async fn prose_is_to_be_mended_and_the_json_that_follows_is_the_output() {
     let prompts = prompts.lock().unwrap();
     let (first, second) = (prompts[0].last_words().unwrap(), format!("{:?}", prompts[1].messages.last()));
     assert!(first.starts_with("When is the meeting?") && first.contains(r#""required":["day"]"#), "{first}");
-    assert!(second.contains("no structured output") && second.contains("Mend it"), "{second}");
+    assert!(second.contains("no structured output") && second.contains("Correct it"), "{second}");
 }
 
 #[tokio::test]
