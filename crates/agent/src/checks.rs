@@ -48,7 +48,7 @@ pub enum Check {
 
 /// Says that a text is no check.
 #[derive(Debug, thiserror::Error)]
-#[error("it is no check: {0}")]
+#[error("not a valid check: {0}")]
 pub struct CheckError(#[from] serde_json::Error);
 
 /// What a check is performed on.

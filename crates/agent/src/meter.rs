@@ -37,8 +37,8 @@ impl Meter {
         self.left.store(true, Ordering::Release);
     }
 
-    /// Notes what a model tells of its call. One that waits to be made again has not left: those before it can't have cost
-    /// anything.
+    /// Records what a model reports about its call. A call that waits for a retry has not been sent: the attempts before it
+    /// can't have cost anything.
     pub fn follow(&self, delta: Delta<'_>) {
         match delta {
             Delta::Asking => {

@@ -15,8 +15,8 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked.
 ///
-/// An implementation asks again by itself for what can't have cost anything (a refused connection, HTTP 429, 500, 503 or
-/// 529), with pauses and not without end; everything else it reports. It never guesses usage.
+/// An implementation retries by itself only after a failure that can't have cost anything (a refused connection, HTTP 429, 500,
+/// 503 or 529), with pauses and a limited number of times. It reports every other failure. It never guesses usage.
 pub trait Model: Send + Sync {
     /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;

@@ -27,7 +27,7 @@ pub use problem::{Location, Problem, Severity};
 /// The biggest agent file.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The biggest front matter: beyond that it is no description of an agent.
+/// The maximum size of the front matter, in bytes. A file with more is not read as the description of an agent.
 pub const FRONT_BYTES_MAX: usize = 64 * 1024;
 
 /// The most files that are read of one directory.

@@ -88,7 +88,7 @@ impl FromStr for Budget {
             Ok(amount) if amount.nanos() == 0 => Err(NOTHING.to_owned()),
             Ok(amount) => Ok(Budget::Usd(amount)),
             Err(_) if is_large(dollars.trim()) => {
-                Err(format!("{} dollars are too much: give at most {DOLLARS_MAX}", dollars.trim()))
+                Err(format!("{} dollars is too much: give at most {DOLLARS_MAX} dollars", dollars.trim()))
             }
             Err(why) => Err(why.to_string()),
         }
@@ -159,7 +159,7 @@ mod tests {
         }
         let says = |text: &str| text.parse::<Budget>().unwrap_err();
         for much in ["99999999999usd", "$18446744074", "$99999999999999999999.50"] {
-            assert!(says(much).contains("dollars are too much: give at most 18446744073"), "{}", says(much));
+            assert!(says(much).contains("dollars is too much: give at most 18446744073"), "{}", says(much));
         }
         let supply = says("2100000000000001sat");
         assert!(supply.contains("at most 2100000000000000 sats"), "{supply}");

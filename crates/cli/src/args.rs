@@ -379,7 +379,7 @@ pub(crate) struct VerifyArgs {
     /// The session; all if it is left out
     #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) id: Option<SessionRef>,
-    /// The head that was printed with a bill: finds out whether anything was cut off since
+    /// The head that `verify` or JSON output printed: finds out whether anything was cut off since
     #[arg(long, requires = "id")]
     pub(crate) head: Option<Head>,
 }
@@ -452,7 +452,7 @@ pub(crate) enum Output {
 
 fn calls_help() -> String {
     format!(
-        "How many calls to one provider run at once, at most {CALLS_AT_ONCE_MAX}. A rate limit halves it for a while"
+        "Maximum number of calls to one provider at the same time, up to {CALLS_AT_ONCE_MAX}. After a rate limit error, this number is halved for a while"
     )
 }
 

@@ -189,7 +189,7 @@ impl Sheet<'_> {
         let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
         let named = named.join(", ");
         if line.nominal {
-            return format!("reserved {reserved} for {named}{more}, which did not end; nobody bills this model");
+            return format!("reserved {reserved} for {named}{more} (not finished); no provider charges for this model");
         }
         format!("reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
     }

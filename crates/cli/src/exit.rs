@@ -128,10 +128,10 @@ impl From<HallError> for Failure {
             }
             HallError::WentOn(id) => format!("{why}. See it with `guildhall show {id}`, then try again"),
             HallError::NotEnded(id) => format!("{why}: go on with `guildhall resume {id}`"),
-            HallError::WasList(id) => format!("{why}: `guildhall run --continue {id} --agent NAME \"…\"`"),
+            HallError::WasList(id) => format!("{why}: run `guildhall run --continue {id} --agent NAME \"…\"`"),
             HallError::TooFewHeads { .. } => format!("{why}. Allow more with --max-hires, or make the list shorter"),
             HallError::NotReserved { session, .. } => {
-                format!("{why}. See what is with `guildhall show {session}`")
+                format!("{why}. Run `guildhall show {session}` to see what the session contains")
             }
             HallError::NobodyThere { session, .. } => format!("{why}: see who is with `guildhall show {session}`"),
             HallError::NoSetup { .. } => {

@@ -288,7 +288,7 @@ impl Live {
             (_, true) => "goes through its list".to_owned(),
             (0, false) => "asks the model".to_owned(),
             (1, false) => "asks the model, with a new report".to_owned(),
-            (reports, false) => format!("asks the model to put {reports} reports together"),
+            (reports, false) => format!("asks the model to combine {reports} reports"),
         }
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &Dated
     Tasks::new(specs).map_err(|why| match why {
         TasksError::Task { index, why } => wrong(spans[index].clone(), &why),
         TasksError::Empty => Failure::usage(format!(
-            "{}: {why}. A task is written as\n\n  [[task]]\n  agent = \"writer\"\n  task = \"Say what it does.\"\n",
+            "{}: {why}. Write a task like this:\n\n  [[task]]\n  agent = \"writer\"\n  task = \"Describe what the program does.\"\n",
             file.display()
         )),
         TasksError::TooMany { .. } | TasksError::TooLong { .. } => Failure::usage(format!("{}: {why}", file.display())),
@@ -115,7 +115,10 @@ fn text(file: &Path) -> Result<String, Failure> {
         opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     }
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::usage(format!("the tasks {}: more than {FILE_BYTES_MAX} bytes", file.display())));
+        return Err(Failure::usage(format!(
+            "the task file {} has more than {FILE_BYTES_MAX} bytes: split the tasks into several files",
+            file.display()
+        )));
     }
     String::from_utf8(bytes).map_err(|_| Failure::usage(format!("the tasks {}: that is no text", file.display())))
 }

@@ -84,7 +84,7 @@ impl HallBuilder {
         self
     }
 
-    /// Sets the models, in the place of those before: providers, short names, prices and the rate.
+    /// Sets the models and replaces those set before: providers, short names, prices and the exchange rate.
     #[must_use]
     pub fn models(mut self, models: Models) -> HallBuilder {
         self.models = models;
@@ -115,8 +115,8 @@ impl HallBuilder {
         self
     }
 
-    /// Lets providers be asked on that bill more than was held for a call, in all work of this hall: also in work that was begun
-    /// without [`Undertaking::allow_overrun`](crate::Undertaking::allow_overrun) and is taken up.
+    /// Allows calls to providers that may bill more than the amount held for the call. This applies to all work of this hall,
+    /// including resumed work that was started without [`Undertaking::allow_overrun`](crate::Undertaking::allow_overrun).
     #[must_use]
     pub fn allow_overrun(mut self) -> HallBuilder {
         self.allow_overrun = true;

@@ -41,7 +41,7 @@ pub enum HallError {
     #[error("{0}")]
     Damaged(String),
     /// What a session was set up with can't be read: it can be shown, billed and ended, but nobody can go on.
-    #[error("what the work was set up with can't be read: {why}")]
+    #[error("can't read the stored settings of this work: {why}")]
     NoSetup {
         /// What is wrong with it.
         why: String,
@@ -131,7 +131,7 @@ pub enum HallError {
         asked: Msat,
     },
     /// Whoever was to be hired is none whom the hirer may hire.
-    #[error("{hirer} may not hire {agent}: it may hire {known}")]
+    #[error("{hirer} is not allowed to hire {agent}: choose one of {known}")]
     MayNotHire {
         /// The contract.
         hirer: Path,
@@ -141,7 +141,7 @@ pub enum HallError {
         known: String,
     },
     /// There is no such agent.
-    #[error("there is no agent {name}: there are {known}")]
+    #[error("there is no agent {name}: choose one of {known}")]
     NoAgent {
         /// Who was asked for.
         name: String,
@@ -152,7 +152,7 @@ pub enum HallError {
     #[error("the schema of the output: {}", listed(.0))]
     Schema(Vec<SchemaError>),
     /// Several of the roster could take the work on.
-    #[error("several of the roster could take the work on: name one of {known}")]
+    #[error("several agents in the roster can do this work: choose one of {known}")]
     NoEntry {
         /// Who there is.
         known: String,

@@ -283,7 +283,7 @@ impl ListState {
                 State::Ended { hire, ending, says } => {
                     undone.push(format!("{name} ({agent}, {hire}): {}: {}", word(*ending), first_line(says)));
                 }
-                State::AtWork(hire) => undone.push(format!("{name} ({agent}, {hire}): its report has not come")),
+                State::AtWork(hire) => undone.push(format!("{name} ({agent}, {hire}): no report yet")),
                 State::Refused(why) => undone.push(format!("{name} ({agent}): {why}")),
                 State::Open => undone.push(format!("{name} ({agent}): not begun{}", self.for_want_of(at))),
             }

@@ -75,7 +75,7 @@ pub enum TaskError {
     #[error("the task {0:?} says nothing about what is to be done")]
     SaysNothing(String),
     /// It comes after one that there is not.
-    #[error("{name:?} comes after {after:?}, and there is no such task: there are {known}")]
+    #[error("task {name:?} must run after {after:?}, but there is no task {after:?}: the tasks are {known}")]
     Unknown {
         /// Whose.
         name: String,
@@ -276,7 +276,7 @@ mod tests {
         check(&[("a", &[]), ("a", &[])], Some((1, "there are two tasks called \"a\"")));
         check(
             &[("a", &[]), ("b", &["z"])],
-            Some((1, "\"b\" comes after \"z\", and there is no such task: there are a, b")),
+            Some((1, "task \"b\" must run after \"z\", but there is no task \"z\": the tasks are a, b")),
         );
         for name in ["", "a b", "a\n", &"x".repeat(65)] {
             let wrong = TasksError::Task { index: 0, why: TaskError::BadName(name.to_owned()) };

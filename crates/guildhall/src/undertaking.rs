@@ -150,7 +150,7 @@ impl Undertaking {
         self
     }
 
-    /// Sets after how many tokens, input and output together, it is to wrap up.
+    /// Sets the token limit, input and output together. When the limit is reached, the agent must finish its work and report.
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
         self

@@ -155,7 +155,7 @@ async fn with_a_roster_of_equals_nobody_is_chosen_by_chance() {
     let (clerk, _) = scripted(&[Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).build().unwrap();
     let refused = hall.run("Dinner.").await.unwrap_err();
-    assert_eq!(refused.to_string(), "several of the roster could take the work on: name one of cook, host");
+    assert_eq!(refused.to_string(), "several agents in the roster can do this work: choose one of cook, host");
 }
 
 #[tokio::test]

@@ -276,7 +276,7 @@ pub struct Hiring {
     pub recursive: bool,
 }
 
-/// Something a report must pass: a schema, cited receipts, files, a command. What it means is the agent layer's.
+/// Something a report must pass: a schema, cited receipts, files, a command. The agent layer defines what each check means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// What is checked.

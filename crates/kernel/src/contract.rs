@@ -222,7 +222,7 @@ pub struct Corrupt {
 }
 
 impl Contract {
-    /// Opens a contract, or refuses a brief on which none could lawfully work.
+    /// Opens a contract, or refuses the brief if no contract could carry it out within the rules.
     pub fn open(brief: Arc<Brief>, now: Millis) -> Result<(Contract, Vec<Fact>), Refusal> {
         brief.check()?;
         let opened = Fact::Opened(brief);
@@ -232,7 +232,8 @@ impl Contract {
         Ok((contract, facts))
     }
 
-    /// Takes what happened and returns what follows. A late, repeated or unfitting input yields no facts.
+    /// Takes an input and returns the facts that follow from it. An input that is late, repeated or does not fit the current
+    /// state yields no facts.
     pub fn step(&mut self, input: Input, now: Millis) -> Vec<Fact> {
         let mut facts = Vec::new();
         if matches!(self.phase, Phase::Closed(_)) {
@@ -254,7 +255,7 @@ impl Contract {
         facts
     }
 
-    /// Rebuilds a contract from its facts, checking each against the laws.
+    /// Rebuilds a contract from its facts, and checks that each fact follows the contract rules.
     pub fn restore(facts: impl IntoIterator<Item = Fact>) -> Result<Contract, Corrupt> {
         let mut facts = facts.into_iter();
         let first = facts.next().ok_or(Corrupt { index: 0, fact: "nothing", why: "a contract has facts" })?;
@@ -349,7 +350,7 @@ impl Contract {
         self.uncertain.estimated
     }
 
-    /// Returns what a leaf ask was charged, among these facts of its contract, if that is reserved.
+    /// Returns the charge for a leaf ask, found in these facts of its contract, if that charge is reserved.
     pub fn reserved_charge<'a>(facts: impl IntoIterator<Item = &'a Fact>, ask: AskId) -> Option<Msat> {
         let mut held = None;
         for fact in facts {

@@ -13,7 +13,7 @@ pub const TURN_TOKENS: u32 = 1024;
 /// The fewest input tokens a last request is cut to: below that no model could say anything of use.
 pub const LAST_TOKENS_MIN: u64 = 256;
 
-/// Tokens that framing one text for a model takes at most: roles, ids, labels.
+/// The maximum number of tokens needed to frame one text for a model: roles, ids, labels.
 pub const FRAME_TOKENS: u64 = 32;
 
 const TOKENS_PER_PRICE: u128 = 1_000_000;

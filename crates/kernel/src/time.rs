@@ -17,7 +17,7 @@ const MARGIN_DIVISOR: u64 = 5;
 pub struct Millis(pub u64);
 
 impl Millis {
-    /// Returns the moment this much later; the end of time is never passed.
+    /// Returns the time this much later, but never later than the latest time that can be stored.
     #[must_use]
     pub fn after(self, span: Millis) -> Millis {
         Millis(self.0.saturating_add(span.0))

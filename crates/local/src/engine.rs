@@ -90,7 +90,7 @@ pub enum Replays {
     No,
 }
 
-/// Finds what a brief's agent works with. A stored brief may name an agent that is not there any more.
+/// Finds the environment in which the agent of a brief works. A stored brief may name an agent that no longer exists.
 pub type FindEnv = Arc<dyn Fn(&Brief) -> Option<AgentEnv> + Send + Sync>;
 
 /// How many of a session's facts are read at once.

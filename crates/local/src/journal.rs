@@ -354,7 +354,8 @@ impl Journal {
         self.0.readers.read(move |db| known(db, &session).and_then(|()| walk::account(db, &session))).await
     }
 
-    /// Returns a text as it was stored, if it was. One that is not what was stored is an error.
+    /// Returns the stored text, or nothing if no such text was stored. Returns an error if the text was changed after it was
+    /// stored.
     pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
         self.0.readers.read(move |db| walk::text(db, hash)).await
     }

@@ -30,7 +30,7 @@ pub struct Holder {
     pub epoch: u64,
 }
 
-/// The right to add facts to a session. It ends when this is dropped, or with the process.
+/// The right to add facts to a session. The right ends when the lease is dropped or the process exits.
 #[derive(Debug)]
 pub struct Lease {
     token: Token,

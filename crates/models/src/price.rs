@@ -27,8 +27,8 @@ pub const LOCAL_PRICE: Price = Price {
     output: Usd::from_nanos(NANOS / 10 * 4),
 };
 
-/// What a rehearsal takes, per million bytes that it really reads and writes: it has no tokens. Nobody sends a bill for
-/// them either; it is posted so that a purse binds, and a team feels what its hires and its prompts would cost it.
+/// The price of a rehearsal, per million bytes that it reads and writes; a rehearsal has no tokens. No provider sends a bill
+/// for these bytes. The price is charged so that purse limits apply, and a team sees what its hires and prompts would cost.
 pub const REHEARSAL_PRICE: Price = Price {
     input: Usd::from_nanos(NANOS / 4),
     cache_read: Usd::from_nanos(NANOS / 40),

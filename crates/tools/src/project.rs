@@ -152,7 +152,7 @@ pub(crate) enum Trouble {
     Circle,
     #[error("is too long a path")]
     TooLong,
-    #[error("has a NUL in it, which no path has")]
+    #[error("contains a NUL byte, which is not allowed in a path")]
     Nul,
     #[error("was changed while it was looked up. Try again")]
     Changed,

@@ -19,7 +19,7 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     };
     let signals = Signals::listen()?;
     let running = prepared.undertaking(words).open().start().await?;
-    note(&format!("session {}; /exit ends the conversation, /help lists what else can be typed", running.id()));
+    note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
     Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
 }
 

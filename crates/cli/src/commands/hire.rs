@@ -23,7 +23,7 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
     match hall.hire(id, args.to.contract.as_ref(), &agent, args.task.trim(), budget).await? {
         Spawned::Hired { contract, money } => {
             out(&format!("{id}/{contract}"))?;
-            note(&format!("{agent} is hired with {}; its hirer hears its report", sats(money)));
+            note(&format!("{agent} is hired with {}; its report goes to the hirer", sats(money)));
             Ok(Exit::Done)
         }
         Spawned::Refused(why) => Err(Failure::refused(format!("{agent} is not hired: {why}. Nothing was spent"))),

@@ -36,7 +36,7 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
     note(&format!("per million tokens, {}", at_rate(world.models.rate())));
     let play = |usd: Usd| format!("{} sat", sats(usd));
     note(&format!(
-        "{REHEARSAL} is always there, {REHEARSAL_LABEL}: {} in, {} out of play money per million bytes",
+        "{REHEARSAL} is always available ({REHEARSAL_LABEL}): in play money, {} per million bytes of input and {} per million bytes of output",
         play(REHEARSAL_PRICE.input),
         play(REHEARSAL_PRICE.output)
     ));

@@ -103,7 +103,7 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
         Some(task) => task.to_owned(),
         None if args.work.after.is_some() => GO_ON.to_owned(),
         None if io::stdin().is_terminal() => {
-            return Err(Failure::usage("what is to be done? Try: guildhall run \"When is the meeting?\""));
+            return Err(Failure::usage("no task given. Try: guildhall run \"When is the meeting?\""));
         }
         None => piped()?,
     };

@@ -146,7 +146,7 @@ async fn stored(hall: &Hall, hash: guildhall::kernel::Hash) -> Option<String> {
 fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> Failure {
     let some: Vec<String> = names.iter().take(NAMED_MAX).map(|(path, name)| format!("{path} {name}")).collect();
     let more = if names.len() > NAMED_MAX { ", …" } else { "" };
-    Failure::usage(format!("there is no contract {path} in {id}: it has {}{more}", some.join(", ")))
+    Failure::usage(format!("there is no contract {path} in session {id}: its contracts are {}{more}", some.join(", ")))
 }
 
 fn out_line(line: &str) -> Result<(), Failure> {

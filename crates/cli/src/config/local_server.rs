@@ -71,8 +71,11 @@ impl TryFrom<String> for Loopback {
     type Error = String;
     fn try_from(text: String) -> Result<Loopback, String> {
         let address: Option<SocketAddrV4> = text.parse().ok();
-        let wrong =
-            || format!("{text:?} is no address on this machine, such as 127.0.0.1:11434: add others as providers");
+        let wrong = || {
+            format!(
+                "{text:?} is not an address on this machine (example: 127.0.0.1:11434): add a server on another machine as a provider"
+            )
+        };
         address.filter(|address| address.ip().is_loopback()).map(Loopback).ok_or_else(wrong)
     }
 }
@@ -222,8 +225,8 @@ mod tests {
     fn only_this_machine_can_be_agreed_to() {
         let ports = vec!["1"; PORTS_MAX + 1].join(", ");
         for (text, says) in [
-            ("answers = [{ address = \"192.168.0.7:11434\", agreed = true }]", "no address on this machine"),
-            ("answers = [{ address = \"localhost\", agreed = true }]", "no address on this machine"),
+            ("answers = [{ address = \"192.168.0.7:11434\", agreed = true }]", "not an address on this machine"),
+            ("answers = [{ address = \"localhost\", agreed = true }]", "not an address on this machine"),
             ("ports = [0]", "line"),
             ("wait_ms_max = 0", "milliseconds"),
             (&format!("ports = [{ports}]"), "more than 16"),

@@ -46,7 +46,7 @@ fn what_is_refused_is_said_and_costs_nothing() {
     talking.printed("What shall I do?");
     let id = talking.session();
     let count = |agent, more: &[&str]| house.guildhall(&[&["hire", &id, agent, "Count the chairs."], more].concat());
-    count("bob", &[]).expect(4).says("1 may not hire bob: it may hire ada");
+    count("bob", &[]).expect(4).says("1 is not allowed to hire bob: choose one of ada");
     count("ada", &["--budget", "1sat"]).expect(4).says("ada is not hired").says("Nothing was spent");
     count("ada", &["--budget", "9999sat"]).expect(0).says("ada is hired with 44");
     house.guildhall(&["hire", &id, "ada", " "]).expect(2).says("the task is empty");
@@ -85,7 +85,7 @@ fn somebody_is_hired_under_a_contract_that_is_at_work() {
     let running = house.start(&CREW);
     let id = running.session();
     until_asked(&house, "mid", 1);
-    house.guildhall(&["hire", &id, "eve", "Count."]).expect(4).says("1 may not hire eve: it may hire mid");
+    house.guildhall(&["hire", &id, "eve", "Count."]).expect(4).says("1 is not allowed to hire eve: choose one of mid");
     house.guildhall(&["hire", &format!("{id}/1.7"), "eve", "Count."]).expect(4).says("1.7 of");
     let hired = house.guildhall(&["hire", &format!("{id}/1.1"), "eve", "Count."]).expect(0);
     assert_eq!(hired.stdout, format!("{id}/1.1.1\n"));

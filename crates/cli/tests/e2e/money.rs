@@ -199,7 +199,7 @@ fn the_cap_is_printed_before_the_first_call() {
             .guildhall(&["run", "When?", "--budget", "2100000000000001sat"])
             .expect(2)
             .says("at most 2100000000000000 ");
-        house.guildhall(&["run", "When?", "--budget", "99999999999usd"]).expect(2).says("are too much");
+        house.guildhall(&["run", "When?", "--budget", "99999999999usd"]).expect(2).says("is too much");
         assert_eq!(house.requests().len(), 0, "{wire:?}");
     }
 }

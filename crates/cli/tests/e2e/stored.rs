@@ -203,7 +203,7 @@ fn a_session_whose_setup_can_t_be_read_is_shown_billed_and_ended() {
         house.tamper("DROP TRIGGER IF EXISTS text_is_final; UPDATE text SET bytes = x'7b7d' WHERE kind = 'prices'");
 
         let resumed = house.guildhall(&["resume", &id]).expect(1);
-        assert_has(&resumed.stderr, &["what the work was set up with can't be read", "guildhall stop"]);
+        assert_has(&resumed.stderr, &["can't read the stored settings of this work", "guildhall stop"]);
         house.guildhall(&["stop", &id]).expect(0).says("has ended");
         let shown = house.show(&id);
         let left = msat(&shown["bill"]["granted"]) - msat(&shown["bill"]["charged"]);

@@ -82,7 +82,7 @@ fn a_forged_text_is_named_and_the_rest_is_shown() {
     assert_eq!(result["bill"]["head"], head, "the chain is the same");
     let result = house.guildhall(&["show", &id, "--output", "json"]).expect(7).json();
     assert_eq!((&result["answer"], result["unreadable"].as_array().unwrap().len()), (&Value::Null, 1), "{result}");
-    house.guildhall(&["verify", &id]).expect(1).says("is missing, or is not what was stored");
+    house.guildhall(&["verify", &id]).expect(1).says("is missing, or was changed after it was stored");
     // Somebody says the same again, and it is stored again.
     house.guildhall(&["run", "--continue", &id, "And?", "--yes"]).expect(0);
     assert!(!house.requests().iter().any(|request| request.to_string().contains("On Friday.")));

@@ -296,7 +296,10 @@ fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
     let wrong = [
         (String::new(), "tasks.toml: there is no task in it"),
         ("[[task]\n".to_owned(), "tasks.toml:1: "),
-        (task("after = \"x\""), "tasks.toml:2: \"1\" comes after \"x\", and there is no such task: there are 1"),
+        (
+            task("after = \"x\""),
+            "tasks.toml:2: task \"1\" must run after \"x\", but there is no task \"x\": the tasks are 1",
+        ),
         (task("name = \"a\"\nafter = \"a\""), "tasks.toml:2: these tasks wait for each other: a -> a"),
         (task("name = \"a\"") + &task("name = \"a\""), "tasks.toml:7: there are two tasks called \"a\""),
         (task("name = \"a b\""), "tasks.toml:2: \"a b\" is no name for a task"),

@@ -441,7 +441,7 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
         "1 lead selected 2 of 3: bob, ada\n1 lead waits for 1.1 bob, 1.2 ada, 1.3 bob\n",
         "\n  1.2 ada hired with 300 sat: Look.\n",
         "1 lead hears the report of 1.2 ada; ",
-        "1 lead asks the model to put 3 reports together (holds ",
+        "1 lead asks the model to combine 3 reports (holds ",
         "1 lead done: used ",
         "lead: with its hires: used ",
     ];

@@ -22,7 +22,7 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 /// How often an inbox is read at the beginning before that fails.
 const READS_MAX: u32 = 5;
 
-/// What another terminal leaves in the inbox for whoever runs the session.
+/// An order that another terminal leaves in the inbox for the process that runs the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Whom it is for.

@@ -72,7 +72,7 @@ pub struct Head {
 
 /// Says that a text is not a journal's head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no journal head: copy it from a bill, such as 12:9f…:2:a4…")]
+#[error("{0:?} is not a journal head: copy it from `guildhall verify`, such as 12:9f…:2:a4…")]
 pub struct HeadError(pub String);
 
 impl fmt::Display for Head {
@@ -101,19 +101,19 @@ impl FromStr for Head {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The session's head row is missing, or is not what was stored.
-    #[error("the row that says where the session stands is missing, or is not what was stored")]
+    #[error("the row that records the state of the session is missing, or was changed after it was stored")]
     Head,
     /// The session's own row is not what was stored.
-    #[error("the session's time, project or label is not what was stored")]
+    #[error("the session's time, project or label was changed after it was stored")]
     About,
     /// A fact is not the one that was stored, or a fact is missing before it.
-    #[error("fact {seq} is not what was stored, or a fact before it is missing")]
+    #[error("fact {seq} was changed after it was stored, or a fact before it is missing")]
     Fact {
         /// Its number.
         seq: u64,
     },
     /// The same, of the account.
-    #[error("fact {n} of the account is not what was stored, or one before it is missing")]
+    #[error("fact {n} of the account was changed after it was stored, or one before it is missing")]
     Account {
         /// Its number.
         n: u64,
@@ -138,22 +138,24 @@ pub enum Broken {
     #[error("the index of the facts of each contract is damaged")]
     Index,
     /// The commands that wait are not those that were stored.
-    #[error("the commands that wait in the inbox are not those that were stored")]
+    #[error("the commands that wait in the inbox were changed after they were stored")]
     Inbox,
     /// The calls in line are not those that were stored.
-    #[error("the list of calls that have not left is not what was stored")]
+    #[error("the list of calls that are not sent yet was changed after it was stored")]
     InLine,
     /// The lease is not the one that was stored.
-    #[error("the row that says who ran the session last is not what was stored")]
+    #[error("the row that records which process last ran the session was changed after it was stored")]
     Lease,
     /// A fact names a text that is missing, or is not what was stored.
-    #[error("the text {hash} is missing, or is not what was stored")]
+    #[error("the text {hash} is missing, or was changed after it was stored")]
     Text {
         /// Its hash.
         hash: Hash,
     },
     /// The journal ends before the head that was printed.
-    #[error("the bill shows {printed} facts, and only {found} are left: the end of the journal was cut off")]
+    #[error(
+        "the given head counts {printed} facts, but the journal has only {found}: the end of the journal was cut off"
+    )]
     Cut {
         /// How many there were.
         printed: u64,
@@ -161,7 +163,7 @@ pub enum Broken {
         found: u64,
     },
     /// The journal has other facts than when the head was printed.
-    #[error("the journal is not the one that the bill was printed from: they differ at or before fact {seq}")]
+    #[error("the given head is of another journal: they differ at or before fact {seq}")]
     Another {
         /// The printed head's fact.
         seq: u64,
@@ -197,7 +199,7 @@ pub enum HallBroken {
     #[error("the database is damaged: {0}")]
     Database(String),
     /// A table, an index or a trigger is not as this program defines it.
-    #[error("the definition of {name} in the database is missing, or is not what was stored")]
+    #[error("the definition of {name} in the database is missing, or was changed after it was stored")]
     Definition {
         /// Its name.
         name: String,
@@ -206,7 +208,7 @@ pub enum HallBroken {
     #[error("the row that covers all sessions is missing")]
     HeadMissing,
     /// The row that covers all sessions is not what was stored.
-    #[error("the row that covers all sessions is not what was stored")]
+    #[error("the row that covers all sessions was changed after it was stored")]
     Head,
     /// Sessions were deleted or added.
     #[error("{recorded} sessions were stored, and {found} are there")]
@@ -217,10 +219,10 @@ pub enum HallBroken {
         found: u64,
     },
     /// A session's head is not the one that was stored.
-    #[error("the row that says where a session stands is not the one that was stored")]
+    #[error("the row that records the state of a session was changed after it was stored")]
     SessionHeads,
     /// Rows are left of a session that is not there.
-    #[error("session {session:?} is missing, although the table {table} has rows of it")]
+    #[error("session {session:?} is missing, but the table {table} has rows for this session")]
     Stray {
         /// Its id, as the rows have it.
         session: String,
@@ -228,7 +230,7 @@ pub enum HallBroken {
         table: &'static str,
     },
     /// A session is listed that was not stored under that id.
-    #[error("session {session:?} is listed, but none was stored under this id")]
+    #[error("session {session:?} is listed, but no session was stored under this id")]
     Unknown {
         /// Its id.
         session: String,

@@ -124,7 +124,7 @@ pub enum JournalError {
     },
     /// Another process kept the database for too long.
     #[error(
-        "another process keeps the journal busy: nothing was stored. Try again; `guildhall ls` shows who is at work"
+        "another process is using the journal: nothing was stored. Try again; run `guildhall ls` to see which sessions are running"
     )]
     Busy,
     /// SQLite could not do it.
@@ -162,7 +162,7 @@ pub enum JournalError {
         session: SessionId,
     },
     /// There is such a session already.
-    #[error("there is a session {session} already: choose another id, or go on with `guildhall resume {session}`")]
+    #[error("session {session} already exists: choose another id, or run `guildhall resume {session}` to continue it")]
     SessionExists {
         /// What was named.
         session: SessionId,
@@ -210,7 +210,7 @@ pub enum JournalError {
     },
     /// A stored text is not the one that was stored under its hash.
     #[error(
-        "the text {hash} is damaged: its bytes do not have this hash. `guildhall verify` says which sessions name it"
+        "the text {hash} is damaged: its bytes do not match this hash. Run `guildhall verify` to see which sessions use this text"
     )]
     TextDamaged {
         /// The hash under which it was stored.
@@ -223,7 +223,7 @@ pub enum JournalError {
         bytes: usize,
     },
     /// A command is over [`COMMAND_BYTES_MAX`].
-    #[error("a command of {bytes} bytes is too long: cut it to {COMMAND_BYTES_MAX}")]
+    #[error("the command is too long ({bytes} bytes): shorten it to at most {COMMAND_BYTES_MAX} bytes")]
     CommandTooLong {
         /// Its length.
         bytes: usize,

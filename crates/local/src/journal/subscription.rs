@@ -52,7 +52,7 @@ impl Subscription {
         Subscription { journal, session, next: from.max(1), page: VecDeque::new(), head }
     }
 
-    /// Returns the next fact, waiting for it if need be. Nothing is lost if the waiting is given up.
+    /// Returns the next fact, and waits for it if necessary. Cancelling the wait loses no facts.
     pub async fn next(&mut self) -> Result<Stored, JournalError> {
         loop {
             if let Some(fact) = self.page.pop_front() {

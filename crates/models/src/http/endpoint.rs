@@ -93,7 +93,7 @@ pub struct Key(String);
 
 /// Says why something is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a key is one line of printable characters, and not empty: copy it again")]
+#[error("the key is not valid: it must be one non-empty line of printable characters. Copy the key again")]
 pub struct KeyError;
 
 impl Key {

@@ -53,8 +53,8 @@ impl NoList {
     }
 }
 
-/// Asks a server which models it has. All in all that takes at most so long; one that is loading its model is asked again
-/// until then.
+/// Asks a server which models it has, within a total time limit. A server that is still loading its model is asked again until
+/// the limit is reached.
 pub async fn served(base_url: &BaseUrl, wait_max: Duration) -> Result<Vec<Served>, NoList> {
     let silent = |_| NoList::new(format!("no list of models within {} ms", wait_max.as_millis()));
     let body = timeout(wait_max, body(base_url, wait_max)).await.map_err(silent)??;

@@ -38,7 +38,7 @@ fn long_and_broken_paths_are_answered() {
         ("../".repeat(1000), "lies outside"),
         ("x".repeat(300), "is too long a path"),
         ("a".repeat(4096), "is too long a path"),
-        ("a\0b".to_owned(), "has a NUL in it"),
+        ("a\0b".to_owned(), "contains a NUL byte"),
         ("~/.bashrc".to_owned(), "is not there"),
     ];
     for (path, expected) in cases {
