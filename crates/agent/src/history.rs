@@ -51,14 +51,19 @@ impl History<'_> {
         if let (Some(task), Some(Message::User(parts))) = (self.root_task, own.first_mut()) {
             parts.insert(1.min(parts.len()), Part::Words(wording::root_task(task)));
         }
-        join(self.before, own, self.stub())
+        join(self.before, own, self.unanswered())
     }
 
-    /// What stands for the results of calls that were not answered before the brief.
-    fn stub(&self) -> &'static str {
-        let brief = self.facts.first().and_then(Fact::opened);
-        let is_fork = brief.is_some_and(|brief| matches!(brief.context, Context::Fork { .. }));
-        if is_fork { wording::OPEN_CALL } else { wording::UNANSWERED }
+    /// What stands for the result of a call that was not answered before the brief.
+    fn unanswered(&self) -> fn(String) -> Part {
+        match self.facts.first().and_then(Fact::opened).map(|brief| &brief.context) {
+            Some(Context::Fork { .. }) => {
+                |call| Part::Result { call, text: wording::OPEN_CALL.to_owned(), failed: false }
+            }
+            Some(Context::Fresh | Context::After { .. }) | None => {
+                |call| Part::Result { call, text: wording::UNANSWERED.to_owned(), failed: true }
+            }
+        }
     }
 
     /// Leaves out what came after this many facts.
@@ -96,19 +101,19 @@ impl History<'_> {
     }
 }
 
-/// Lets a conversation follow another. Calls without a result get a stub, and one side never speaks twice in a row.
-fn join(before: &[Message], own: Vec<Message>, stub: &str) -> Vec<Message> {
+/// Lets a conversation follow another. Each call without a result gets one, and one side never speaks twice in a row.
+fn join(before: &[Message], own: Vec<Message>, unanswered: fn(String) -> Part) -> Vec<Message> {
     let mut all = before.to_vec();
-    let unanswered: Vec<Part> = match all.last() {
+    let results: Vec<Part> = match all.last() {
         Some(Message::Assistant(reply)) => {
             let mut seen = BTreeSet::new();
             let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
-            ids.map(|call| Part::Result { call, text: stub.to_owned(), failed: stub == wording::UNANSWERED }).collect()
+            ids.map(unanswered).collect()
         }
         Some(Message::User(_)) | None => Vec::new(),
     };
-    if !unanswered.is_empty() {
-        all.push(Message::User(unanswered));
+    if !results.is_empty() {
+        all.push(Message::User(results));
     }
     for message in own {
         match (all.last_mut(), message) {

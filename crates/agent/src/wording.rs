@@ -1,7 +1,7 @@
 //! The runtime's own words: what an agent is told about its hires, its nudges and its refusals. Everything a tool or a hire
 //! says is put between marks, as data; none of it is ever the runtime's voice.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use guildhall_kernel::{
     Acceptance, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, Waking,
@@ -208,18 +208,16 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
 
 pub(crate) fn status(status: &Status) -> String {
     let Status { money, turns, hiring, time } = status;
-    let mut said = format!("[status: you have {} sat", money.get() / 1000);
-    if let Some(HiringLeft { money, .. }) = hiring {
-        let _ = write!(said, ", up to {} sat of it for hires", money.get() / 1000);
-    }
-    let _ = write!(said, "; {} left, this one included", count(*turns, "turn"));
-    if let Some(HiringLeft { heads, depth, .. }) = hiring {
-        let _ = write!(said, "; {} left, {} deep", count(heads.0, "hire"), count((*depth).into(), "level"));
-    }
-    if let Some(time) = time {
-        let _ = write!(said, "; {} s left", time.0 / 1000);
-    }
-    said + "]"
+    let (money, turns) = (money.get() / 1000, count(*turns, "turn"));
+    let (granted, hires) = hiring.as_ref().map(hiring_left).unwrap_or_default();
+    let time = time.map(|time| format!("; {} s left", time.0 / 1000)).unwrap_or_default();
+    format!("[status: you have {money} sat{granted}; {turns} left, this one included{hires}{time}]")
+}
+
+/// What is left to hire with: the money, and the hires.
+fn hiring_left(HiringLeft { money, heads, depth }: &HiringLeft) -> (String, String) {
+    let granted = format!(", up to {} sat of it for hires", money.get() / 1000);
+    (granted, format!("; {} left, {} deep", count(heads.0, "hire"), count((*depth).into(), "level")))
 }
 
 fn count(number: u32, thing: &str) -> String {

@@ -43,7 +43,7 @@ pub(crate) struct AgentTable {
     entries: BTreeMap<AgentName, TableEntry>,
     /// Who takes the work on.
     entry: AgentName,
-    /// The chairs that can be asked for, in the order in which a team numbers them.
+    /// The models that a call can ask for, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
 }
 

@@ -1,16 +1,17 @@
-//! Ending a session that can't go on: what its work was set up with can't be read, so nobody knows who works with which model.
-//! Everybody in it is cancelled, which needs neither, and what was not charged comes back.
+//! Ending a session that can't go on, because its stored settings can't be read: they say which agents work with which models.
+//! All its contracts are cancelled, which needs no model, and the money that was not charged comes back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{AgentRuntime, Hired, ModelError, Reply, model_fn};
-use guildhall_kernel::{Msat, SessionFact};
+use guildhall_kernel::{Fact, Msat, SessionFact, Stored};
 use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, UnixMs};
 
 use crate::hall::{Ending, Hall, HallError};
 use crate::running::settle;
 use crate::setup::newest_root;
+use crate::undertaking::account;
 
 impl Hall {
     /// Ends a session whose setup can't be read, at once and without asking any model. Returns whether it did: a session that
@@ -19,36 +20,39 @@ impl Hall {
         if !matches!(newest_root(self.journal(), id).await, Err(HallError::NoSetup { .. })) {
             return Ok(false);
         }
-        // Whoever holds the session read its setup while that could be read, and obeys the order to end it.
+        // The process that runs the session read its settings while they could be read, and obeys the order to end it.
         if self.journal().running(id).await?.is_some() {
             return Ok(false);
         }
-        let root = self.open_root(id).await?;
+        let root = self.root(id).await?;
+        if account(self.journal(), id).await?.has_ended(&root) {
+            return Err(HallError::HasEnded(id.clone()));
+        }
         let lease = self.journal().lease(id, UnixMs::now()).await?;
         let env = self.empty_env();
         let find_env = Arc::new(move |_: &_| Some(env.clone()));
         let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;
-        let brief = match self.brief(id, &root).await {
-            Ok(brief) => brief,
+        let Some(Stored { fact: Fact::Opened(brief), .. }) = self.journal().first_fact(id, &root).await? else {
             // It was asked for and never begun.
-            Err(HallError::NobodyThere { .. }) => {
-                let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
-                engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
-                engine.conclude_orders().await?;
-                return Ok(true);
-            }
-            Err(why) => return Err(why),
+            let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
+            engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
+            engine.conclude_orders().await?;
+            return Ok(true);
         };
-        self.end(id, Ending::Cancel).await?;
+        match self.end(id, Ending::Cancel).await {
+            // A process that was killed before it settled the account may have closed the root.
+            Ok(_) | Err(HallError::HasEnded(_)) => {}
+            Err(why) => return Err(why),
+        }
         let report = engine.run(brief, Vec::new()).await?;
         settle(self, id, &engine, &root, &report).await?;
         Ok(true)
     }
 
-    /// A place at which nobody can work.
+    /// An environment in which nobody can work.
     fn empty_env(&self) -> AgentEnv {
         let model = model_fn(|_| async {
-            let why = "what the work was set up with can't be read".to_owned();
+            let why = "the stored settings of this work can't be read".to_owned();
             Err::<Reply, _>(ModelError::Refused { provider: "nobody".to_owned(), why })
         });
         let runtime = AgentRuntime {

@@ -94,7 +94,7 @@ impl Hall {
 
     /// Returns the newest root of a session, unless that has ended. What it was set up with is not read for it, so that a session
     /// can be stopped whose setup can't be read.
-    pub(crate) async fn open_root(&self, id: &SessionId) -> Result<Path, HallError> {
+    async fn open_root(&self, id: &SessionId) -> Result<Path, HallError> {
         let root = self.root(id).await?;
         match self.journal().newest_fact(id, &root).await? {
             Some(Stored { fact: Fact::Closed(_), .. }) => Err(HallError::HasEnded(id.clone())),
@@ -161,7 +161,7 @@ impl Hall {
     }
 
     /// The brief of a contract that is at work.
-    pub(crate) async fn brief(&self, id: &SessionId, contract: &Path) -> Result<Arc<Brief>, HallError> {
+    async fn brief(&self, id: &SessionId, contract: &Path) -> Result<Arc<Brief>, HallError> {
         let (first, newest) = (self.journal().first_fact(id, contract), self.journal().newest_fact(id, contract));
         match (first.await?.map(|stored| stored.fact), newest.await?.map(|stored| stored.fact)) {
             (Some(Fact::Opened(brief)), Some(newest)) if !matches!(newest, Fact::Closed(_)) => Ok(brief),

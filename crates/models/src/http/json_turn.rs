@@ -252,16 +252,18 @@ fn escape(text: &str) -> Option<(char, usize)> {
         'b' => plain('\u{8}'),
         'f' => plain('\u{c}'),
         'u' => {
-            let unit = |at: usize| u32::from_str_radix(text.get(at + 2..at + 6)?, 16).ok();
             let first = text.get(2..6)?;
             let Ok(high) = u32::from_str_radix(first, 16) else { return Some((char::REPLACEMENT_CHARACTER, 2)) };
             if !(0xd800..0xdc00).contains(&high) {
                 return Some((char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6));
             }
-            if text.len() < 12 && "\\u".starts_with(&text[6..text.len().min(8)]) {
+            let rest = &text[6..];
+            if rest.len() < 6 && (rest.starts_with("\\u") || "\\u".starts_with(rest)) {
                 return None;
             }
-            let low = unit(6).filter(|low| text[6..].starts_with("\\u") && (0xdc00..0xe000).contains(low));
+            let low = rest.strip_prefix("\\u").and_then(|digits| digits.get(..4));
+            let low =
+                low.and_then(|low| u32::from_str_radix(low, 16).ok()).filter(|low| (0xdc00..0xe000).contains(low));
             let pair = low.and_then(|low| char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
             Some(pair.map_or((char::REPLACEMENT_CHARACTER, 6), |letter| (letter, 12)))
         }

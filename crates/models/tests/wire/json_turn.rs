@@ -284,6 +284,7 @@ async fn a_tool_that_must_be_called_is_forced_and_dropped_where_that_is_refused(
 fn no_pieces_change_what_is_decoded() {
     let texts = [
         "{\"report\":\"a\\\\\\u0041\\ud83e\\udd80\\ud83ex\\n\\\"b\"}",
+        "{\"report\":\"\\ud83e🦀 \\ud83e\\u🦀\"",
         "{\"report\":\"\\ud83e\\u0041\"",
         "{\"report\":\"\\uzzzz",
         "{\"rep",
