@@ -16,7 +16,7 @@ use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 use crate::amount::{sats, sum};
 use crate::bill::charges;
 use crate::markdown;
-use crate::print::{BOLD, DIM, WARN, tame};
+use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
 
 pub(crate) use self::words::{ended_as, ending, style_of};
@@ -350,12 +350,20 @@ impl Live {
         let Some(words) = &said.words else { return };
         let is_root = contract.level() == 0;
         if is_root {
-            screen::forget_words();
+            screen::end_reply();
         }
         let hires = || self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
         if self.level == Level::Verbose || is_root && (said.calls > 0 || hires()) {
-            let words = markdown::plain(&self.whole_text(words).await);
-            self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
+            let words = self.whole_text(words).await;
+            let reply = tame_lines(words.trim());
+            let rest = if is_root && said.calls > 0 { screen::unprinted(&reply) } else { &reply };
+            if let (true, Some(columns)) = (rest.len() < reply.len(), (self.columns)()) {
+                // The conversation has printed the beginning while the reply arrived.
+                self.lines.push((contract.clone(), format!("\n{}\n", markdown::render(rest, columns))));
+            } else {
+                let words = markdown::plain(&reply);
+                self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
+            }
         }
     }
 

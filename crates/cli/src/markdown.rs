@@ -14,15 +14,33 @@ const EMPHASIS: Style = Style::new().italic();
 const CODE: Style = AnsiColor::Cyan.on_default();
 const LINK: Style = Style::new().underline();
 
-/// Renders a text that has nothing unseen in it, in rows of so many columns. Rows of code are not broken.
+const OPTIONS: Options =
+    Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
+
+/// Renders a text without control characters, in rows of at most this many columns. Rows of code are not broken.
 pub(crate) fn render(text: &str, columns: usize) -> String {
     let mut page = Page { columns, ..Page::default() };
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
-    for event in Parser::new_ext(text, options) {
+    for event in Parser::new_ext(text, OPTIONS) {
         page.take(event);
     }
     page.end_block();
     page.done.trim_end().to_owned()
+}
+
+/// Returns the byte at which the last block of a text begins. While a text arrives, only its last block can still grow.
+pub(crate) fn last_block(text: &str) -> usize {
+    let (mut last, mut depth) = (0, 0_usize);
+    for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+        if depth == 0 {
+            last = range.start;
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    last
 }
 
 /// Returns a text without its marks, in as few rows as it has lines.
@@ -228,7 +246,7 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::render;
+    use super::{last_block, render};
 
     fn shown(text: &str, columns: usize) -> String {
         anstream::adapter::strip_str(&render(text, columns)).to_string()
@@ -258,6 +276,22 @@ mod tests {
         1  2
         ");
         assert!(render(text, 24).contains("\u{1b}[1mday\u{1b}[0m"), "{:?}", render(text, 24));
+    }
+
+    #[test]
+    fn every_block_but_the_last_is_complete() {
+        for (complete, growing) in [
+            ("", ""),
+            ("", "one line\nand more"),
+            ("one\n\n", "two"),
+            ("# Title\n", "text"),
+            ("text\n\n", "- a\n- b\n\n- c"),
+            ("text\n\n", "```\na\n\nb"),
+            ("```\na\n\nb\n```\n", "c"),
+            ("---\n", "c"),
+        ] {
+            assert_eq!(last_block(&format!("{complete}{growing}")), complete.len(), "{complete}{growing}");
+        }
     }
 
     #[test]

@@ -36,11 +36,15 @@ pub(crate) fn out_words(words: &str) -> Result<(), Unwritten> {
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
-/// Prints an agent's words in a conversation. On a terminal, an empty row before and after sets them off.
-pub(crate) fn out_set_off(words: &str) -> Result<(), Unwritten> {
+/// Prints a reply in a conversation. A terminal gets an empty row before and after, and only the part that was not printed while
+/// the reply arrived.
+pub(crate) fn out_reply(reply: &str) -> Result<(), Unwritten> {
     match stdout_columns() {
-        None => out_words(words),
-        Some(columns) => out(&format!("\n{}\n", markdown::render(&tame_lines(words.trim()), columns))),
+        None => out_words(reply),
+        Some(columns) => {
+            let reply = tame_lines(reply.trim());
+            out(&format!("\n{}\n", markdown::render(screen::unprinted(&reply), columns)))
+        }
     }
 }
 

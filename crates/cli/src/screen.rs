@@ -1,5 +1,5 @@
-//! The terminal: lines that stay, and below them a few rows that are drawn anew ten times a second while work is under way. All
-//! output passes here, so that no line is written into those rows. Without a terminal there are only the lines.
+//! Writes to the terminal: lines that stay, and below them a few rows that are redrawn ten times a second while agents work.
+//! All output goes through this module, so no line is written into those rows. Without a terminal there are only the lines.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,25 +14,28 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use crate::markdown;
 use crate::world::is_dumb_terminal;
 
-/// The size of a terminal that does not tell its own.
+/// The size that is assumed for a terminal that does not report its own.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// The narrowest row that text is broken for, in columns. A narrower terminal breaks rows itself.
+/// Text is wrapped to at least this many columns. A narrower terminal wraps the rows itself.
 const COLUMNS_MIN: usize = 10;
 
-/// How much of a reply is kept to be shown while it arrives, in bytes.
+/// The newest part of an arriving reply that is kept for display, in bytes.
 const WORDS_BYTES_MAX: usize = 16 * 1024;
 
-/// How much a person wants to be told.
+/// How many of the newest replies are remembered as printed in part.
+const STREAMED_MAX: usize = 16;
+
+/// How much output the person wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// The answer, and why there is none.
+    /// The answer alone, or the reason why there is no answer.
     Quiet,
-    /// A line per hire and per report, what goes wrong, and the bill.
+    /// A line per hire and per report, warnings, and the bill.
     #[default]
     Normal,
-    /// Everything that is asked and answered.
+    /// Every ask and every answer.
     Verbose,
 }
 
@@ -46,18 +49,23 @@ struct Screen {
     level: Level,
     /// The rows below the lines, as they are drawn now.
     rows: Vec<String>,
-    /// What the root's model has said so far in the call that is under way.
+    /// The part of the root's reply that has arrived and is not printed for good.
     words: String,
-    /// Writes above the line that a person is typing.
+    /// Prints above the line that a person is typing.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
+    /// Whether complete blocks of the root's reply are printed above that line while the rest arrives.
+    streams: bool,
+    /// What was printed that way, for each of the newest replies.
+    streamed: Vec<String>,
 }
 
 impl Screen {
     const fn new() -> Screen {
-        Screen { level: Level::Normal, rows: Vec::new(), words: String::new(), printer: None }
+        let (level, streams) = (Level::Normal, false);
+        Screen { level, rows: Vec::new(), words: String::new(), printer: None, streams, streamed: Vec::new() }
     }
 
-    /// Takes the rows off the terminal.
+    /// Removes the rows from the terminal.
     fn erase(&mut self) {
         if self.rows.is_empty() {
             return;
@@ -70,7 +78,7 @@ impl Screen {
         self.rows.clear();
     }
 
-    /// Draws rows below the lines; the cursor stays at their end.
+    /// Draws rows below the lines and leaves the cursor at their end.
     fn draw(&mut self, rows: Vec<String>) {
         if rows == self.rows {
             return;
@@ -81,7 +89,29 @@ impl Screen {
         self.rows = rows;
     }
 
-    /// Writes whole lines above the rows, wherever they go.
+    /// Prints lines above the line that a person is typing. Returns whether there is such a line.
+    fn print_above(&mut self, lines: &str) -> bool {
+        let Some(printer) = &mut self.printer else { return false };
+        let shown = match AutoStream::choice(&io::stderr()) {
+            ColorChoice::Never => anstream::adapter::strip_str(lines).to_string(),
+            ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => lines.to_owned(),
+        };
+        printer.print(format!("{shown}\n")).is_ok()
+    }
+
+    /// Prints the complete blocks of the reply that is arriving.
+    fn print_blocks(&mut self) {
+        let blocks: String = self.words.drain(..markdown::last_block(&self.words)).collect();
+        let columns = stderr_columns().unwrap_or(COLUMNS);
+        if !blocks.trim().is_empty()
+            && self.print_above(&format!("\n{}", markdown::render(&blocks, columns)))
+            && let Some(streamed) = self.streamed.last_mut()
+        {
+            streamed.push_str(&blocks);
+        }
+    }
+
+    /// Writes lines above the rows with the given function.
     fn write(&mut self, lines: &str, to: impl FnOnce(&str) -> io::Result<()>) -> io::Result<()> {
         let rows = self.rows.clone();
         self.erase();
@@ -93,37 +123,41 @@ impl Screen {
     }
 }
 
-/// Whether rows can be drawn: a person sees stderr, and the terminal can move its cursor.
+/// Whether rows can be drawn: stderr is a terminal that can move its cursor.
 pub(crate) fn can_draw() -> bool {
     io::stderr().is_terminal() && !is_dumb_terminal()
 }
 
-/// Sets how much is told.
+/// Sets how much is printed.
 pub(crate) fn set_level(level: Level) {
     screen().level = level;
 }
 
-/// How much is told.
+/// Returns how much is printed.
 pub(crate) fn level() -> Level {
     screen().level
 }
 
-/// Lets lines be written above the one that a person is typing, or no longer.
+/// Sets the printer that writes above the line that a person is typing.
 pub(crate) fn set_printer(printer: Option<Box<dyn ExternalPrinter + Send>>) {
     screen().printer = printer;
 }
 
-/// Draws the newest words of the root and a status line, which is cut to the width. Only what fits half of the terminal is
-/// shown of the words: the newest part.
+/// From now on, prints each complete block of the root's replies above the line that a person is typing.
+pub(crate) fn stream_replies() {
+    screen().streams = true;
+}
+
+/// Draws the newest part of the root's reply, in at most half of the terminal's rows, and a status line below it.
 pub(crate) fn draw(status: &dyn Fn(usize) -> String) {
     let (columns, height) = size(&io::stderr()).unwrap_or((COLUMNS, ROWS));
-    // The last column stays free: some terminals begin a row as soon as it is written.
+    // The last column stays free: some terminals start a new row as soon as that column is written.
     let columns = columns.saturating_sub(1).max(1);
     let mut screen = screen();
     let mut rows: Vec<String> = Vec::new();
     if !screen.words.trim().is_empty() && columns >= COLUMNS_MIN {
         let words = markdown::render(&screen.words, columns);
-        // A style that goes on in the next row ends here: that row may be the status line.
+        // Each row ends its style: the next row may be the status line.
         rows.extend(words.lines().map(|row| format!("{}{}", cut_row(row, columns), anstyle::Reset)));
         rows.drain(..rows.len().saturating_sub(height / 2));
     }
@@ -131,20 +165,23 @@ pub(crate) fn draw(status: &dyn Fn(usize) -> String) {
     screen.draw(rows);
 }
 
-/// Takes the drawn rows away.
+/// Removes the drawn rows.
 pub(crate) fn clear() {
     let mut screen = screen();
     screen.words.clear();
     screen.erase();
 }
 
-/// Takes in what the model of a root says while it says it. Only what is drawn is kept.
+/// Takes the next part of a reply. Only the newest part of a root's reply is kept.
 pub(crate) fn stream(call: &AskKey, words: &str) {
     let mut screen = screen();
     if call.contract.level() > 0 || screen.level == Level::Quiet {
         return;
     }
     screen.words.push_str(&crate::print::tame_lines(words));
+    if screen.streams {
+        screen.print_blocks();
+    }
     let mut over = screen.words.len().saturating_sub(WORDS_BYTES_MAX);
     while !screen.words.is_char_boundary(over) {
         over += 1;
@@ -152,37 +189,53 @@ pub(crate) fn stream(call: &AskKey, words: &str) {
     screen.words.drain(..over);
 }
 
-/// Forgets what a root's model has said: its reply is whole, or is asked for anew.
-pub(crate) fn forget_words() {
+/// Starts a new reply of a root.
+pub(crate) fn begin_reply() {
+    let mut screen = screen();
+    screen.words.clear();
+    if screen.streams {
+        screen.streamed.push(String::new());
+        let over = screen.streamed.len().saturating_sub(STREAMED_MAX);
+        screen.streamed.drain(..over);
+    }
+}
+
+/// Ends a reply of a root: its complete text is now a fact.
+pub(crate) fn end_reply() {
     screen().words.clear();
 }
 
-/// Says a line to the person who watches. A terminal gets it broken at words.
+/// Returns the part of a reply that was not printed while the reply arrived. The reply must have no control characters.
+pub(crate) fn unprinted(reply: &str) -> &str {
+    let mut screen = screen();
+    // The newest attempt that fits: an earlier attempt at the same reply may have failed halfway.
+    let Some(at) = screen.streamed.iter().rposition(|printed| reply.starts_with(printed.trim_start())) else {
+        return reply;
+    };
+    let printed = screen.streamed.drain(..=at).next_back();
+    printed.and_then(|printed| reply.strip_prefix(printed.trim_start())).unwrap_or(reply)
+}
+
+/// Prints a line for the person who watches. On a terminal it is wrapped at words.
 pub(crate) fn say(line: &str) {
     let mut screen = screen();
     let columns = stderr_columns();
     let wrapped = |columns| line.split('\n').map(|line| wrap(line, columns)).collect::<Vec<_>>().join("\n");
     let line = columns.map_or_else(|| line.to_owned(), wrapped);
-    if let Some(printer) = &mut screen.printer {
-        let shown = match AutoStream::choice(&io::stderr()) {
-            ColorChoice::Never => anstream::adapter::strip_str(&line).to_string(),
-            ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => line.clone(),
-        };
-        if printer.print(format!("{shown}\n")).is_ok() {
-            return;
-        }
+    if screen.print_above(&line) {
+        return;
     }
-    // A person who has gone away misses the line; the work goes on.
+    // If stderr is closed, the line is lost and the work continues.
     screen.write(&line, |line| writeln!(anstream::stderr().lock(), "{line}")).ok();
 }
 
-/// Shows that something can be typed.
+/// Shows the prompt.
 pub(crate) fn prompt(sign: &str) {
     let mut stderr = anstream::stderr().lock();
     write!(stderr, "{sign}").and_then(|()| stderr.flush()).ok();
 }
 
-/// Takes away the line that was edited, and ends the mode in which pastes are marked.
+/// Removes the edited line and turns bracketed paste off.
 pub(crate) fn end_editing() {
     write!(io::stderr(), "\u{1b}[?2004l\r\u{1b}[J").ok();
 }
@@ -190,16 +243,13 @@ pub(crate) fn end_editing() {
 /// Writes lines of the result to stdout.
 pub(crate) fn write_out(lines: &str) -> io::Result<()> {
     let mut screen = screen();
-    if let Some(printer) = &mut screen.printer
-        && io::stdout().is_terminal()
-        && printer.print(format!("{lines}\n")).is_ok()
-    {
+    if io::stdout().is_terminal() && screen.print_above(lines) {
         return Ok(());
     }
     let write = |lines: &str| {
         let mut stdout = anstream::stdout().lock();
         match writeln!(stdout, "{lines}").and_then(|()| stdout.flush()) {
-            // `head` and `less` close the pipe when they have seen enough; that is no failure of the work.
+            // `head` and `less` close the pipe when they have read enough. That is not an error.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }
@@ -207,12 +257,12 @@ pub(crate) fn write_out(lines: &str) -> io::Result<()> {
     screen.write(lines, write)
 }
 
-/// The width of the terminal that stderr is, if it is one.
+/// Returns the width of stderr, if stderr is a terminal.
 pub(crate) fn stderr_columns() -> Option<usize> {
     size(&io::stderr()).map(|(columns, _)| columns)
 }
 
-/// The width of the terminal that stdout is, if it is one.
+/// Returns the width of stdout, if stdout is a terminal.
 pub(crate) fn stdout_columns() -> Option<usize> {
     size(&io::stdout()).map(|(columns, _)| columns)
 }
@@ -221,23 +271,23 @@ fn size(of: &(impl IsTerminal + rustix::fd::AsFd)) -> Option<(usize, usize)> {
     if !of.is_terminal() {
         return None;
     }
-    let told = tcgetwinsize(of).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    Some(told.map_or((COLUMNS, ROWS), |size| (usize::from(size.ws_col), usize::from(size.ws_row))))
+    let reported = tcgetwinsize(of).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    Some(reported.map_or((COLUMNS, ROWS), |size| (usize::from(size.ws_col), usize::from(size.ws_row))))
 }
 
-/// How many columns a text takes, without its colours.
+/// Returns how many columns a text takes on a terminal. Colours take none.
 pub(crate) fn width(text: &str) -> usize {
     display_width(text)
 }
 
-/// Breaks a line at words. Further rows are indented by two columns more than the first.
+/// Wraps a line at words. All rows after the first are indented by two more columns.
 pub(crate) fn wrap(line: &str, columns: usize) -> String {
     let text = line.trim_start_matches(' ');
     let indent = " ".repeat((line.len() - text.len()).min(columns / 3));
     wrap_with(text, columns, &indent, &format!("{indent}  "))
 }
 
-/// Breaks a text at words, with what each row begins with.
+/// Wraps a text at words. `first` is put before the first row, `then` before each other row.
 pub(crate) fn wrap_with(text: &str, columns: usize, first: &str, then: &str) -> String {
     let columns = columns.max(COLUMNS_MIN);
     let options = Options::new(columns)
@@ -249,7 +299,7 @@ pub(crate) fn wrap_with(text: &str, columns: usize, first: &str, then: &str) -> 
     textwrap::fill(text, options)
 }
 
-/// Cuts a row to so many columns. One that is cut loses its colours.
+/// Cuts a row to this many columns. A row that is cut loses its colours.
 fn cut_row(row: &str, columns: usize) -> String {
     if width(row) <= columns {
         return row.to_owned();
@@ -257,7 +307,7 @@ fn cut_row(row: &str, columns: usize) -> String {
     cut(&anstream::adapter::strip_str(row).to_string(), columns)
 }
 
-/// Cuts a text without colours to so many columns.
+/// Cuts a text without colours to this many columns.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -283,7 +333,7 @@ mod tests {
         assert_eq!(wrap("\u{1b}[1mbold words\u{1b}[0m here", 12), "\u{1b}[1mbold words\u{1b}[0m\n  here");
         assert_eq!(wrap("short", 3), "short");
         let long = "x".repeat(50);
-        assert!(wrap(&long, 20).lines().all(|row| width(row) <= 20), "a word that fits no row is broken");
+        assert!(wrap(&long, 20).lines().all(|row| width(row) <= 20), "a word longer than a row is split");
     }
 
     #[test]

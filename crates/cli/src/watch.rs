@@ -20,7 +20,7 @@ use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, Unwritten, WARN, note, out_set_off, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, Unwritten, WARN, note, out_reply, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
@@ -106,6 +106,9 @@ impl Watch {
 
     /// Makes it a conversation.
     pub(crate) fn with(mut self, talk: Option<Talk>) -> Watch {
+        if talk.is_some() && self.work.args.output.output == Output::Text {
+            screen::stream_replies();
+        }
         self.work.talk = talk;
         self
     }
@@ -266,7 +269,7 @@ impl Work {
         let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
         if self.args.output.output == Output::Text {
             let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
-            let written = out_set_off(&String::from_utf8_lossy(&text));
+            let written = out_reply(&String::from_utf8_lossy(&text));
             self.unwritten = self.unwritten.take().or(written.err());
             talk.shown = Some(words);
         }

@@ -243,7 +243,7 @@ fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
         }
         Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
         Delta::Words(words) => screen::stream(call, words),
-        Delta::Asking if contract.level() == 0 => screen::forget_words(),
+        Delta::Asking if contract.level() == 0 => screen::begin_reply(),
         Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Received { .. } | Delta::Used(_) => {}
     }
 }

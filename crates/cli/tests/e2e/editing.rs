@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::chat::CHAT;
 use crate::crew::{assert_has, assert_lacks, stalls};
-use crate::house::{House, Running, Wire, says, wait_for};
+use crate::house::{House, Running, Wire, reads, says, wait_for};
 use crate::terminal::{Terminal, seen};
 
 fn house() -> House {
@@ -51,6 +51,41 @@ fn lines_are_edited_and_commands_are_no_words() {
     running.showed("> ");
     terminal.type_in("\u{1b}[A\r");
     assert_has(&running.end().expect(0).stderr, &["nothing was said"]);
+}
+
+#[test]
+fn a_long_reply_is_shown_block_by_block_while_it_arrives_and_once() {
+    let reply = |text: &str| {
+        let mut reply = says(text);
+        reply["reply"]["pace"] = json!({"chunk_chars": 5, "between_ms": 30});
+        reply
+    };
+    let mut looks = reads(&["notes.txt"]);
+    looks["reply"]["text"] = json!("First I look.\n\nInto the notes.");
+    let rules = json!([
+        {"when": {"nth": 1}, "then": looks},
+        {"when": {"nth": 2}, "then": reply("# Days\n\nOn **Tuesday**.\n\n- one\n- two\n\nThe end of the reply.")},
+        {"then": says("Short.")},
+    ]);
+    let house = House::new(Wire::Anthropic, &rules);
+    let terminal = Terminal::sized(60, 24);
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("When?\r");
+    // The second block is there before the last one has arrived.
+    running.showed("Tuesday");
+    running.showed("The end of the reply.");
+    terminal.type_in("And?\r");
+    running.showed("Short.");
+    terminal.type_in("/exit\r");
+    let ended = running.end().expect(0);
+    let (block, end) = (ended.stderr.find("Tuesday").unwrap(), ended.stderr.find("The end of").unwrap());
+    assert!(ended.stderr[block..end].contains("> "), "the blocks came one after the other: {}", ended.stderr);
+    let shown = seen(&ended.stderr, 60);
+    assert_has(&shown, &["Days\n\nOn Tuesday.\n\n• one\n• two\n\nThe end of the reply.\n"]);
+    for once in ["First I look.", "Into the notes.", "Tuesday", "The end of", "Short."] {
+        assert_eq!(shown.matches(once).count(), 1, "{once}: {shown}");
+    }
 }
 
 #[test]
