@@ -1,5 +1,5 @@
-//! The bill: who cost what and how much of that is known, in both currencies, at which rate. The head of the chain, by which a
-//! later look finds out whether anything was cut, is told to programs; people get it from `verify`.
+//! Prints the bill: the cost of each contract in both currencies, and how much of it is known. Only the JSON form has the chain's
+//! head, which shows later whether facts are missing. People get the head from `verify`.
 
 mod table;
 
@@ -24,37 +24,37 @@ const NAMED_MAX: usize = 3;
 /// How many contracts a short bill lists.
 const ROWS_MAX: usize = 10;
 
-/// The most of a name that the table shows, in columns.
+/// The widest name that the table shows, in columns.
 const NAME_COLUMNS_MAX: usize = 24;
 
 /// How much of a bill is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The contracts that matter most, and a line for the others.
+    /// The most important contracts, and one line for the others.
     Short,
-    /// Every contract, and what each cost with its hires.
+    /// Every contract, and the cost of each with its hires.
     Whole,
 }
 
-/// Everything that a bill is made of.
+/// The contents of a bill.
 pub(crate) struct Sheet<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) bill: Cow<'a, Bill>,
-    /// What the contracts are called, where that is not the name of the agent.
+    /// The names of contracts whose name is not the agent's.
     pub(crate) names: BTreeMap<Path, String>,
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
-    /// The limit of tokens that ended the root, if one did.
+    /// The token limit that ended the root, if one did.
     pub(crate) out_of_tokens: Option<u64>,
     pub(crate) granted: Msat,
-    /// What corrections have returned to the session.
+    /// How much corrections have returned to the session.
     pub(crate) credited: Msat,
     pub(crate) head: &'a Head,
     pub(crate) violations: &'a [String],
 }
 
 impl Sheet<'_> {
-    /// For people, in rows of so many columns if it goes to a terminal.
+    /// Returns the bill for people, in rows of at most this many columns if it goes to a terminal.
     pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
         let kind = match self.model {
             REHEARSAL => "in play money, ",
@@ -86,8 +86,7 @@ impl Sheet<'_> {
         lines
     }
 
-    /// The contracts that are listed, in the order of the tree: the root, those that something must be said about, and those
-    /// that cost most.
+    /// Returns the contracts that are listed, in the order of the tree: the root, contracts with notes, and the most expensive.
     fn listed(&self, extent: Extent) -> Vec<&Line> {
         let all = &self.bill.lines;
         if extent == Extent::Whole || all.len() <= ROWS_MAX {
@@ -102,7 +101,7 @@ impl Sheet<'_> {
         all.iter().filter(|line| listed.contains(&line.contract)).collect()
     }
 
-    /// The contracts that are not listed, in one line.
+    /// Returns one line for the contracts that are not listed.
     fn unlisted(&self, listed: &[&Line]) -> Option<String> {
         let is_listed = |line: &&Line| listed.iter().any(|other| other.contract == line.contract);
         let others: Vec<&Line> = self.bill.lines.iter().filter(|line| !is_listed(line)).collect();
@@ -151,7 +150,7 @@ impl Sheet<'_> {
         line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens))
     }
 
-    /// What must be said of a contract besides its row.
+    /// Adds the lines about a contract that its row has no room for.
     fn notes(&self, line: &Line, extent: Extent, lines: &mut Vec<String>) {
         let contract = &line.contract;
         let who = format!("  {contract} {}:", self.name(line));
@@ -176,7 +175,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// What is reserved, for which calls, and what to type once their bill is known.
+    /// Describes which calls money is reserved for, and what to type once their cost is known.
     fn reserved(&self, line: &Line) -> String {
         let key = |ask| AskKey { contract: line.contract.clone(), ask }.to_string();
         let named: Vec<String> = line.reserved.iter().take(NAMED_MAX).map(|(ask, _)| key(*ask)).collect();
@@ -191,7 +190,9 @@ impl Sheet<'_> {
         if line.nominal {
             return format!("reserved {reserved} for {named}{more} (not finished); no provider charges for this model");
         }
-        format!("reserved {reserved} for {named}{more}, which may have been billed; once you know: {correct}")
+        format!(
+            "reserved {reserved} for {named}{more}, which may have been billed; once you know the cost, type: {correct}"
+        )
     }
 
     fn total(&self) -> String {
@@ -211,7 +212,7 @@ impl Sheet<'_> {
         self.bill.is_nominal()
     }
 
-    /// For programs.
+    /// Returns the bill for programs.
     pub(crate) fn json(&self) -> Value {
         let contracts: Vec<Value> = self.bill.lines.iter().map(|line| self.line(line)).collect();
         let all = self.bill.charges();
@@ -278,7 +279,7 @@ impl Sheet<'_> {
     }
 }
 
-/// An amount by what is known of it, in words: what is nothing is left out, but for what was used.
+/// Describes charges by how much is known about them. Parts that are zero are left out, except for `used`.
 pub(crate) fn charges(Charges { used, estimated, reserved }: Charges, amount: impl Fn(Msat) -> String) -> String {
     let also = [("estimated", estimated), ("reserved", reserved)];
     let also = also.into_iter().filter(|(_, part)| *part > Msat::ZERO);

@@ -1,5 +1,5 @@
-//! What happens in a session, as it happens: a line per hire and per report, a line for whatever goes wrong, and how things
-//! stand at the moment. With `-v`, a line for everything that is asked and answered.
+//! Turns a session's facts into lines while they happen: a line per hire and per report, a line per problem, and a status line.
+//! With `-v`, also a line per ask and per answer.
 
 mod words;
 
@@ -30,51 +30,51 @@ const LABEL_COLUMNS_MAX: usize = 40;
 /// The least room that a task is shown in, in columns.
 const TASK_COLUMNS_MIN: usize = 12;
 
-/// How many of those whom somebody waits for are named.
+/// How many hires a "waits for" line names.
 const NAMED_MAX: usize = 5;
 
-/// Tells a session's facts.
+/// Turns a session's facts into lines.
 pub(crate) struct Live {
     hall: Hall,
     level: Level,
-    /// How wide the lines may be, if they go to a terminal.
+    /// Returns the width of the terminal that the lines go to, if they go to one.
     columns: fn() -> Option<usize>,
     known: BTreeMap<Path, Known>,
-    /// What was asked and is not answered.
+    /// The asks that have no answer yet.
     asks: BTreeMap<(Path, AskId), Pending>,
-    /// How far the root's tokens are from their limit, if they have one.
+    /// Counts the root's tokens, if they are limited.
     tokens: Option<TokenLimit>,
     tally: Tally,
-    /// What there is to say of the newest fact, and about which contract.
+    /// The lines about the newest fact, each with its contract.
     lines: Vec<(Path, String)>,
 }
 
 /// What is known of a contract.
 #[derive(Default)]
 struct Known {
-    /// What it is called: by its hirer, or else by its agent's name.
+    /// The label that its hirer gave the contract, or else its agent's name.
     name: String,
     began: Millis,
-    /// How many it may hire.
+    /// How many agents it may hire.
     team: usize,
-    /// Whom one reply of its hires, until all are known.
+    /// The agents that its newest reply has hired so far.
     selected: Vec<AgentName>,
-    /// For whom it waits, until that was told.
+    /// The hires it waits for that no line has named yet.
     awaits: Vec<String>,
-    /// How many reports it has heard since it last asked its model.
+    /// How many reports it has received since it last asked its model.
     reports: usize,
-    /// Whether it works off a list of tasks, without a model.
+    /// Whether it works through a list of tasks, without a model.
     is_list: bool,
 }
 
-/// Something that was asked and is not answered.
+/// An ask that has no answer yet.
 struct Pending {
     what: String,
     hold: Msat,
     is_hire: bool,
 }
 
-/// How the newest root stands at the moment.
+/// The figures of the newest root's status line.
 struct Tally {
     since: Instant,
     at_work: BTreeSet<Path>,
@@ -91,12 +91,12 @@ impl Live {
         Live { hall, level, columns, known, asks, tokens, tally, lines }
     }
 
-    /// Tells everything, for stdout.
+    /// Returns lines about every fact, for stdout.
     pub(crate) fn in_full(hall: Hall, tokens: Option<TokenLimit>) -> Live {
         Live { level: Level::Verbose, columns: screen::stdout_columns, ..Live::new(hall, tokens) }
     }
 
-    /// Learns from what happened before whose facts it will tell. What there was to say of it was said.
+    /// Takes facts that were shown earlier. They yield no lines.
     pub(crate) async fn know(&mut self, before: &[Stored]) {
         for stored in before {
             self.put_into_words(stored).await;
@@ -104,18 +104,18 @@ impl Live {
         }
     }
 
-    /// What each contract is called.
+    /// Returns the name of each contract.
     pub(crate) fn names(&self) -> BTreeMap<Path, String> {
         self.known.iter().map(|(contract, known)| (contract.clone(), known.name.clone())).collect()
     }
 
-    /// Returns the lines that tell one fact, each with the contract that it is about.
+    /// Returns the lines about one fact, each with its contract.
     pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<(Path, String)> {
         self.put_into_words(stored).await;
         std::mem::take(&mut self.lines)
     }
 
-    /// How things stand, in one row of so many columns.
+    /// Returns the status line, in at most this many columns.
     pub(crate) fn status(&self, columns: usize) -> String {
         let Tally { since, at_work, charges: spent, budget } = &self.tally;
         let calls = self.asks.values().filter(|ask| !ask.is_hire);
@@ -133,12 +133,12 @@ impl Live {
         .unwrap_or_else(|| sats(spent.total()))
     }
 
-    /// Those who work at the moment, with their contracts.
+    /// Returns the open contracts with their names.
     pub(crate) fn at_work(&self) -> Vec<String> {
         self.tally.at_work.iter().map(|contract| format!("{contract} {}", self.name(contract))).collect()
     }
 
-    /// What the newest root has cost so far, and its budget.
+    /// Returns the cost of the newest root so far, and its budget.
     pub(crate) fn cost(&self) -> (Charges, Msat) {
         (self.tally.charges, self.tally.budget)
     }
@@ -152,7 +152,7 @@ impl Live {
         if let Some(tokens) = &mut self.tokens {
             tokens.note(stored);
         }
-        self.tell_selection(contract, &stored.fact);
+        self.show_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => self.opened(contract, brief, stored.at).await,
             Fact::Asked { id, ask, hold, origin } => {
@@ -166,16 +166,16 @@ impl Live {
             Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
             Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
             Fact::Nudged(nudge) => self.detail(contract, words::nudged(*nudge)),
-            Fact::Compacted { .. } => self.detail(contract, "leaves older results out to save room"),
+            Fact::Compacted { .. } => self.detail(contract, "leaves older results out of its requests to save tokens"),
             Fact::Closing(outcome) => {
-                // The report of a hire says the same, and so does that of a conversation that is over.
+                // The report line of a hire or of an ended conversation says the same.
                 if contract.level() == 0 && *outcome != Outcome::Done || self.level == Level::Verbose {
                     let why = words::wraps_up(*outcome, self.out_of_tokens(contract));
                     self.warn(contract, &why);
                 }
             }
             Fact::Closed(report) => self.closed(contract, report, stored.at),
-            Fact::Raised { by, .. } => self.detail(contract, &format!("passes {} more on", sats(*by))),
+            Fact::Raised { by, .. } => self.detail(contract, &format!("gives a hire {} more", sats(*by))),
             Fact::Heard { from, stimulus } => self.heard(contract, from, stimulus).await,
             Fact::Waiting { on, .. } => {
                 let what = |id: &AskId| self.asks.get(&(contract.clone(), *id)).map(|ask| ask.what.clone());
@@ -188,7 +188,7 @@ impl Live {
 
     async fn opened(&mut self, contract: &Path, brief: &Brief, at: Millis) {
         if let Some(hirer) = contract.hirer() {
-            // All that its hirer asked together with it has been told by now.
+            // All asks that the hirer made together with this one are shown by now.
             self.selects(&hirer);
             let awaited = std::mem::take(&mut self.of(&hirer).awaits);
             self.waits(&hirer, &awaited);
@@ -204,7 +204,7 @@ impl Live {
         }
     }
 
-    /// Tells that a contract was made, and learns what it is called.
+    /// Adds the line about a new contract, and keeps its name.
     async fn begins(&mut self, contract: &Path, brief: &Brief, how: &str) {
         let task = self.whole_text(&brief.task).await;
         let list = Tasks::read(&task);
@@ -218,7 +218,7 @@ impl Live {
         self.line(contract, DIM, &format!("{line}{excerpt}"));
     }
 
-    /// As much of a task as the rest of a row has room for.
+    /// Returns as much of a task as fits into the rest of the row.
     fn excerpt(&self, contract: &Path, line: &str, task: &str) -> String {
         let task = tame(task.trim(), SHOWN_CHARS_MAX);
         let Some(columns) = (self.columns)() else { return format!(": {task}") };
@@ -240,10 +240,10 @@ impl Live {
         }
     }
 
-    /// Says whom a reply has chosen, or the runtime where it named or promised somebody and hired nobody itself.
-    fn tell_selection(&mut self, contract: &Path, fact: &Fact) {
-        let goes_on = matches!(fact, Fact::Asked { ask: Ask::Hire { .. }, .. });
-        if !goes_on {
+    /// Adds a line with the agents that a reply has hired, once it has made its last hire.
+    fn show_selection(&mut self, contract: &Path, fact: &Fact) {
+        let is_hire = matches!(fact, Fact::Asked { ask: Ask::Hire { .. }, .. });
+        if !is_hire {
             self.selects(contract);
         }
     }
@@ -281,11 +281,11 @@ impl Live {
         self.asks.insert((contract.clone(), id), Pending { what, hold, is_hire });
     }
 
-    /// What a contract asks its model for.
+    /// Describes a contract's request to its model.
     fn asks_model(&mut self, contract: &Path) -> String {
         let known = self.of(contract);
         match (std::mem::take(&mut known.reports), known.is_list) {
-            (_, true) => "goes through its list".to_owned(),
+            (_, true) => "works through its list".to_owned(),
             (0, false) => "asks the model".to_owned(),
             (1, false) => "asks the model, with a new report".to_owned(),
             (reports, false) => format!("asks the model to combine {reports} reports"),
@@ -295,9 +295,9 @@ impl Live {
     async fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer, cost: Cost) {
         let pending = self.asks.remove(&(contract.clone(), id));
         let (asked, hold) =
-            pending.map_or_else(|| ("what was asked".to_owned(), Msat::ZERO), |asked| (asked.what, asked.hold));
+            pending.map_or_else(|| ("the call".to_owned(), Msat::ZERO), |asked| (asked.what, asked.hold));
         let reserved = if answer.report().is_none() { self.count(answer, cost, hold) } else { String::new() };
-        // A hire's hold grows by what it is given later; what holds nothing is not told here.
+        // A hire's hold grows with its top-ups, so its report is not compared here. Nor is the cost of an ask without a hold.
         let overrun = cost.overrun(hold).filter(|_| answer.report().is_none() && hold > Msat::ZERO);
         if let Some(excess) = overrun {
             let (excess, hold) = (sats(excess), sats(hold));
@@ -313,7 +313,7 @@ impl Live {
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped{reserved}")),
             Answer::Report(report) => {
                 self.of(contract).reports += 1;
-                let line = format!("hears the report of {asked}; {} come back", sats(report.change));
+                let line = format!("receives the report of {asked}; {} returned", sats(report.change));
                 self.detail(contract, &line);
             }
             Answer::Result(_)
@@ -328,7 +328,7 @@ impl Live {
         }
     }
 
-    /// Adds what an answer cost to the tally. Says what of it stays reserved, if any.
+    /// Adds the cost of an answer to the tally. Returns a note about the part that stays reserved, if there is one.
     fn count(&mut self, answer: &Answer, cost: Cost, hold: Msat) -> String {
         let charge = cost.within(hold);
         let Charges { used, estimated, reserved } = &mut self.tally.charges;
@@ -339,13 +339,13 @@ impl Live {
         };
         *part = sum(*part, charge);
         if is_reserved && charge > Msat::ZERO {
-            format!("; {} stays reserved because the call may have been billed", sats(charge))
+            format!("; {} stays reserved because the cost of the call is not known", sats(charge))
         } else {
             String::new()
         }
     }
 
-    /// Tells what an agent said. A root's last words are its answer, which is printed as such.
+    /// Adds a line with the text of a reply. The last reply of a root is its answer, which is printed elsewhere.
     async fn said(&mut self, contract: &Path, said: &Said) {
         let Some(words) = &said.words else { return };
         let is_root = contract.level() == 0;
@@ -374,11 +374,11 @@ impl Live {
                 if contract.level() == 0 {
                     self.tally.budget = sum(self.tally.budget, *money);
                 }
-                self.line(contract, DIM, &format!("is given {} more", sats(*money)));
+                self.line(contract, DIM, &format!("receives {} more", sats(*money)));
             }
             Stimulus::Message(text) | Stimulus::Question(text) if by_person || self.level == Level::Verbose => {
-                let words = self.text(text).await;
-                self.line(contract, DIM, &format!("is told: {words}"));
+                let text = self.text(text).await;
+                self.line(contract, DIM, &format!("receives the message: {text}"));
             }
             Stimulus::Message(_)
             | Stimulus::Question(_)
@@ -401,14 +401,14 @@ impl Live {
         let spent = charges(Charges { used: report.used(), estimated, reserved }, sats);
         let took = words::time(at.0.saturating_sub(began.0));
         let change = match self.level {
-            Level::Verbose => format!("; {} come back", sats(report.change)),
+            Level::Verbose => format!("; {} returned", sats(report.change)),
             Level::Quiet | Level::Normal => String::new(),
         };
         let line = format!("{} {style}{how}{style:#}{DIM}: {spent}, {took}{change}{DIM:#}", self.who(contract));
         self.lines.push((contract.clone(), line));
     }
 
-    /// The limit of tokens that ended a contract, if one did. Those below the root are asked by their hirer.
+    /// Returns the token limit that ended a contract, if a token limit did. Hires are ended by their hirer instead.
     fn out_of_tokens(&self, contract: &Path) -> Option<u64> {
         self.tokens.as_ref().filter(|_| contract.level() == 0).and_then(TokenLimit::ended)
     }
@@ -418,7 +418,7 @@ impl Live {
     }
 
     async fn whole_text(&self, of: &TextRef) -> String {
-        // What can't be read now is a matter for the end of the run: a line on the way names it, and goes on.
+        // The end of the run reports unreadable texts as an error. Until then the line only names the text.
         match self.hall.journal().text(of.hash).await {
             Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             Ok(None) => format!("(the text {} is missing)", of.hash),
@@ -426,7 +426,7 @@ impl Live {
         }
     }
 
-    /// Tells something only if everything is to be told.
+    /// Adds a line that only `-v` shows.
     fn detail(&mut self, contract: &Path, what: &str) {
         if self.level == Level::Verbose {
             self.line(contract, DIM, what);
@@ -452,7 +452,7 @@ impl Live {
     }
 }
 
-/// What a contract is called: as its hirer calls it, if that can be read, or else by its agent's name.
+/// Returns a contract's name: the label that its hirer gave it, if that can be read, or else its agent's name.
 pub(crate) async fn name(hall: &Hall, brief: &Brief) -> String {
     let label = match &brief.label {
         Some(label) => hall.journal().text(label.hash).await.ok().flatten(),
@@ -463,7 +463,7 @@ pub(crate) async fn name(hall: &Hall, brief: &Brief) -> String {
 }
 
 fn label_in_a_line(label: &str) -> String {
-    // Enough for the columns, however many of its characters are not seen.
+    // More characters than columns, because some characters take no column.
     let label = tame(label, 20 * LABEL_COLUMNS_MAX);
     cut(&label.split_whitespace().collect::<Vec<_>>().join(" "), LABEL_COLUMNS_MAX)
 }

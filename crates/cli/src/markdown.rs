@@ -14,8 +14,7 @@ const EMPHASIS: Style = Style::new().italic();
 const CODE: Style = AnsiColor::Cyan.on_default();
 const LINK: Style = Style::new().underline();
 
-const OPTIONS: Options =
-    Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
+const OPTIONS: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
 
 /// Renders a text without control characters, in rows of at most this many columns. Rows of code are not broken.
 pub(crate) fn render(text: &str, columns: usize) -> String {
@@ -34,10 +33,10 @@ pub(crate) fn last_block(text: &str) -> usize {
         if depth == 0 {
             last = range.start;
         }
-        match event {
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth -= 1,
-            _ => {}
+        if matches!(event, Event::Start(_)) {
+            depth += 1;
+        } else if matches!(event, Event::End(_)) {
+            depth -= 1;
         }
     }
     last

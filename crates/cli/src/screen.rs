@@ -55,14 +55,24 @@ struct Screen {
     printer: Option<Box<dyn ExternalPrinter + Send>>,
     /// Whether complete blocks of the root's reply are printed above that line while the rest arrives.
     streams: bool,
-    /// What was printed that way, for each of the newest replies.
+    /// The printed beginnings of the newest replies.
     streamed: Vec<String>,
+    /// Whether the newest of these belongs to the reply that is arriving.
+    is_begun: bool,
 }
 
 impl Screen {
     const fn new() -> Screen {
         let (level, streams) = (Level::Normal, false);
-        Screen { level, rows: Vec::new(), words: String::new(), printer: None, streams, streamed: Vec::new() }
+        Screen {
+            level,
+            rows: Vec::new(),
+            words: String::new(),
+            printer: None,
+            streams,
+            streamed: Vec::new(),
+            is_begun: false,
+        }
     }
 
     /// Removes the rows from the terminal.
@@ -103,12 +113,16 @@ impl Screen {
     fn print_blocks(&mut self) {
         let blocks: String = self.words.drain(..markdown::last_block(&self.words)).collect();
         let columns = stderr_columns().unwrap_or(COLUMNS);
-        if !blocks.trim().is_empty()
-            && self.print_above(&format!("\n{}", markdown::render(&blocks, columns)))
-            && let Some(streamed) = self.streamed.last_mut()
-        {
-            streamed.push_str(&blocks);
+        if blocks.trim().is_empty() || !self.print_above(&format!("\n{}", markdown::render(&blocks, columns))) {
+            return;
         }
+        match self.streamed.last_mut().filter(|_| self.is_begun) {
+            Some(streamed) => streamed.push_str(&blocks),
+            None => self.streamed.push(blocks.trim_start().to_owned()),
+        }
+        self.is_begun = true;
+        let over = self.streamed.len().saturating_sub(STREAMED_MAX);
+        self.streamed.drain(..over);
     }
 
     /// Writes lines above the rows with the given function.
@@ -193,27 +207,25 @@ pub(crate) fn stream(call: &AskKey, words: &str) {
 pub(crate) fn begin_reply() {
     let mut screen = screen();
     screen.words.clear();
-    if screen.streams {
-        screen.streamed.push(String::new());
-        let over = screen.streamed.len().saturating_sub(STREAMED_MAX);
-        screen.streamed.drain(..over);
-    }
+    screen.is_begun = false;
 }
 
-/// Ends a reply of a root: its complete text is now a fact.
+/// Ends a reply of a root: its complete text is now a fact. In a conversation, the next reply may already be arriving.
 pub(crate) fn end_reply() {
-    screen().words.clear();
+    let mut screen = screen();
+    if !screen.streams {
+        screen.words.clear();
+    }
 }
 
 /// Returns the part of a reply that was not printed while the reply arrived. The reply must have no control characters.
 pub(crate) fn unprinted(reply: &str) -> &str {
     let mut screen = screen();
     // The newest attempt that fits: an earlier attempt at the same reply may have failed halfway.
-    let Some(at) = screen.streamed.iter().rposition(|printed| reply.starts_with(printed.trim_start())) else {
-        return reply;
-    };
+    let Some(at) = screen.streamed.iter().rposition(|printed| reply.starts_with(printed)) else { return reply };
     let printed = screen.streamed.drain(..=at).next_back();
-    printed.and_then(|printed| reply.strip_prefix(printed.trim_start())).unwrap_or(reply)
+    screen.is_begun &= !screen.streamed.is_empty();
+    printed.map_or(reply, |printed| &reply[printed.len()..])
 }
 
 /// Prints a line for the person who watches. On a terminal it is wrapped at words.

@@ -1,17 +1,17 @@
-//! A table that leaves out its least important columns until it fits the terminal.
+//! A table that drops its least important columns until it fits the terminal.
 
 use guildhall::Line;
 
 use crate::screen::{cut, width};
 
-/// What stands between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
-/// How a column is set, and how it is filled.
+/// The head, alignment and cells of a column.
 pub(super) struct Column<'a> {
     head: String,
     side: Side,
-    /// How important it is: the most important ones stay for ever.
+    /// How important the column is. A column of weight `STAYS` is never dropped.
     weight: u8,
     cell: Box<dyn Fn(&Line) -> String + 'a>,
 }
@@ -22,25 +22,25 @@ enum Side {
     Right,
 }
 
-/// The least room that names are cut to, in columns.
+/// Names are cut to no less than this, in columns.
 const NAME_COLUMNS_MIN: usize = 8;
 
-/// The weight of columns that are never left out.
+/// The weight of columns that are never dropped.
 const STAYS: u8 = 3;
 
 impl<'a> Column<'a> {
-    /// For words.
+    /// Makes a column of words.
     pub(super) fn left(head: &str, weight: u8, cell: impl Fn(&Line) -> String + 'a) -> Column<'a> {
         Column { head: head.to_owned(), side: Side::Left, weight, cell: Box::new(cell) }
     }
 
-    /// For numbers.
+    /// Makes a column of numbers.
     pub(super) fn right(head: &str, weight: u8, cell: impl Fn(&Line) -> String + 'a) -> Column<'a> {
         Column { head: head.to_owned(), side: Side::Right, weight, cell: Box::new(cell) }
     }
 }
 
-/// A table of contracts: for each column its weight, its side and its cells, the head first. The second column has the names.
+/// A table of contracts: the weight, alignment and cells of each column, the head first. The second column has the names.
 pub(super) struct Table(Vec<(u8, Side, Vec<String>)>);
 
 impl Table {
@@ -52,7 +52,7 @@ impl Table {
         Table(columns.iter().map(cells).collect())
     }
 
-    /// Returns its rows, in so many columns if there is a limit.
+    /// Returns the rows, each at most this wide if there is a limit.
     pub(super) fn lines(&self, columns_max: Option<usize>) -> Vec<String> {
         let fits = |weight: &u8| {
             let widest = self.rows(*weight).iter().map(|row| width(row)).max().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Table {
         }
     }
 
-    /// The same table with shorter names, so that its most important columns fit.
+    /// Returns the table with shorter names, so that its most important columns fit.
     fn narrowed(&self, columns: usize) -> Table {
         let widest = self.rows(STAYS).iter().map(|row| width(row)).max().unwrap_or_default();
         let over = widest.saturating_sub(columns);
@@ -80,7 +80,7 @@ impl Table {
         Table(narrowed)
     }
 
-    /// The rows of the columns that are at least so important.
+    /// Returns the rows with all columns of at least this weight.
     fn rows(&self, weight: u8) -> Vec<String> {
         let columns: Vec<_> = self.0.iter().filter(|(own, _, _)| *own >= weight).collect();
         let widths: Vec<usize> = columns

@@ -1,4 +1,4 @@
-//! `chat`: a conversation with an agent that stays, and whose hires live on while it goes on.
+//! `chat`: a conversation with an agent. Its hires keep working between the person's messages.
 
 use crate::args::ChatArgs;
 use crate::exit::{Exit, Failure};
@@ -8,13 +8,13 @@ use crate::talk::{Command, HELP, Lines, Talk, Typed};
 use crate::watch::{Signals, TOO_LONG, Watch};
 use crate::world::World;
 
-/// Talks until the person has no more to say. Nothing is begun before the first words.
+/// Runs a conversation. The session starts with the person's first message.
 pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure> {
     let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, None).await?;
     let mut lines = Lines::read(&world.paths.history)?;
     let Some(words) = first(&mut lines).await? else {
-        note("nothing was said, and nothing was spent");
+        note("no message was sent, and nothing was spent");
         return Ok(Exit::Done);
     };
     let signals = Signals::listen()?;
@@ -23,22 +23,22 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
 }
 
-/// Says that there is no such command.
+/// Prints that a command is unknown.
 pub(crate) fn unknown(typed: &str) {
     say_in(
         WARN,
-        &format!("there is no {}: /help lists what can be typed. Nothing was said to the agent", tame(typed, 40)),
+        &format!("unknown command {}: /help lists the commands. Nothing was sent to the agent", tame(typed, 40)),
     );
 }
 
-/// The first words, if there are any.
+/// Returns the first message, if there is one.
 async fn first(lines: &mut Lines) -> Result<Option<String>, Failure> {
     loop {
         lines.invite();
         match lines.next().await {
             Typed::Words(words) => return Ok(Some(words)),
             Typed::Command(Command::Help) => say(HELP),
-            Typed::Command(Command::Cost | Command::Agents) => note("nobody is at work yet, and nothing was spent"),
+            Typed::Command(Command::Cost | Command::Agents) => note("no agent is at work yet, and nothing was spent"),
             Typed::Command(Command::Unknown(typed)) => unknown(&typed),
             Typed::TooLong => say_in(WARN, TOO_LONG),
             Typed::Unreadable(why) => return Err(Failure::usage(format!("stdin can't be read: {why}"))),

@@ -1,4 +1,4 @@
-//! States, outcomes and calls in words.
+//! Describes states, outcomes and calls for people.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use crate::amount::sats;
 use crate::bill::charges;
 use crate::print::{BAD, GOOD, WARN, tame};
 
-/// The most of a call that a line shows, in characters.
+/// The longest description of a call, in characters.
 const CALL_CHARS_MAX: usize = 100;
 
-/// What turns while work is under way, ten pictures a second.
+/// The spinner's frames, ten per second.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// How work stands.
+/// The figures of a status line.
 pub(super) struct Status {
     pub(super) elapsed: Duration,
     /// How many contracts are open.
     pub(super) agents: usize,
-    /// How many calls of models and tools have no answer yet, and what is held for them.
+    /// How many calls of models and tools have no answer yet, and how much is held for those calls.
     pub(super) calls: usize,
     pub(super) held: Msat,
     pub(super) spent: Charges,
     pub(super) budget: Msat,
 }
 
-/// How work stands, in one row: the longest way to say it first.
+/// Returns the status line in four lengths, the longest first.
 pub(super) fn status(status: &Status) -> [String; 4] {
     let Status { elapsed, agents, calls, spent, held, budget } = status;
-    let picture = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
-    let head = format!("{} {}", SPINNER[picture], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
+    let frame = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
+    let head = format!("{} {}", SPINNER[frame], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
     let (in_words, in_short, budget) = (charges(*spent, sats), charges(*spent, short), sats(*budget));
     let (agent, call) = (plural(*agents, "agent"), plural(*calls, "call"));
     let (all, holds) = (short(spent.total()), short(*held));
@@ -59,7 +59,7 @@ fn plural(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// A time as people read it.
+/// Formats a duration for people.
 pub(super) fn time(ms: u64) -> String {
     match ms / 1000 {
         0..10 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -69,7 +69,7 @@ pub(super) fn time(ms: u64) -> String {
     }
 }
 
-/// A tool call in words. One of an unknown tool is told by its arguments.
+/// Describes a tool call. A call of an unknown tool is described by its arguments.
 pub(super) fn tool_call(tool: &str, arguments: &str) -> String {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
     let said = |key: &str| arguments[key].as_str();
@@ -99,14 +99,14 @@ fn pairs(arguments: &Value) -> String {
     format!(" ({})", arguments.iter().map(pair).collect::<Vec<_>>().join(", "))
 }
 
-/// Whom an agent may hire, in words.
+/// Describes which agents an agent may hire.
 pub(super) fn team(hiring: &Hiring) -> String {
-    let ad_hoc = if hiring.ad_hoc { " and may make up specialists" } else { "" };
+    let ad_hoc = if hiring.ad_hoc { ", and any other specialist" } else { "" };
     match &*hiring.team {
-        [] if hiring.ad_hoc => "has no agents of its own, and may make up specialists".to_owned(),
-        [] => "has no agents".to_owned(),
-        [one] => format!("has 1 agent: {one}{ad_hoc}"),
-        several => format!("has {} agents: {}{ad_hoc}", several.len(), names(several)),
+        [] if hiring.ad_hoc => "may hire any specialist".to_owned(),
+        [] => "has no agents to hire".to_owned(),
+        [one] => format!("may hire 1 agent: {one}{ad_hoc}"),
+        several => format!("may hire {} agents: {}{ad_hoc}", several.len(), names(several)),
     }
 }
 
@@ -114,17 +114,17 @@ pub(super) fn names(agents: &[AgentName]) -> String {
     agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Of what an agent was reminded, in words.
+/// Describes why an agent was nudged.
 pub(super) fn nudged(nudge: Nudge) -> &'static str {
     match nudge {
-        Nudge::Required => "is reminded that it has to hire somebody",
-        Nudge::Promise => "is reminded of the hire that it promised",
+        Nudge::Required => "is reminded that it must hire an agent",
+        Nudge::Promise => "is reminded to make the hire that its reply announces",
         Nudge::Mend => "is told to correct its report",
         Nudge::Empty => "is told that its reply was empty",
     }
 }
 
-/// How a contract ended, in words; with the limit of tokens, if that ended it.
+/// Describes how a contract ended. `out_of_tokens` is the token limit, if that limit ended the contract.
 pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     let words = match outcome {
         Outcome::Done => "done",
@@ -141,7 +141,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     words.to_owned()
 }
 
-/// Why a contract makes its last report.
+/// Describes why a contract makes its last report.
 pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     match (outcome, out_of_tokens) {
         (Outcome::Exhausted(Limit::Asked), None) => "wraps up: it was told to".to_owned(),
@@ -149,18 +149,18 @@ pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     }
 }
 
-/// How a contract ended, and what its report lacks.
+/// Describes how a contract ended and what its report lacks.
 pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>, out_of_tokens: Option<u64>) -> String {
     let lack = match lack {
         None => "",
         Some(Lack::Acceptance) => ", but its report is not accepted",
-        Some(Lack::Hire) => ", but it hired nobody, which its file demands",
-        Some(Lack::PromisedHire) => ", but a hire that it promised was not made",
+        Some(Lack::Hire) => ", but it hired nobody although its file requires a hire",
+        Some(Lack::PromisedHire) => ", but a hire that it announced was not made",
     };
     format!("{}{lack}", ending(outcome, out_of_tokens))
 }
 
-/// The colour of an end.
+/// Returns the colour of an outcome.
 pub(crate) fn style_of(outcome: Outcome, lack: Option<Lack>) -> Style {
     match (outcome, lack) {
         (Outcome::Done, None) => GOOD,
@@ -174,7 +174,7 @@ mod tests {
     use super::{time, tool_call};
 
     #[test]
-    fn calls_are_told_in_words() {
+    fn calls_are_described() {
         assert_eq!(tool_call("read_file", r#"{"path":"notes.txt","limit":3}"#), "reads notes.txt");
         assert_eq!(tool_call("search", r#"{"pattern":"(?i:x)","path":"src"}"#), "searches for (?i:x) in src");
         assert_eq!(tool_call("list_files", "{}"), "lists files");

@@ -70,7 +70,7 @@ fn a_second_request_knows_the_first() {
 fn nothing_said_is_nothing_begun() {
     let house = talker(Wire::Anthropic);
     for lines in ["", "\n \n", "/end\nWhen?\n"] {
-        chat(&house, lines).expect(0).says("nothing was said");
+        chat(&house, lines).expect(0).says("no message was sent");
     }
     assert_eq!(house.requests().len(), 0);
     assert_eq!(house.guildhall(&["ls", "--output", "json"]).json(), json!([]));

@@ -24,7 +24,7 @@ fn lines_are_edited_and_commands_are_no_words() {
     terminal.type_in("/help\r");
     running.told("what the conversation has cost so far");
     terminal.type_in("/hlep\r");
-    running.told("there is no /hlep");
+    running.told("unknown command /hlep");
     // The cursor goes back over the last letter, and a letter is put before it.
     terminal.type_in("Whn?\u{1b}[D\u{1b}[De\r");
     running.told("Tuesday");
@@ -50,7 +50,7 @@ fn lines_are_edited_and_commands_are_no_words() {
     let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
     running.showed("> ");
     terminal.type_in("\u{1b}[A\r");
-    assert_has(&running.end().expect(0).stderr, &["nothing was said"]);
+    assert_has(&running.end().expect(0).stderr, &["no message was sent"]);
 }
 
 #[test]
@@ -99,7 +99,8 @@ fn ctrl_c_while_a_line_is_edited_asks_for_the_end_and_the_terminal_is_as_before(
     terminal.type_in("When?\r");
     wait_for("the call", || (!house.requests().is_empty()).then_some(()));
     terminal.type_in("half a li\u{3}");
-    running.told("Ctrl-C again stops at once");
+    // Before the next prompt, the key would be lost: this terminal makes no signals.
+    running.showed_then("Ctrl-C again stops at once", "> ");
     terminal.type_in("\u{3}");
     let ended = running.end().expect(130);
     assert_has(&ended.stderr, &["guildhall resume "]);
@@ -114,7 +115,7 @@ fn commands_in_a_pipe_are_no_words_either() {
     assert_eq!(ended.stdout, "On **Tuesday**.\nIn the hall.\n");
     assert_has(
         &ended.stderr,
-        &["/cost    what", "nobody is at work yet", " of 5000 sat so far", "there is no /nonsense"],
+        &["/cost    what", "no agent is at work yet", " of 5000 sat so far", "unknown command /nonsense"],
     );
     assert_eq!(house.requests().len(), 2);
 }

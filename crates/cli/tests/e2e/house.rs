@@ -334,6 +334,12 @@ impl Running {
         self.stderr.wait(words, |text| text.contains(words).then_some(()));
     }
 
+    /// Waits until stderr shows these two, one after the other.
+    pub(crate) fn showed_then(&self, first: &str, then: &str) {
+        let both = |text: &str| text.split_once(first).is_some_and(|(_, rest)| rest.contains(then)).then_some(());
+        self.stderr.wait(then, both);
+    }
+
     /// Waits until stdout says this.
     pub(crate) fn printed(&self, words: &str) {
         self.stdout.wait(words, |text| text.contains(words).then_some(()));

@@ -190,7 +190,7 @@ fn a_tree_that_goes_on_is_told_of_by_name() {
     let parts = ["used_msat", "estimated_msat", "reserved_msat"].map(|part| listed[0][part].as_u64().unwrap());
     assert_eq!(parts.iter().sum::<u64>(), shown, "what a tree has cost so far is the same wherever it is told");
     let resumed = house.guildhall(&["resume", &id, "-v"]).expect(0);
-    assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead hears the report of 1.1 ada"]);
+    assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead receives the report of 1.1 ada"]);
     assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent ", "what was asked"]);
 }
 

@@ -437,10 +437,10 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
         house.guildhall(&["run", "When?", "--yes", "--team", "crew", "--budget", "2000sat", "-v"]).expect(0).stderr;
     let told = [
         "4 agents across 2 levels: lead | ada, bob, eve\n",
-        "1 lead has 3 agents: ada, bob, eve\n",
+        "1 lead may hire 3 agents: ada, bob, eve\n",
         "1 lead selected 2 of 3: bob, ada\n1 lead waits for 1.1 bob, 1.2 ada, 1.3 bob\n",
         "\n  1.2 ada hired with 300 sat: Look.\n",
-        "1 lead hears the report of 1.2 ada; ",
+        "1 lead receives the report of 1.2 ada; ",
         "1 lead asks the model to combine 3 reports (holds ",
         "1 lead done: used ",
         "lead: with its hires: used ",
@@ -497,7 +497,7 @@ fn what_a_report_lacks_is_told_and_makes_the_work_partial() {
     let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
     // Nobody can be hired, neither by the agent nor for it.
     let ended = house.run(&[&CREW[..], &["--max-hires", "0"]].concat()).expect(7);
-    let told = "1 lead done, but it hired nobody, which its file demands";
+    let told = "1 lead done, but it hired nobody although its file requires a hire";
     assert_has(&ended.stderr, &[told]);
     assert_eq!(ended.json()["bill"]["contracts"][0]["lack"], "hire");
 

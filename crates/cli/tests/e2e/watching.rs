@@ -54,17 +54,27 @@ fn shown_in(columns: u16, rows: u16, more: &[&str]) -> String {
     same(&seen(&ended.stderr, usize::from(columns)))
 }
 
-/// A text without what is different every time.
+/// Returns a text without the parts that differ from run to run: ids, times and holds.
 fn same(text: &str) -> String {
-    let line = |line: &str| match line.split_once("session ") {
-        Some(("", _)) => "session ID".to_owned(),
-        Some(_) | None => match line.rsplit_once(' ') {
-            // So many seconds, with one digit after the point.
-            Some((before, "s")) => format!("{} N s", before.rsplit_once(' ').map_or("", |(before, _)| before)),
-            Some(_) | None => line.to_owned(),
-        },
+    let mut is_id = false;
+    let mut line = |line: &str| {
+        if std::mem::replace(&mut is_id, line == "session") {
+            return "  ID".to_owned();
+        }
+        if line.starts_with("session ") {
+            return "session ID".to_owned();
+        }
+        let mut words: Vec<&str> = line.split(' ').collect();
+        for at in 1..words.len() {
+            match (words[at - 1], words[at]) {
+                (_, "s" | "s;") => words[at - 1] = "N",
+                ("(holds", _) => words[at] = "N",
+                _ => {}
+            }
+        }
+        words.join(" ")
     };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    text.lines().map(&mut line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -174,7 +184,66 @@ fn a_terminal_of_160_columns_shows_more_of_each_line() {
 fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
     let shown = shown_in(20, 5, &[]);
     assert!(shown.lines().all(|line| line.chars().count() <= 20), "{shown}");
-    assert_has(&shown, &["1.1 ada done:", "The meeting is on\nTuesday", "── answer ──────────\n"]);
+    insta::assert_snapshot!(shown, @"
+    anthropic/test-mod
+      el, at most 2000
+      sat ($2.00), at
+      $100000.00 per
+      bitcoin, as of
+      2026-11-15
+    3 agents across 2
+      levels: lead |
+      ada, bob
+    session
+      ID
+    1 lead begins with
+      2000 sat
+    1 lead says: I will
+      ask both.
+      1.1 ada hired with
+        300 sat
+      1.2 bob hired with
+        300 sat
+      1.1 ada done: used
+        0.95 sat, N s
+      1.2 bob done: used
+        0.7 sat, N s
+    1 lead done: used
+      5.4 sat, N s
+    ── answer ──────────
+    Result
+
+    The meeting is on
+    Tuesday, says ada
+    (https://x.y/z).
+
+    • notes.txt has the
+      day in its first
+      line, and nobody
+      has objected to it
+    • the roof comes
+      first
+    ────────────────────
+    bill, at $100000.00
+      per bitcoin, as of
+      2026-11-15:
+      contract  agent
+        used
+      1         lead
+        3.75 sat
+      1.1       ada
+        0.95 sat
+      1.2       bob
+        0.7 sat
+      in all used 5.4
+        sat ($0.0054) of
+        2000 sat; 1994.6
+        sat left; model
+        anthropic/test-m
+        odel
+      checked: every
+        balance adds up
+    ");
 }
 
 #[test]
@@ -225,17 +294,57 @@ fn quiet_prints_the_answer_alone() {
 }
 
 #[test]
-fn verbose_tells_asks_and_tool_calls_in_words() {
-    let ended = Running::start(run(&house(), &["-v"]), "").end().expect(0);
-    let told = [
-        "1 lead asks the model (holds ",
-        "1 lead says: I will ask both.\n",
-        "1 lead waits for 1.1 ada, 1.2 bob\n",
-        "  1.1 ada reads notes.txt\n",
-        "1 lead hears the report of 1.1 ada; ",
-        "lead: with its hires: used 5.4 sat, 4200 in + 240 out tokens",
-    ];
-    assert_has(&ended.stderr, &told);
+fn verbose_adds_asks_and_tool_calls() {
+    // Ada and Bob work at the same time: only the lines of one contract have a fixed order.
+    let shown = shown_in(100, 50, &["-v"]);
+    let mut lines: Vec<&str> = shown.lines().collect();
+    let of_hire = |line: &str| line.split_whitespace().next().filter(|path| path.contains('.')).map(str::to_owned);
+    let hires = lines.iter().position(|line| of_hire(line).is_some()).unwrap();
+    let answer = lines.iter().position(|line| line.contains("answer")).unwrap();
+    lines[hires..answer].sort_by_key(|line| of_hire(line).unwrap_or_default());
+    insta::assert_snapshot!(lines.join("\n"), @"
+    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15
+    3 agents across 2 levels: lead | ada, bob
+    session ID
+    1 lead begins with 2000 sat: When is the meeting?
+    1 lead may hire 2 agents: ada, bob
+    1 lead asks the model (holds N sat)
+    1 lead says: I will ask both.
+    1 lead selected 2 of 2: ada, bob
+    1 lead waits for 1.1 ada, 1.2 bob
+    1 lead receives the report of 1.1 ada; 299.05 sat returned
+    1 lead receives the report of 1.2 bob; 299.3 sat returned
+    1 lead asks the model to combine 2 reports (holds N sat)
+    1 lead says: Result  The meeting is on Tuesday, says ada (https://x.y/z).  • notes.txt has the day
+      in its first l…
+    1 lead done: used 5.4 sat, N s; 1994.6 sat returned
+      1.1 ada hired with 300 sat: Find out on which day of the week the meeting is, and where that is w…
+      1.1 ada asks the model (holds N sat)
+      1.1 ada reads notes.txt
+      1.1 ada asks the model (holds N sat)
+      1.1 ada says: Tuesday.
+      1.1 ada done: used 0.95 sat, N s; 299.05 sat returned
+      1.2 bob hired with 300 sat: Find the topic.
+      1.2 bob asks the model (holds N sat)
+      1.2 bob says: The roof.
+      1.2 bob done: used 0.7 sat, N s; 299.3 sat returned
+    ── answer ──────────────────────────────────────────────────────────────────────
+    Result
+
+    The meeting is on Tuesday, says ada (https://x.y/z).
+
+    • notes.txt has the day in its first line, and nobody has objected to it
+    • the roof comes first
+    ────────────────────────────────────────────────────────────────────────────────
+    bill, at $100000.00 per bitcoin, as of 2026-11-15:
+      contract  agent      used            with hires  calls  tokens in  out  state
+      1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
+      1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
+      1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
+      1 lead: with its hires: used 5.4 sat, 4200 in + 240 out tokens
+      in all used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      checked: every balance adds up
+    ");
 }
 
 #[test]
