@@ -19,6 +19,7 @@ use crate::text::Text;
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
+pub use list::LIST;
 pub(crate) use list::list;
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;

@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Request, TextKind,
-    TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Path, Request,
+    TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
 };
 use serde_json::Value;
 
@@ -63,6 +63,8 @@ pub struct ToolContext<'a> {
     pub facts: &'a [Fact],
     /// What all hires of its hirer have posted, in order, the call's own post included.
     pub board: &'a [Post],
+    /// What the hires of the contract wait for, if they do no work themselves.
+    pub waits: &'a BTreeMap<Path, WaitsFor>,
     /// Where texts are found.
     pub texts: &'a dyn Texts,
 }
@@ -334,7 +336,7 @@ impl AgentRuntime {
         };
         let name = call.tool.as_str();
         let result = match (DelegationTool::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
-            (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(around.facts, key.ask, around.texts)),
+            (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(key.ask, around)),
             (Some(DelegationTool::Board), _) => hiring::board(&arguments, around.board),
             (_, Some(tool)) => tool.call(key, &arguments).await,
             (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),

@@ -140,7 +140,8 @@ impl Engine for Memory {
                 self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
             }
             Ask::Tool(call) => {
-                let around = ToolContext { facts: &self.facts, board: &[], texts: &self.texts };
+                let around =
+                    ToolContext { facts: &self.facts, board: &[], waits: &BTreeMap::new(), texts: &self.texts };
                 self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
-use guildhall_kernel::{AskKey, Brief, Input, Millis, Path, Report, Sender, SessionFact, Stimulus};
+use guildhall_kernel::{AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, Stimulus};
 use tokio::sync::mpsc;
 
 use crate::journal::{Journal, JournalError, SessionBatch};
@@ -113,6 +113,7 @@ struct Inner {
     drivers: Mutex<BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>>,
     /// What hires posted for each other.
     boards: Mutex<Boards>,
+    open_asks: Mutex<OpenAsks>,
     /// Who is paid for models.
     providers: Providers,
     /// Held while an order is dealt with that nobody can hear any more.
@@ -130,6 +131,7 @@ impl SessionEngine {
         overruns: Overruns,
     ) -> Result<SessionEngine, EngineError> {
         let (mut left, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
+        let mut open_asks = OpenAsks::default();
         let mut from = 1;
         loop {
             let page = journal.page(lease.session(), from, FACTS_AT_ONCE).await?;
@@ -137,6 +139,7 @@ impl SessionEngine {
             (left, from) = (last.at, last.seq + 1);
             for stored in &page {
                 boards.note(&stored.contract, &stored.fact);
+                open_asks.note(&stored.contract, &stored.fact);
                 billed.note(stored);
                 if let Some((id, arguments)) = call_to_board(&stored.fact) {
                     // What can't be read was not posted: a session goes on without it.
@@ -154,6 +157,7 @@ impl SessionEngine {
                 time: Arc::new(SessionTime::from(left)),
                 providers: Providers::new(overruns, billed),
                 boards: Mutex::new(boards),
+                open_asks: Mutex::new(open_asks),
                 step: Arc::default(),
                 drivers: Mutex::default(),
                 concluding: tokio::sync::Mutex::default(),
@@ -220,6 +224,10 @@ impl SessionEngine {
     fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
         // A panic while they were held left them whole: a post comes before the count of those that were seen.
         self.inner.boards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_asks(&self) -> std::sync::MutexGuard<'_, OpenAsks> {
+        self.inner.open_asks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drivers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>> {

@@ -96,6 +96,17 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
 }
 
 #[test]
+fn a_hire_that_waits_for_its_own_hire_is_listed_so() {
+    assert_snapshot!(shown(&play("a hire that waits for its own hire is listed so"), "1#5"), @"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task]
+    result of a: boss was hired as 1.1; granted 200sat; its report will come.
+    agent:  [c list_agents]
+    result of c: 1.1 boss: waits for the report of 1.1.1, granted 200sat; task: Look at its near side.
+    ");
+}
+
+#[test]
 fn hires_are_listed_told_stopped_and_awaited() {
     let played = play("hires are listed, told, stopped and awaited");
     assert_snapshot!(shown(&played, "1#13"), @r#"

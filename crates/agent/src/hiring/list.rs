@@ -1,27 +1,31 @@
 //! What a hirer is shown of its hires: what its own facts say.
 
-use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, Quantity, Sender, Stimulus};
+use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, Path, Quantity, Sender, Stimulus, WaitsFor};
 
-use crate::text::Texts;
+use crate::runtime::ToolContext;
 use crate::wording;
+
+/// The name of the tool that lists a contract's hires.
+pub const LIST: &str = "list_agents";
 
 /// How much of a hire's task is shown, in bytes.
 const GOAL_BYTES_MAX: usize = 160;
 
-/// Lists the hires of a contract as they were when it asked for the list, so that asking again shows the same.
-pub(crate) fn list(facts: &[Fact], asked: AskId, texts: &dyn Texts) -> String {
-    let upto = facts.iter().position(|fact| fact.asked().is_some_and(|(id, _)| id == asked)).unwrap_or(facts.len());
-    let facts = &facts[..upto];
+/// Lists the hires of a contract as they were when it asked for the list, and what they wait for now.
+pub(crate) fn list(asked: AskId, context: ToolContext<'_>) -> String {
+    let asks_for_list = |fact: &Fact| fact.asked().is_some_and(|(id, _)| id == asked);
+    let upto = context.facts.iter().position(asks_for_list).unwrap_or(context.facts.len());
+    let context = ToolContext { facts: &context.facts[..upto], ..context };
     let mut lines = Vec::new();
-    for (id, ask) in facts.iter().filter_map(Fact::asked) {
+    for (id, ask) in context.facts.iter().filter_map(Fact::asked) {
         if let Ask::Hire { brief, .. } = ask {
-            lines.push(line(id, brief, facts, texts));
+            lines.push(line(id, brief, context));
         }
     }
     if lines.is_empty() { "You have hired nobody yet.".to_owned() } else { lines.join("\n") }
 }
 
-fn line(id: AskId, brief: &Brief, facts: &[Fact], texts: &dyn Texts) -> String {
+fn line(id: AskId, brief: &Brief, ToolContext { facts, waits, texts, .. }: ToolContext<'_>) -> String {
     let label = brief.label.as_ref().and_then(|label| texts.text(label).ok());
     let (path, who) = (&brief.path, wording::who(brief, label.as_deref()));
     let (mut granted, mut report) = (brief.grant.money, None);
@@ -38,7 +42,11 @@ fn line(id: AskId, brief: &Brief, facts: &[Fact], texts: &dyn Texts) -> String {
     }
     let state = match report {
         None if waits_for_answer(brief, facts) => format!("waits for your answer, granted {granted}"),
-        None => format!("at work, granted {granted}"),
+        None => match waits.get(path) {
+            Some(WaitsFor::Owner) => format!("waits for the user's answer, granted {granted}"),
+            Some(WaitsFor::Reports(hires)) => format!("waits for the report of {}, granted {granted}", paths(hires)),
+            None => format!("at work, granted {granted}"),
+        },
         Some(report) => {
             let (ended, used) = (wording::label(report.outcome), report.used());
             format!("reported ({ended}), granted {granted}, used {used}")
@@ -49,6 +57,10 @@ fn line(id: AskId, brief: &Brief, facts: &[Fact], texts: &dyn Texts) -> String {
     let goal = task.split_whitespace().collect::<Vec<_>>().join(" ");
     let goal = wording::quote(&goal[..goal.floor_char_boundary(GOAL_BYTES_MAX)]);
     format!("{path} {who}: {state}; task: {goal}")
+}
+
+fn paths(hires: &[Path]) -> String {
+    hires.iter().map(Path::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a hire has asked its hirer something and was told nothing since.

@@ -4,7 +4,7 @@
 use guildhall_kernel::{AgentName, Brief};
 use serde_json::{Map, Value, json};
 
-use super::{BOARD, Hired, POST_BYTES_MAX, Team, Worker};
+use super::{BOARD, Hired, LIST, POST_BYTES_MAX, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
 
@@ -56,7 +56,7 @@ impl DelegationTool {
                 Dialect::DelegateToAgent => "delegate_to_agent",
                 Dialect::Agent => "Agent",
             },
-            DelegationTool::List => "list_agents",
+            DelegationTool::List => LIST,
             DelegationTool::Stop => "stop_agent",
             DelegationTool::Message => "message_agent",
             DelegationTool::Wait => "wait_for_agents",

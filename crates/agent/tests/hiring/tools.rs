@@ -154,7 +154,7 @@ fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -
         effect: Effect::Pure,
         needs: PowerSet::default(),
     };
-    let around = ToolContext { facts: &[], board, texts: &TextCache(BTreeMap::new()) };
+    let around = ToolContext { facts: &[], board, waits: &BTreeMap::new(), texts: &TextCache(BTreeMap::new()) };
     let mut called = Box::pin(runtime.call(&key, &call, &text.says, around));
     let Poll::Ready(mut arrival) = called.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("it answers at once")

@@ -112,7 +112,12 @@ impl Engine for Memory {
             Ask::Tool(call) => {
                 let arguments = self.texts.text(&call.arguments).unwrap();
                 self.runtime
-                    .call(&key, &call, &arguments, ToolContext { facts: &self.facts, board: &[], texts: &self.texts })
+                    .call(
+                        &key,
+                        &call,
+                        &arguments,
+                        ToolContext { facts: &self.facts, board: &[], waits: &BTreeMap::new(), texts: &self.texts },
+                    )
                     .await
             }
             Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("nobody can be hired"),

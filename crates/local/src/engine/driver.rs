@@ -259,9 +259,10 @@ impl ContractDriver {
 
     /// Notes what is posted by facts that have their place, as long as this driver has the turn: in the order of the journal.
     fn note_posts(&self, facts: &[Fact]) {
-        let mut boards = self.engine.boards();
+        let (mut boards, mut open_asks) = (self.engine.boards(), self.engine.open_asks());
         for fact in facts {
             boards.note(&self.path, fact);
+            open_asks.note(&self.path, fact);
             if let Some((id, arguments)) = call_to_board(fact) {
                 // What can't be read was not posted: a session goes on without it, and whoever shows it says what can't be read.
                 boards.visit(&self.path, id, &self.texts.text(&arguments).unwrap_or_default());

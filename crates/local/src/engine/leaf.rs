@@ -1,10 +1,11 @@
 //! Leaf calls: a model or a tool at work for one ask. Each ends: with its answer, with the contract's deadline, or with a cancel.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, BOARD, Delta, History, LookUp, Meter, Texts, ToolContext, WaitReason, due};
+use guildhall_agent::{Arrival, BOARD, Delta, History, LIST, LookUp, Meter, Texts, ToolContext, WaitReason, due};
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Request, TextKind, ToolCall, Turn,
 };
@@ -144,8 +145,13 @@ impl ContractDriver {
                     LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
                 }
             }
-            let board = if call.tool.as_str() == BOARD { engine.boards().posts(&key) } else { Vec::new() };
-            let around = ToolContext { facts: &facts, board: &board, texts: &texts };
+            let (mut board, mut waits) = (Vec::new(), BTreeMap::new());
+            match call.tool.as_str() {
+                BOARD => board = engine.boards().posts(&key),
+                LIST => waits = engine.open_asks().of_hires(&key.contract),
+                _ => {}
+            }
+            let around = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
             Ok(env.runtime.call(&key, &call, &arguments, around).await)
         });
     }

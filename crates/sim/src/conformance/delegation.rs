@@ -124,6 +124,16 @@ fn steering() -> Vec<Script> {
             .line("1.2#3", says("Grey, on a close look.").after("1#10"))
             .line("1#11", calls(&[("g", "list_agents", json!({}))]))
             .line("1#13", says("The far side is grey.")),
+        boss("a hire that waits for its own hire is listed so")
+            .line("1#1", hires("a", json!({"task": "Look at its near side.", "context": "fork", "background": true})))
+            .line("1.1#1", hires("b", json!({"task": "Look at its left half.", "context": "fork"})))
+            .line("1#3", calls(&[("c", "list_agents", json!({}))]).after("1.1.1#1"))
+            .line("1.1.1#1", looks(&["x"]))
+            .line("1.1.1#2", sees("grey").after("1#5"))
+            .line("1.1.1#3", says("Grey."))
+            .line("1.1#3", says("Its left half is grey."))
+            .line("1#5", says("I wait for it."))
+            .line("1#6", says("Half of it is grey.")),
         boss("one of two is awaited, and a wait has an end")
             .line("1#1", two())
             .line("1#4", calls(&[("c", "wait_for_agents", json!({"timeout_s": 0}))]))

@@ -14,7 +14,7 @@ use guildhall_agent::{
 };
 use guildhall_kernel::{
     self as kernel, Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Contract, Cost, FORMAT, Fact, Hash, Input,
-    Matter, Millis, Msat, Path, Report, Sender, Stimulus, Stored, TextRef,
+    Matter, Millis, Msat, OpenAsks, Path, Report, Sender, Stimulus, Stored, TextRef,
 };
 
 use super::script::Script;
@@ -246,6 +246,9 @@ impl ContractDriver {
         let (board, clock) = (self.hall.board(&self.path), self.hall.clone());
         let mut state = self.hall.state();
         let (texts, deadline) = (state.texts.clone(), due(contract, key.ask));
+        let mut open_asks = OpenAsks::default();
+        state.facts.iter().for_each(|stored| open_asks.note(&stored.contract, &stored.fact));
+        let waits = open_asks.of_hires(&self.path);
         if deadline.is_some_and(|deadline| deadline <= state.now) {
             return state.answer(&key, Answer::Lost, Cost::Known(Msat::ZERO));
         }
@@ -257,7 +260,7 @@ impl ContractDriver {
                     runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
                 }
                 Ask::Tool(call) => {
-                    let around = ToolContext { facts: &facts, board: &board, texts: &texts };
+                    let around = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
                     runtime.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
                 }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {

@@ -1,0 +1,101 @@
+//! Tells which contracts only wait for other contracts or for a person. Engines use it to show hirers what their hires wait for.
+
+use std::collections::BTreeMap;
+
+use crate::{Addressee, Ask, AskId, Fact, Path};
+
+/// The asks of a session that have no answer yet, by contract: a fold of the session's facts.
+#[derive(Clone, Debug, Default)]
+pub struct OpenAsks(BTreeMap<Path, BTreeMap<AskId, Awaited>>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Awaited {
+    /// Work of the contract itself, such as a model call.
+    Work,
+    Report(Path),
+    Owner,
+}
+
+/// What a contract waits for while it does no work itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// The reports of these hires.
+    Reports(Vec<Path>),
+    /// The answer of the person who pays.
+    Owner,
+}
+
+impl OpenAsks {
+    /// Takes a fact of a contract. The facts of each contract must come in their order.
+    pub fn note(&mut self, contract: &Path, fact: &Fact) {
+        if let Fact::Closed(_) = fact {
+            self.0.remove(contract);
+        } else if let Some((id, _)) = fact.answered() {
+            if let Some(open) = self.0.get_mut(contract) {
+                open.remove(&id);
+            }
+        } else if let Some((id, ask)) = fact.asked() {
+            let awaited = match ask {
+                Ask::Hire { brief, .. } => Awaited::Report(brief.path.clone()),
+                Ask::Question { to: Addressee::Owner, .. } => Awaited::Owner,
+                Ask::Question { to: Addressee::Hirer, .. }
+                | Ask::Model(_)
+                | Ask::Tool(_)
+                | Ask::Check(_)
+                | Ask::Tell { .. } => Awaited::Work,
+            };
+            self.0.entry(contract.clone()).or_default().insert(id, awaited);
+        }
+    }
+
+    /// Returns what each hire of a contract waits for. A hire that works itself, or has no open ask, is left out.
+    pub fn of_hires(&self, hirer: &Path) -> BTreeMap<Path, WaitsFor> {
+        let is_hire = |contract: &Path| contract.hirer().as_ref() == Some(hirer);
+        let below = self.0.iter().filter(|(contract, _)| is_hire(contract));
+        below.filter_map(|(contract, open)| Some((contract.clone(), waits_for(open)?))).collect()
+    }
+}
+
+fn waits_for(open: &BTreeMap<AskId, Awaited>) -> Option<WaitsFor> {
+    let mut reports = Vec::new();
+    let mut owner = false;
+    for awaited in open.values() {
+        match awaited {
+            Awaited::Work => return None,
+            Awaited::Owner => owner = true,
+            Awaited::Report(hire) => reports.push(hire.clone()),
+        }
+    }
+    match (owner, reports.is_empty()) {
+        (true, _) => Some(WaitsFor::Owner),
+        (false, false) => Some(WaitsFor::Reports(reports)),
+        (false, true) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenAsks, WaitsFor};
+    use crate::{
+        Addressee, Answer, Ask, AskId, Check, Cost, Fact, Hash, Hold, Matter, Millis, Msat, Origin, Path, TextKind,
+        TextRef,
+    };
+
+    #[test]
+    fn a_contract_waits_for_its_owner_once_it_has_no_work_of_its_own() {
+        let path = |path: &str| path.parse::<Path>().unwrap();
+        let text = TextRef { hash: Hash([0; 32]), bytes: 1, kind: TextKind::Words };
+        let asked = |id, ask| Fact::Asked { id: AskId(id), ask, hold: Hold::default(), origin: Origin::Outside };
+        let question = Ask::Question { to: Addressee::Owner, matter: Matter::Words(text), until: Millis(1) };
+        let check = Ask::Check(Check { what: text, price: Msat::ZERO });
+        let mut open = OpenAsks::default();
+        open.note(&path("1.2"), &asked(1, check));
+        open.note(&path("1.2"), &asked(2, question));
+        assert_eq!(open.of_hires(&path("1")), [].into());
+        let cost = Cost::Known(Msat::ZERO);
+        open.note(&path("1.2"), &Fact::Answered { id: AskId(1), answer: Answer::Passed, cost });
+        assert_eq!(open.of_hires(&path("1")), [(path("1.2"), WaitsFor::Owner)].into());
+        open.note(&path("1.2"), &Fact::Answered { id: AskId(2), answer: Answer::NoReply, cost });
+        assert_eq!((open.of_hires(&path("1")), open.of_hires(&path("1.2"))), ([].into(), [].into()));
+    }
+}
