@@ -400,3 +400,37 @@ fn a_bill_of_many_contracts_lists_ten_and_the_rest_in_a_line() {
     let whole = house.guildhall(&["show", "last"]).expect(0).stdout;
     assert_eq!(rows(&whole), 16, "each of fifteen, and what all cost with the root: {whole}");
 }
+
+#[test]
+fn labels_are_shown_as_short_plain_text_whatever_a_model_writes() {
+    let hire = |name: &str, n: u32| {
+        ("delegate_task", json!({"specialty": "ada", "task": format!("Look {n}."), "name": name, "budget": 50}))
+    };
+    let labels = ["roof check", "--yes", "\u{1b}[31mred\u{7}\u{202e} \n label", &"long ".repeat(2000), " \n "];
+    let calls: Vec<_> = labels.iter().zip(1..).map(|(name, n)| hire(name, n)).collect();
+    let rules = json!([
+        first("lead", crate::crew::calls(&calls)),
+        always("lead", used(says("All."), 100, 10)),
+        always("ada", used(says("Tuesday."), 400, 30)),
+    ]);
+    let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+    let terminal = Terminal::sized(80, 50);
+    let ended = Running::start_wholly_in(&terminal, run(&house, &[])).end().expect(0);
+    assert_lacks(&ended.stderr, &["\u{1b}[31mred", "\u{7}", "\u{202e}"]);
+    let shown = same(&seen(&ended.stderr, 80));
+    let lines = |with: &str| shown.lines().filter(|line| line.contains(with)).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(lines(" with 50 sat"), @"
+    1.1 roof check hired (ada) with 50 sat: Look 1.
+    1.2 --yes hired (ada) with 50 sat: Look 2.
+    1.3 [31mred label hired (ada) with 50 sat: Look 3.
+    1.4 long long long long long long long long… hired (ada) with 50 sat
+    1.5 ada hired with 50 sat: Look 5.
+    ");
+    insta::assert_snapshot!(lines("0.55 sat  "), @"
+    1.1       roof check                  0.55 sat   $0.00055      1  done
+    1.2       --yes                       0.55 sat   $0.00055      1  done
+    1.3       [31mred label               0.55 sat   $0.00055      1  done
+    1.4       long long long long lon…    0.55 sat   $0.00055      1  done
+    1.5       ada                         0.55 sat   $0.00055      1  done
+    ");
+}
