@@ -210,10 +210,10 @@ impl Live {
         let list = Tasks::read(&task);
         let task = list.as_ref().map_or(task, Tasks::label);
         let name = name(&self.hall, brief).await;
-        let agent = if name == brief.agent.as_str() { String::new() } else { format!(" ({})", brief.agent) };
+        let agent = if name == brief.agent.as_str() { String::new() } else { format!("({}) ", brief.agent) };
         let team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
         *self.of(contract) = Known { name, team, is_list: list.is_some(), ..Known::default() };
-        let line = format!("{how}{agent} with {}", sats(brief.grant.money));
+        let line = format!("{agent}{how} with {}", sats(brief.grant.money));
         let excerpt = self.excerpt(contract, &line, &task);
         self.line(contract, DIM, &format!("{line}{excerpt}"));
     }

@@ -420,10 +420,10 @@ fn labels_are_shown_as_short_plain_text_whatever_a_model_writes() {
     let shown = same(&seen(&ended.stderr, 80));
     let lines = |with: &str| shown.lines().filter(|line| line.contains(with)).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(lines(" with 50 sat"), @"
-    1.1 roof check hired (ada) with 50 sat: Look 1.
-    1.2 --yes hired (ada) with 50 sat: Look 2.
-    1.3 [31mred label hired (ada) with 50 sat: Look 3.
-    1.4 long long long long long long long long… hired (ada) with 50 sat
+    1.1 roof check (ada) hired with 50 sat: Look 1.
+    1.2 --yes (ada) hired with 50 sat: Look 2.
+    1.3 [31mred label (ada) hired with 50 sat: Look 3.
+    1.4 long long long long long long long long… (ada) hired with 50 sat
     1.5 ada hired with 50 sat: Look 5.
     ");
     insta::assert_snapshot!(lines("0.55 sat  "), @"
