@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::crew::{always, answer, assert_has, enlist, hires, worked};
-use crate::house::{House, Known, Wire, msat, says};
+use crate::crew::{always, answer, assert_has, enlist, facts, hires, worked};
+use crate::house::{House, KEY, Known, MODEL, Wire, msat, says};
 
 /// Ended after nineteen refusals of seventeen kinds.
 const ENDED: &str = "glad-weaver-2407";
@@ -20,12 +20,20 @@ const LOST_A_CALL: &str = "able-robin-9649";
 /// Stopped by a panic: its first reply is stored as text that is not JSON.
 const UNREADABLE: &str = "neat-otter-9977";
 
-/// A house with that journal, and a provider under the name that it knows.
+/// Killed with `kill -9` while a hire waited for a model that is not its agent's own. It is in a journal of its own.
+const ON_ANOTHER_MODEL: &str = "glad-heron-4309";
+
+/// Copies a journal of the first release into a house whose provider has the name that the journal knows.
+fn put_journal(house: &House, fixture: &str) {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    fs::copy(format!("{fixtures}/{fixture}"), house.journal()).unwrap();
+    house.tamper(&format!("UPDATE session SET project = '{}'", house.project().display()));
+}
+
+/// A house with the journal of the first four sessions.
 fn house(rules: &Value) -> House {
     let house = House::known(Wire::OpenAi, Known::AsReplaying, rules);
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/first-release.db");
-    fs::copy(fixture, house.journal()).unwrap();
-    house.tamper(&format!("UPDATE session SET project = '{}'", house.project().display()));
+    put_journal(&house, "first-release.db");
     enlist(&house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", &hires(&["ada", "lead"]))]);
     house
 }
@@ -40,7 +48,7 @@ fn it_is_listed_shown_and_verified() {
     let shown = house.show(ENDED);
     assert_eq!((answer(&shown), msat(&shown["bill"]["charged"])), ("On Tuesday, says ada.", 13_519));
     assert_eq!(shown["bill"]["violations"], json!([]));
-    let refused = crate::crew::facts(&house, ENDED, "refused");
+    let refused = facts(&house, ENDED, "refused");
     assert_eq!(refused.len(), 19);
     assert!(refused.iter().all(|(_, refused)| refused["bytes"].is_null()), "form 1 does not say how long a reason is");
 }
@@ -94,4 +102,24 @@ fn its_session_with_a_reply_that_cant_be_read_goes_on_and_nothing_is_made_up() {
         "what it brought is its result"
     );
     house.guildhall(&["verify", UNREADABLE]).expect(0);
+}
+
+#[test]
+fn its_hire_on_another_model_continues_with_that_model() {
+    let script = json!({"key": KEY, "models": [MODEL, "other-model"], "replay": true, "rules": [
+        always("lead", says("On Tuesday, says ada.")),
+        always("ada", says("On Tuesday.")),
+    ]});
+    let house = House::scripted(Wire::OpenAi, Known::AsReplaying, script);
+    house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
+    put_journal(&house, "first-release-other-model.db");
+    let team = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
+    enlist(&house, &[("lead", team), ("ada", ""), ("bob", "model: other-model")]);
+    let opened = facts(&house, ON_ANOTHER_MODEL, "opened");
+    assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["chair"] == 1), "{opened:?}");
+    let result = house.guildhall(&["resume", ON_ANOTHER_MODEL, "--output", "json"]).expect(0).json();
+    assert_eq!((answer(&result), worked(&result).len()), ("On Tuesday, says ada.", 2));
+    let models: Vec<Value> = house.requests().into_iter().map(|mut request| request["model"].take()).collect();
+    assert_eq!(models, ["other-model", MODEL], "the hire is asked first, then its hirer");
+    house.guildhall(&["verify"]).expect(0);
 }
