@@ -1,8 +1,7 @@
-//! The engine on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session engine that runs
-//! contracts on them.
-//!
-//! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store
-//! is an error that says so, and no effect may leave on it.
+//! The engine that runs on one machine: the journal, the lease on a session, the inbox, the transcripts, and the
+//! session engine that runs contracts.  Nothing here decides what a contract does. Data that the journal has
+//! acknowledged is durable. When the journal can't store something, it returns an error, and the engine must not send
+//! anything that depends on it.
 #![deny(missing_docs)]
 
 mod clock;

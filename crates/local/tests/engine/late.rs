@@ -43,7 +43,7 @@ async fn money_for_a_root_that_has_closed_stays_in_the_session() {
     other.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
     let kept = until(async || free(&other).await != Msat::ZERO);
     tokio::select! {
-        why = hall.engine.obey(&|why| panic!("{why}")) => panic!("{why}"),
+        why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
         () = kept => {}
     }
     assert_eq!(free(&other).await, sat(500));
@@ -63,7 +63,7 @@ async fn money_that_waits_unread_when_its_root_closes_is_kept_once_however_often
         let again = async {
             let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
             hall.engine.tell(&Path::root(1), number, what, Vec::new());
-            hall.engine.conclude_orders().await.unwrap();
+            hall.engine.finish_orders().await.unwrap();
         };
         let (report, ()) = tokio::join!(biased; hall.run(), again);
         assert_eq!(report.outcome, Outcome::Done);
@@ -97,7 +97,7 @@ async fn more_money_than_there_is_is_not_kept_and_damages_no_account() {
     request(&hall).await;
     hall.run().await;
     hall.journal.put(&session(), &top_up(Msat::SUPPLY), UnixMs::now()).await.unwrap();
-    hall.engine.conclude_orders().await.unwrap();
+    hall.engine.finish_orders().await.unwrap();
     assert_eq!(free(&hall.journal).await, Msat::ZERO);
     assert_nothing_is_left(&hall.journal).await;
 }
@@ -123,7 +123,7 @@ async fn an_inbox_that_can_t_be_read_for_a_while_is_warned_of_once_and_ends_no_s
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.engine.obey(&warn) => panic!("{why}"),
+        why = hall.engine.process_orders(&warn) => panic!("{why}"),
         () = fault => unreachable!("it never ends"),
     };
     assert_eq!(report.outcome, Outcome::Cancelled, "the order was heard");
@@ -140,6 +140,6 @@ async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     // Marking the order as done fails, and with that the one who writes.
     let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";
     Connection::open(dir.path().join("journal.db")).unwrap().execute_batch(broken).unwrap();
-    let why = hall.engine.obey(&|_| {}).await;
+    let why = hall.engine.process_orders(&|_| {}).await;
     assert!(why.to_string().contains("stopped"), "{why}");
 }

@@ -349,7 +349,7 @@ async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.engine.obey(&|why| panic!("{why}")) => panic!("{why}"),
+        why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
         () = cancel => unreachable!("it never ends"),
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");

@@ -78,8 +78,8 @@ async fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more() {
     let report = hall.run().await;
     assert_eq!((report.outcome, report.spent), (Outcome::Failed, sat(10)), "the hold of the first call, and no more");
     assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
-    let said = "test-provider billed 4990sat more than the 10sat held for a call: no further calls to it; \
-                `--allow-overrun` goes on";
+    let said = "test-provider billed 4990sat more than the 10sat held for a call: no more calls are sent to it; \
+                to continue, use `--allow-overrun`";
     assert_eq!(refusal(&hall).await, (said.to_owned(), Cost::Known(Msat::ZERO)));
     assert_lawful(&hall.facts().await);
 }
