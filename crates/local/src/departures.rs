@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use crate::id::SessionId;
 use crate::journal::heads::{self, Change};
-use crate::journal::{Journal, JournalError, known};
+use crate::journal::{Journal, JournalError, require_session};
 use crate::lease::{self, Lease};
 
 impl Journal {
@@ -31,7 +31,7 @@ impl Journal {
     pub(crate) async fn in_line(&self, session: &SessionId, contract: &Path) -> Result<BTreeSet<AskId>, JournalError> {
         let (session, contract) = (session.clone(), contract.to_string());
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             let mut find = db.prepare_cached("SELECT ask FROM in_line WHERE session = ?1 AND contract = ?2")?;
             let asks = find.query_map((session.as_str(), contract), |row| row.get(0).map(AskId))?;
             Ok(asks.collect::<Result<_, _>>()?)

@@ -1,7 +1,8 @@
-//! The engine that runs on one machine: the journal, the lease on a session, the inbox, the transcripts, and the
-//! session engine that runs contracts.  Nothing here decides what a contract does. Data that the journal has
-//! acknowledged is durable. When the journal can't store something, it returns an error, and the engine must not send
-//! anything that depends on it.
+//! The engine that runs on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session
+//! engine that runs contracts.
+//!
+//! Nothing here decides what a contract does. Data that the journal has acknowledged is durable. When the journal can't store
+//! something, it returns an error, and the engine must not send anything that depends on it.
 #![deny(missing_docs)]
 
 mod clock;
@@ -28,4 +29,4 @@ pub use journal::{
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};
-pub use transcript::{INLINE_BYTES_MAX, Trouble};
+pub use transcript::{INLINE_BYTES_MAX, TranscriptFailure};
