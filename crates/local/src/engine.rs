@@ -8,6 +8,7 @@ mod driver;
 mod leaf;
 mod orders;
 mod overrun;
+mod text_cache;
 mod time;
 
 use std::collections::BTreeMap;

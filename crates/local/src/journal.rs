@@ -38,7 +38,7 @@ use self::readers::Readers;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
 use self::schema::Reading;
-use self::subscription::Heads;
+use self::subscription::DurableCounts;
 use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
@@ -113,7 +113,7 @@ pub struct Batch {
     pub cause: Cause,
     /// The facts.
     pub facts: Vec<Fact>,
-    /// The redacted texts that the facts name and that may not be stored yet.
+    /// The redacted texts that the facts name and that are possibly not stored yet.
     pub texts: Vec<(TextRef, Vec<u8>)>,
     /// The command in the inbox that led to the facts. It is marked as done in the same commit, so that no crash repeats it.
     pub done: Option<u64>,
@@ -128,7 +128,7 @@ pub struct SessionBatch {
     pub at: Millis,
     /// The facts.
     pub facts: Vec<SessionFact>,
-    /// The texts that the facts name and that may not be stored yet.
+    /// The texts that the facts name and that are possibly not stored yet.
     pub texts: Vec<(TextRef, Vec<u8>)>,
     /// The command in the inbox that led to the facts. It is marked as done in the same commit, so that no crash repeats it.
     pub done: Option<u64>,
@@ -177,7 +177,7 @@ pub struct Journal(Arc<Inner>);
 struct Inner {
     mode: Mode,
     readers: Readers,
-    heads: Arc<Heads>,
+    durable: Arc<DurableCounts>,
     dir: PathBuf,
 }
 
@@ -211,7 +211,7 @@ impl Journal {
             }
             Err(error) => return Err(error),
         };
-        Ok(Journal(Arc::new(Inner { mode, readers, heads: Arc::default(), dir: dir.into() })))
+        Ok(Journal(Arc::new(Inner { mode, readers, durable: Arc::default(), dir: dir.into() })))
     }
 
     /// Returns the reason why nothing can be stored, if there is one: the directory is not writable, or commits are missing.
@@ -259,10 +259,10 @@ impl Journal {
             Ok(Appended { seqs, hash })
         };
         let (writer, transcripts) = (self.writer()?, self.signal());
-        let heads = Arc::clone(&self.0.heads);
+        let durable = Arc::clone(&self.0.durable);
         let session = lease.session().clone();
         let then = move |appended: &Appended| {
-            heads.publish(&session, appended.seqs.end - 1);
+            durable.publish(&session, appended.seqs.end - 1);
             if let Some(transcripts) = transcripts {
                 transcripts.notify(session);
             }
@@ -434,8 +434,8 @@ impl Journal {
         &self.0.dir
     }
 
-    pub(crate) fn heads(&self) -> &Heads {
-        &self.0.heads
+    pub(crate) fn durable(&self) -> &DurableCounts {
+        &self.0.durable
     }
 
     pub(crate) fn readers(&self) -> &Readers {

@@ -6,7 +6,6 @@
 #![deny(missing_docs)]
 
 mod clock;
-mod departures;
 mod engine;
 mod files;
 mod id;
@@ -15,6 +14,7 @@ mod journal;
 mod lease;
 mod limiter;
 mod transcript;
+mod waiting_calls;
 
 pub use clock::UnixMs;
 pub use engine::{

@@ -75,7 +75,7 @@ impl<'a> Arguments<'a> {
         for name in given.keys() {
             if !fields.iter().any(|field| field.name == name) {
                 return Err(wrong(format!(
-                    "There is no argument `{}`.",
+                    "`{}` is not an argument of this tool.",
                     cut(&shown(name.as_bytes()), QUOTE_BYTES_MAX)
                 )));
             }
@@ -159,7 +159,7 @@ mod tests {
             &json!({ "path": "x".repeat(101) }),
             "`path` is a text of 101 bytes; it must be a text of at most 100 bytes.",
         );
-        check(&json!({ "path": "x", "file\u{1b}": 1 }), "There is no argument `file\\x1b`.");
+        check(&json!({ "path": "x", "file\u{1b}": 1 }), "`file\\x1b` is not an argument of this tool.");
         for odd in [json!("3"), json!(0), json!(10), json!(-1), json!(1.5), json!(1e300), json!(true)] {
             let arguments = json!({ "path": "x", "depth": odd });
             assert!(Arguments::check(FIELDS, &arguments).is_err(), "{arguments}");

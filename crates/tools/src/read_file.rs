@@ -85,7 +85,7 @@ struct Request {
 impl Request {
     fn read(arguments: Arguments<'_>) -> Request {
         Request {
-            path: arguments.text("path").expect("a required argument is there").to_owned(),
+            path: arguments.text("path").expect("a required argument is present").to_owned(),
             first: arguments.count("offset").unwrap_or(1) as u64,
             lines_max: arguments.count("limit").unwrap_or(LINES_DEFAULT),
         }

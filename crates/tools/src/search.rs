@@ -105,7 +105,7 @@ impl Request {
     fn read(arguments: Arguments<'_>) -> Result<Request, String> {
         Ok(Request {
             path: arguments.text("path").unwrap_or_default().to_owned(),
-            pattern: arguments.text("pattern").expect("a required argument is there").to_owned(),
+            pattern: arguments.text("pattern").expect("a required argument is present").to_owned(),
             case: match arguments.text("case") {
                 Some("sensitive") => Case::Sensitive,
                 Some("insensitive") => Case::Insensitive,

@@ -32,7 +32,7 @@ pub(super) enum Acknowledge {
     },
 }
 
-/// Sends an input that nobody needs an acknowledgement for.
+/// Sends an input that needs no acknowledgement.
 pub(super) fn send(sender: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
     // A missing driver has closed its contract, and a late message to a closed contract has no effect.
     sender.send(DriverMessage::Delivery(Delivery { arrival, acknowledge: Acknowledge::NotNeeded })).ok();

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, TextError, Texts, fork_prefix};
+use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, Texts, fork_prefix};
 use guildhall_kernel::{
-    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Hash, Input,
-    Matter, Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
+    Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Input, Matter,
+    Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -15,9 +15,10 @@ use tokio::task::{JoinError, JoinSet};
 use super::board::call_to_board;
 use super::delivery::{Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
 use super::leaf::Leaf;
+use super::text_cache::TextCache;
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
-use crate::journal::{Appended, Batch, JournalError, Queued, texts_named};
+use crate::journal::{Appended, Batch, Queued};
 
 /// The engine, as one contract sees it.
 pub(super) struct ContractDriver {
@@ -114,35 +115,6 @@ impl OpenAsks {
     }
 }
 
-/// A cache of all texts that a contract's facts name. Clones share the texts. A text that can't be read is an error
-/// only for code that needs the text: the contract can be ended without it.
-#[derive(Clone, Default)]
-pub(super) struct TextCache(Arc<BTreeMap<Hash, Result<Arc<str>, TextError>>>);
-
-impl TextCache {
-    fn insert(&mut self, hash: Hash, text: Result<Arc<str>, TextError>) {
-        Arc::make_mut(&mut self.0).insert(hash, text);
-    }
-
-    /// Loads the texts that these facts name and that are not in the cache.
-    async fn load(&mut self, engine: &SessionEngine, facts: &[Fact]) -> Result<(), EngineError> {
-        for of in facts.iter().flat_map(texts_named) {
-            if self.0.contains_key(&of.hash) {
-                continue;
-            }
-            let text = match engine.inner.journal.text(of.hash).await {
-                Ok(Some(says)) => Ok(String::from_utf8_lossy(&says).into()),
-                Ok(None) => Err(TextError::Missing(of)),
-                Err(why @ JournalError::TextDamaged { .. }) => Err(TextError::Damaged { of, why: why.to_string() }),
-                // The journal can't be read at the moment; the text itself may be valid.
-                Err(why) => return Err(why.into()),
-            };
-            self.insert(of.hash, text);
-        }
-        Ok(())
-    }
-}
-
 /// Returns the messages before a contract's brief: a fork continues from its hirer's request, and a later root
 /// continues from the end of an earlier root.
 async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Result<Vec<Message>, EngineError> {
@@ -181,16 +153,6 @@ impl ContractDriver {
         let mut texts = TextCache::default();
         texts.load(&self.engine, &[Fact::Opened(Arc::clone(&brief))]).await?;
         Ok(texts.text(&brief.task).ok().map(Arc::from))
-    }
-}
-
-impl Texts for TextCache {
-    fn text(&self, of: &TextRef) -> Result<String, TextError> {
-        match self.0.get(&of.hash) {
-            Some(Ok(says)) => Ok(says.as_ref().to_owned()),
-            Some(Err(why)) => Err(why.clone()),
-            None => Err(TextError::Missing(*of)),
-        }
     }
 }
 

@@ -184,7 +184,7 @@ impl Broken {
             }
             Broken::Index => "the index of its facts".to_owned(),
             Broken::Inbox => "its inbox".to_owned(),
-            Broken::InLine => "its calls in line".to_owned(),
+            Broken::InLine => "its list of waiting calls".to_owned(),
             Broken::Lease => "its lease".to_owned(),
             Broken::Text { hash } => format!("text {hash}"),
             Broken::Cut { found, .. } => format!("fact {}", found.saturating_add(1)),

@@ -60,7 +60,7 @@ impl Readers {
             Ok(result) => result,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => unreachable!("nobody cancels a read"),
+                Err(_) => unreachable!("a read is never cancelled"),
             },
         }
     }

@@ -19,19 +19,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Notifies subscribers in this process about the last durable fact of each session.
 #[derive(Debug, Default)]
-pub(crate) struct Heads(Mutex<BTreeMap<SessionId, watch::Sender<u64>>>);
+pub(crate) struct DurableCounts(Mutex<BTreeMap<SessionId, watch::Sender<u64>>>);
 
-impl Heads {
+impl DurableCounts {
     pub(crate) fn watch(&self, session: &SessionId) -> watch::Receiver<u64> {
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heads.retain(|_, head| head.receiver_count() > 0);
-        heads.entry(session.clone()).or_default().subscribe()
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.retain(|_, count| count.receiver_count() > 0);
+        counts.entry(session.clone()).or_default().subscribe()
     }
 
     pub(crate) fn publish(&self, session: &SessionId, seq: u64) {
-        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(head) = heads.get(session) {
-            head.send_replace(seq);
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get(session) {
+            count.send_replace(seq);
         }
     }
 }
@@ -43,13 +43,13 @@ pub struct Subscription {
     session: SessionId,
     next: u64,
     page: VecDeque<Stored>,
-    head: watch::Receiver<u64>,
+    durable: watch::Receiver<u64>,
 }
 
 impl Subscription {
     pub(crate) fn new(journal: Journal, session: SessionId, from: u64) -> Subscription {
-        let head = journal.heads().watch(&session);
-        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), head }
+        let durable = journal.durable().watch(&session);
+        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), durable }
     }
 
     /// Returns the next fact, and waits for it if necessary. Cancelling the wait loses no facts.
@@ -61,12 +61,12 @@ impl Subscription {
             }
             // Marked as seen before the read: a fact that becomes durable during the read then ends the wait below
             // immediately.
-            self.head.borrow_and_update();
+            self.durable.borrow_and_update();
             self.page = self.journal.page(&self.session, self.next, PAGE).await?.into();
             if self.page.is_empty() {
                 // Facts of this process trigger a notification; facts of other processes are found by polling. The channel
                 // can't be closed, because the subscription holds the journal, which holds the sender.
-                let _ = tokio::time::timeout(POLL_INTERVAL, self.head.changed()).await;
+                let _ = tokio::time::timeout(POLL_INTERVAL, self.durable.changed()).await;
             }
         }
     }
