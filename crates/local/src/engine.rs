@@ -39,17 +39,17 @@ pub enum EngineError {
     /// A contract could not be run.
     #[error("{contract}: {why}")]
     Contract {
-        /// Which contract.
+        /// The contract.
         contract: Path,
-        /// Activity.
+        /// The reason.
         why: String,
     },
     /// A stored text that a contract needs can't be used.
     #[error("contract {contract} can't continue: {why}")]
     Text {
-        /// Which contract.
+        /// The contract.
         contract: Path,
-        /// Which text, and what is wrong with it.
+        /// The text and what is wrong with it.
         why: TextError,
     },
 }

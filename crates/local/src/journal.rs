@@ -107,7 +107,7 @@ pub struct Contents {
 pub struct Batch {
     /// The contract that the facts belong to.
     pub contract: Path,
-    /// When they happened.
+    /// When the facts happened.
     pub at: Millis,
     /// The cause of the facts.
     pub cause: Cause,
@@ -124,7 +124,7 @@ pub struct Batch {
 /// A batch of facts of a session's account. They are stored together with their texts, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionBatch {
-    /// When they happened.
+    /// When the facts happened.
     pub at: Millis,
     /// The facts.
     pub facts: Vec<SessionFact>,

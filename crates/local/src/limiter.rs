@@ -140,7 +140,7 @@ enum Step {
 enum Returned {
     /// The next call can use it.
     Free,
-    /// It is withdrawn.
+    /// The permit is withdrawn.
     Withdrawn,
 }
 

@@ -12,8 +12,8 @@ use crate::secrecy::Node;
 
 /// How many bytes of an ignore file are read.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// How many bytes of rules are applied at the same time, for all levels together. A compiled rule needs about a hundred times
-/// its length.
+/// How many bytes of rules are applied at the same time, for all levels together. A compiled rule needs several hundred
+/// times its length.
 const RULES_BYTES_MAX: usize = 32 * 1024;
 
 /// The rules of the directories from the root to the current directory of a walk.

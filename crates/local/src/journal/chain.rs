@@ -51,7 +51,7 @@ pub fn hash_text(bytes: &[u8]) -> Hash {
 }
 
 /// The head of a session: how many rows its two chains have, and the last hash of each. It is printed on the bill. A chain
-/// whose end was cut off is still valid by itself; only a comparison with a printed head detects the cut.
+/// whose end was cut off is still valid by itself; a comparison with a printed head detects the cut.
 ///
 /// ```
 /// use guildhall_local::{Head, hash_text};

@@ -234,7 +234,6 @@ impl Thread {
     fn refuse_all(mut self, why: &JournalError) {
         // After an error, closing must not write the log back. If this setting fails, closing writes it back, which is safe,
         // too.
-        // valid, too.
         let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         while let Some(job) = self.queue.blocking_recv() {
             job.answer(Err(JournalError::Stopped { why: Box::new(why.clone()) }));
