@@ -141,8 +141,8 @@ impl SessionEngine {
             let Some(last) = page.last() else { break };
             (left_at, from) = (last.at, last.seq + 1);
             for stored in &page {
-                boards.note(&stored.contract, &stored.fact);
-                billed.note(stored);
+                boards.apply(&stored.contract, &stored.fact);
+                billed.apply(stored);
                 if let Some((id, arguments)) = call_to_board(&stored.fact) {
                     // A post that can't be read is left out, so that the session can continue.
                     let arguments = match journal.text(arguments.hash).await {

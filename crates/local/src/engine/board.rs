@@ -43,7 +43,7 @@ pub(super) fn call_to_board(fact: &Fact) -> Option<(AskId, TextRef)> {
 impl Boards {
     /// Records the agent of a contract that opens. Removes the board of a contract that closes: it has no hires left to
     /// read it.
-    pub(super) fn note(&mut self, contract: &Path, fact: &Fact) {
+    pub(super) fn apply(&mut self, contract: &Path, fact: &Fact) {
         if let Fact::Opened(brief) = fact {
             self.agents.insert(contract.clone(), brief.agent.clone());
         }

@@ -94,7 +94,7 @@ struct OpenAsks {
 }
 
 impl OpenAsks {
-    fn note(&mut self, fact: &Fact) {
+    fn apply(&mut self, fact: &Fact) {
         if let Fact::Asked { id, ask, .. } = fact {
             self.asks += 1;
             if matches!(ask, Ask::Question { to: Addressee::Owner, .. }) {
@@ -226,10 +226,10 @@ impl ContractDriver {
 
     /// Adds the posts in queued facts to the boards. The driver holds the step lock, so the order is that of the
     /// journal.
-    fn note_posts(&self, facts: &[Fact]) {
+    fn record_posts(&self, facts: &[Fact]) {
         let mut boards = self.engine.boards();
         for fact in facts {
-            boards.note(&self.path, fact);
+            boards.apply(&self.path, fact);
             if let Some((id, arguments)) = call_to_board(fact) {
                 // A post that can't be read is left out, so that the session can continue.
                 boards.record_call(&self.path, id, &self.texts.text(&arguments).unwrap_or_default());
@@ -462,7 +462,7 @@ impl Engine for ContractDriver {
         self.earlier_ask_max = self.asked_at.keys().max().copied();
         self.texts.load(&self.engine, &facts).await?;
         for fact in &facts {
-            self.open_asks.note(fact);
+            self.open_asks.apply(fact);
         }
         self.facts = Arc::new(facts.clone());
         self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
@@ -487,12 +487,12 @@ impl Engine for ContractDriver {
         let account = facts.iter().filter_map(|fact| funded_by(fact, &self.path)).collect();
         let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
         let queued = inner.journal.queue(&inner.lease, batch).await;
-        self.note_posts(&facts);
+        self.record_posts(&facts);
         self.end_step();
         self.queued.push(queued?);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
         for fact in &facts {
-            self.open_asks.note(fact);
+            self.open_asks.apply(fact);
         }
         Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())

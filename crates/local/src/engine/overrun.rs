@@ -94,7 +94,7 @@ pub(super) struct Billed {
 }
 
 impl Billed {
-    pub(super) fn note(&mut self, Stored { contract, fact, .. }: &Stored) {
+    pub(super) fn apply(&mut self, Stored { contract, fact, .. }: &Stored) {
         match fact {
             Fact::Opened(brief) => {
                 self.briefs.insert(contract.clone(), Arc::clone(brief));

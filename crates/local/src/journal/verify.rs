@@ -103,7 +103,7 @@ fn walk_all(db: &Connection, session: &SessionId, printed: Option<&Head>) -> Res
                 fact.body
             }
         };
-        note_texts(body, &mut texts);
+        collect_texts(body, &mut texts);
         Ok(())
     };
     let head = check_session(db, session, &mut see)?.printed();
@@ -158,7 +158,7 @@ impl AtPrinted {
     }
 }
 
-fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
+fn collect_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
     // A body that is not JSON still has its stored hash, so it is not damaged. The code that reads the fact reports the
     // error.
     let value = serde_json::from_slice(body).unwrap_or_default();

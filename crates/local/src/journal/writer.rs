@@ -171,7 +171,7 @@ impl Thread {
             }
         }
         // Errors are ignored: the log and its marker can stay, and the next process that opens the journal handles them.
-        let _ = self.tidy();
+        let _ = self.clean_up();
     }
 
     /// Waits for a job, and takes the jobs that are queued behind it.
@@ -215,7 +215,7 @@ impl Thread {
     }
 
     /// Moves all commits from the log into the database, and removes the marker if no other process writes.
-    fn tidy(&mut self) -> Result<(), JournalError> {
+    fn clean_up(&mut self) -> Result<(), JournalError> {
         self.checkpoint()?;
         let lock = OpenLock::take(&self.dir)?;
         // Don't wait for readers: no other process can open the journal meanwhile.

@@ -139,7 +139,7 @@ async fn a_contract_with_a_missing_text_can_be_cancelled() {
         hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
         let report = hall.run().await;
         assert_eq!(report.outcome, Outcome::Cancelled, "{replays:?}");
-        assert_eq!(*hall.model.asked.lock().unwrap(), [], "{replays:?}: nobody was asked anything");
+        assert_eq!(*hall.model.asked.lock().unwrap(), [], "{replays:?}: no request was sent");
         assert_lawful(&hall.facts().await);
     }
 }

@@ -41,10 +41,10 @@ async fn money_for_a_closed_root_is_added_to_the_session() {
     hall.run().await;
     let other = Journal::open(dir.path()).unwrap();
     other.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
-    let kept = until(async || free(&other).await != Msat::ZERO);
+    let added = until(async || free(&other).await != Msat::ZERO);
     tokio::select! {
         why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
-        () = kept => {}
+        () = added => {}
     }
     assert_eq!(free(&other).await, sat(500));
     assert_inbox_is_empty(&other).await;

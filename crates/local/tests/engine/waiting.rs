@@ -62,13 +62,14 @@ fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<
     let question = redactor().text(TextKind::Message, "Which of the two?");
     let raw = RawCall { id: "ask".into(), name: "ask_hirer".into(), arguments: Ok(json!({})) };
     let stored = serde_json::to_string(&replies(None, vec![raw]).outcome.unwrap()).unwrap();
-    let said = redactor().text(TextKind::Reply, &stored);
+    let reply_text = redactor().text(TextKind::Reply, &stored);
     let calls = vec![Call::AskHirer { question: question.of, until }];
     let verdict = Verdict::default();
-    let reply = Reply { reply: said.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
+    let reply =
+        Reply { reply: reply_text.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
     let id = contract.outstanding().next().unwrap().0;
     let asked = contract.step(Input::Reply { id, reply: Box::new(reply), cost: Cost::Known(sat(10)) }, Millis(0));
-    (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, said])
+    (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, reply_text])
 }
 
 /// A hall in which root 1 has asked its owner a question and waits a minute for the answer.

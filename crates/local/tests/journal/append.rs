@@ -146,7 +146,7 @@ async fn sessions_are_listed_newest_first_and_created_once() {
     };
     let all = [listed("later".parse().unwrap(), 9_000, 0), listed(id(), 1_000, 1)];
     assert_eq!(journal.sessions().await.unwrap(), all);
-    let unknown = "nobody".parse().unwrap();
+    let unknown = "unknown-session".parse().unwrap();
     let refused = journal.facts(&unknown, 1).await.unwrap_err();
     assert!(matches!(refused, JournalError::UnknownSession { .. }), "{refused}");
     assert!(matches!(journal.lease(&unknown, UnixMs(0)).await, Err(JournalError::UnknownSession { .. })));

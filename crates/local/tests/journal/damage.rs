@@ -18,8 +18,8 @@ async fn a_full_disk_stops_the_journal_and_loses_nothing_acknowledged() {
     let full = loop {
         let words = format!("{acked} {}", "x".repeat(2_000));
         let facts = vec![fact(acked), heard(&words)];
-        let spoken = Batch { texts: vec![text(&words)], ..batch(&Path::root(1), facts) };
-        match journal.append(&lease, spoken).await {
+        let batch_with_text = Batch { texts: vec![text(&words)], ..batch(&Path::root(1), facts) };
+        match journal.append(&lease, batch_with_text).await {
             Ok(_) => acked += 1,
             Err(error) => break error,
         }
@@ -248,8 +248,8 @@ async fn a_later_commit_does_not_hide_damage_of_the_hall_s_head() {
 async fn a_changed_text_is_reported_when_it_is_read() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
-    let said = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
-    journal.append(&lease, said).await.unwrap();
+    let batch_with_text = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
+    journal.append(&lease, batch_with_text).await.unwrap();
     tamper(dir.path(), "UPDATE text SET bytes = CAST('jello' AS BLOB)");
     let hash = hash_text(b"hello");
     let damaged = journal.text(hash).await.unwrap_err();

@@ -58,7 +58,7 @@ async fn older_formats_open_and_get_heads() {
         assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
         assert_eq!(journal.verify_hall().await.unwrap(), []);
         journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
-        assert_eq!(journal.put(&id(), &"go on", UnixMs(10)).await.unwrap(), 2);
+        assert_eq!(journal.put(&id(), &"continue", UnixMs(10)).await.unwrap(), 2);
         assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap().map(|head| head.facts), Ok(4));
         drop(lease);
         journal.close().await;

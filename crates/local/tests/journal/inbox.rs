@@ -19,7 +19,7 @@ async fn a_command_waits_for_the_resume_and_is_executed_once() {
     assert_eq!(other.put(&id(), &json!({"say": "hello"}), UnixMs(11)).await.unwrap(), 2);
     let long = other.put(&id(), &"x".repeat(COMMAND_BYTES_MAX), UnixMs(12)).await.unwrap_err();
     assert!(matches!(long, JournalError::CommandTooLong { .. }), "{long}");
-    let unknown = other.put(&"nobody".parse().unwrap(), &json!(1), UnixMs(12)).await.unwrap_err();
+    let unknown = other.put(&"unknown-session".parse().unwrap(), &json!(1), UnixMs(12)).await.unwrap_err();
     assert!(matches!(unknown, JournalError::UnknownSession { .. }), "{unknown}");
 
     let (journal, lease) = resume(dir.path()).await;
@@ -29,8 +29,8 @@ async fn a_command_waits_for_the_resume_and_is_executed_once() {
     assert_eq!(journal.take_after(&id(), 1).await.unwrap(), std::slice::from_ref(&say));
     journal.mark_done(&lease, 1).await.unwrap();
     assert_eq!(journal.wait_after(&id(), 0).await.unwrap(), [say]);
-    let heard = Batch { done: Some(2), ..batch(&Path::root(1), vec![fact(1)]) };
-    journal.append(&lease, heard).await.unwrap();
+    let executed = Batch { done: Some(2), ..batch(&Path::root(1), vec![fact(1)]) };
+    journal.append(&lease, executed).await.unwrap();
     assert_eq!(journal.take_after(&id(), 0).await.unwrap(), []);
 }
 
@@ -50,7 +50,7 @@ async fn a_waiting_process_gets_a_command_from_another_process() {
     let (journal, _lease) = begin(dir.path()).await;
     let other = Journal::open(dir.path()).unwrap();
     let session = id();
-    let (heard, put) = tokio::join!(journal.wait_after(&session, 0), other.put(&session, &"stop", UnixMs(1)));
+    let (received, put) = tokio::join!(journal.wait_after(&session, 0), other.put(&session, &"stop", UnixMs(1)));
     assert_eq!(put.unwrap(), 1);
-    assert_eq!(heard.unwrap()[0].command, "stop");
+    assert_eq!(received.unwrap()[0].command, "stop");
 }
