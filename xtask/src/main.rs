@@ -1,6 +1,6 @@
-//! Runs the project's chores, so that each is one command on a machine that has only a Rust toolchain.
-//! Must never need a tool, a service or a file from outside the repository.
-#![allow(clippy::print_stdout, reason = "a command-line tool answers on stdout")]
+//! Runs the project's maintenance tasks. Each task is one command on a machine that has only a Rust toolchain. A task must
+//! never need a tool, a service or a file from outside the repository.
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 mod mutants;
 mod slot;
@@ -10,24 +10,24 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// What a chore came to; the error is for the person who typed the command.
+/// The result of a task. The error is a message for the person who typed the command.
 type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
-/// How often the program is killed in a soak: with one agent at work, and as often with a tree.
+/// How often a soak kills the program: this often with one agent, and again this often with a tree of agents.
 const SOAK_KILLS: &str = "200";
 
-/// How many contracts with replies of all kinds are stored and read back in a soak.
+/// How many contracts with all kinds of replies a soak stores and reads back.
 const SOAK_REPLIES: &str = "50000";
 
 const HELP: &str = "\
-cargo xtask test               everything that must pass before a merge
-cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and expects it to be caught
-cargo xtask soak [SCHEDULES]   runs the simulator in release, 10_000_000 schedules unless told otherwise, and then
-                               stores and reads back 50,000 contracts with replies of all kinds, and then kills the
-                               program itself 200 times, and 200 times more in the middle of a tree
-cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS go to `cargo bench`
+cargo xtask test               runs everything that must pass before a merge
+cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
+cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules); then stores and reads
+                               back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
+                               agent running and 200 times with a tree of agents
+cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 
 Examples:
   cargo xtask test
@@ -55,17 +55,18 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
-            eprint!("`cargo xtask {}` is not one of these:\n\n{HELP}", args.join(" "));
+            eprint!("`cargo xtask {}` is not a known command. The commands are:\n\n{HELP}", args.join(" "));
             return Ok(ExitCode::from(2));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the root of the workspace the current directory: all paths below are relative to it.
+/// Changes to the root of the workspace: all paths in this program are relative to it.
 fn enter_root() -> Outcome {
-    let xtask = env::var_os("CARGO_MANIFEST_DIR").ok_or("start this as `cargo xtask`")?;
-    env::set_current_dir(PathBuf::from(xtask).join("..")).map_err(|e| format!("the root of the workspace: {e}"))
+    let xtask = env::var_os("CARGO_MANIFEST_DIR").ok_or("run this program as `cargo xtask`")?;
+    env::set_current_dir(PathBuf::from(xtask).join(".."))
+        .map_err(|e| format!("can't enter the root of the workspace: {e}"))
 }
 
 fn is_count(text: &str) -> bool {
@@ -80,14 +81,14 @@ fn soak(schedules: &str) -> Outcome {
     run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }
 
-/// The `cargo` that started us, with these arguments.
+/// Returns a command for the `cargo` that started this program, with these arguments.
 fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     command
 }
 
-/// Runs a `cargo` command whose output the person is to see.
+/// Runs a `cargo` command and shows its output.
 fn run(command: &mut Command) -> Outcome {
     let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let failed = |how: String| Err(format!("`cargo {}` failed: {how}", args.join(" ")));

@@ -1,5 +1,5 @@
-//! Plants known bugs, one at a time, to prove that the simulator and the examples can fail.
-//! Must never touch the source itself: each bug is planted in a copy.
+//! Plants known bugs (mutants), one at a time, to prove that the simulator and the examples can fail. It never changes the
+//! source itself: each bug is planted in a copy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,15 +26,15 @@ pub(crate) struct Mutant {
     why: String,
 }
 
-/// What is expected to notice the bug.
+/// The check that must detect the bug.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Catcher {
     Schedules,
-    /// The tests of the kernel's `examples` whose names contain this.
+    /// The tests in the kernel's `examples` whose names contain this text.
     Example(String),
 }
 
-/// Tries the mutants of these names, or all of them, and fails unless every one is caught.
+/// Tries the mutants with these names, or all mutants. Fails unless every mutant is detected.
 pub(crate) fn run(names: &[&str]) -> Outcome {
     let text = fs::read_to_string(LIST).map_err(|e| format!("{LIST}: {e}"))?;
     let mutants = choose(parse(&text)?, names)?;
@@ -47,13 +47,13 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
     let work = |number| -> Result<Vec<String>, String> {
         let slot = Slot::prepare(number).map_err(|e| format!("slot {number}: {e}"))?;
         expect_clean(&slot, &mutants)?;
-        let next = || queue.lock().expect("no slot panics with the queue in hand").next();
+        let next = || queue.lock().expect("no slot panics while it holds the queue").next();
         Ok(iter::from_fn(next).filter_map(|mutant| try_out(&slot, mutant, name_width)).collect())
     };
     let work = &work;
     let failures: Result<Vec<_>, _> = thread::scope(|scope| {
         let slots: Vec<_> = (0..SLOTS.min(mutants.len())).map(|number| scope.spawn(move || work(number))).collect();
-        slots.into_iter().map(|slot| slot.join().expect("a slot reports, it does not panic")).collect()
+        slots.into_iter().map(|slot| slot.join().expect("a slot returns errors and does not panic")).collect()
     });
     fail_with(&failures?.concat())
 }
@@ -65,11 +65,11 @@ fn fail_with(failures: &[String]) -> Outcome {
 fn expect_clean(slot: &Slot, mutants: &[Mutant]) -> Outcome {
     let catchers: BTreeMap<&Catcher, &str> = mutants.iter().map(|m| (&m.catcher, m.name.as_str())).collect();
     catchers.into_iter().try_for_each(|(catcher, name)| {
-        slot.expect_clean(catcher).map_err(|why| format!("{name}, without its bug: {why}"))
+        slot.expect_clean(catcher).map_err(|why| format!("{name}: the check fails without the bug: {why}"))
     })
 }
 
-/// Prints the mutant's row of the table and returns what is wrong, unless it was caught.
+/// Tries a mutant and prints its row of the table. Returns an error message unless the mutant was detected.
 fn try_out(slot: &Slot, mutant: &Mutant, name_width: usize) -> Option<String> {
     let Mutant { name, catcher, why, .. } = mutant;
     let start = Instant::now();
@@ -80,20 +80,20 @@ fn try_out(slot: &Slot, mutant: &Mutant, name_width: usize) -> Option<String> {
         (Verdict::Hung, Catcher::Schedules) => ("schedules (hang)", String::new(), None),
         (Verdict::Hung, Catcher::Example(_)) => ("example (hang)", String::new(), None),
         (Verdict::Survived, _) => ("NOTHING", String::new(), Some(format!("{name} survived. {why}"))),
-        (Verdict::Unusable(fault), _) => ("UNUSABLE", String::new(), Some(format!("{name} proves nothing: {fault}"))),
+        (Verdict::Unusable(fault), _) => ("UNUSABLE", String::new(), Some(format!("{name} can't be tried: {fault}"))),
     };
     println!("{name:name_width$}  {by:16}  {:7.1}  {line}", start.elapsed().as_secs_f64());
     failure
 }
 
 impl Mutant {
-    /// The text of its file below `root`, with the bug in it.
+    /// Returns the text of the mutant's file below `root`, with the bug in it.
     pub(crate) fn planted(&self, root: &Path) -> Result<String, String> {
         let Self { name, file, find, replace, .. } = self;
         let text = fs::read_to_string(root.join(file)).map_err(|e| format!("{name}: {}: {e}", file.display()))?;
         match text.matches(find.as_str()).count() {
             1 => Ok(text.replacen(find, replace, 1)),
-            count => Err(format!("{name}: `{find}` must occur once in {}, occurs {count} times", file.display())),
+            count => Err(format!("{name}: `{find}` must occur once in {}, but occurs {count} times", file.display())),
         }
     }
 }
@@ -116,19 +116,19 @@ fn parse_mutant(value: Value) -> Result<Mutant, String> {
     let catcher = match take("caught_by")?.as_str() {
         "schedules" => Catcher::Schedules,
         "example" => Catcher::Example(take("example")?),
-        other => return Err(format!("{name} is caught by `{other}`, which is neither `schedules` nor `example`")),
+        other => return Err(format!("{name}: `caught_by` is `{other}`, but must be `schedules` or `example`")),
     };
     let why = fields.remove("why").unwrap_or_default();
     match fields.keys().next() {
         None => Ok(Mutant { name, file, find, replace, catcher, why }),
-        Some(key) => Err(format!("{name} has `{key}`, which means nothing here")),
+        Some(key) => Err(format!("{name} has the unknown key `{key}`")),
     }
 }
 
 fn choose(all: Vec<Mutant>, names: &[&str]) -> Result<Vec<Mutant>, String> {
     if let Some(name) = names.iter().find(|name| all.iter().all(|mutant| mutant.name != **name)) {
         let known: Vec<&str> = all.iter().map(|mutant| mutant.name.as_str()).collect();
-        return Err(format!("no mutant is called {name}; there are: {}", known.join(", ")));
+        return Err(format!("there is no mutant {name}; the mutants are: {}", known.join(", ")));
     }
     let chosen: Vec<_> = all.into_iter().filter(|m| names.is_empty() || names.contains(&m.name.as_str())).collect();
     if chosen.is_empty() { Err(format!("{LIST} lists no mutant")) } else { Ok(chosen) }

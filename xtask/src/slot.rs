@@ -1,5 +1,5 @@
-//! A copy of the source with a build directory of its own, where one mutant at a time is built and run.
-//! A file is rewritten only when its content differs, so that cargo rebuilds what the mutant changed and no more.
+//! A copy of the source with its own build directory, where one mutant at a time is built and run. A file is rewritten only
+//! if its content differs, so that cargo rebuilds only what the mutant changed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -17,22 +17,22 @@ use crate::cargo;
 use crate::mutants::{Catcher, Mutant};
 
 const SOURCE: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "examples", "xtask"];
-/// The crates that the workspace optimises in tests. A mutant is built once and caught within seconds: compiling it well takes
-/// longer than running it slowly.
+/// The crates that the workspace optimises in tests. A mutant is built once and detected within seconds, so an optimised
+/// build would take longer than it saves.
 const OPTIMISED: [&str; 4] = ["guildhall-agent", "guildhall-kernel", "guildhall-laws", "guildhall-sim"];
 const RUN_TIME_MAX: Duration = Duration::from_mins(2);
 const POLL: Duration = Duration::from_millis(20);
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LINE_CHARS_MAX: usize = 120;
 
-/// What became of a mutant.
+/// The result of trying a mutant.
 pub(crate) enum Verdict {
-    /// With the first line of the evidence.
+    /// The bug was detected. Contains the first line of the evidence.
     Caught(String),
-    /// It ran into the time limit, which its clean twin did not.
+    /// The run reached the time limit, which the run without the bug does not.
     Hung,
     Survived,
-    /// It did not get as far as a verdict.
+    /// The mutant could not be built or run.
     Unusable(String),
 }
 
@@ -57,12 +57,12 @@ impl Slot {
         })
     }
 
-    /// Fails unless the catcher is content with the source as it is: otherwise a catch would mean nothing.
+    /// Fails unless the check passes on the unchanged source: otherwise a detection would prove nothing.
     pub(crate) fn expect_clean(&self, catcher: &Catcher) -> Result<(), String> {
-        match self.judge(catcher) {
+        match self.check(catcher) {
             Verdict::Survived => Ok(()),
             Verdict::Hung => Err(format!("the run takes longer than {} s", RUN_TIME_MAX.as_secs())),
-            Verdict::Caught(line) => Err(format!("the run fails already: {line} (all of it: {})", self.log.display())),
+            Verdict::Caught(line) => Err(format!("{line} (complete output: {})", self.log.display())),
             Verdict::Unusable(why) => Err(why),
         }
     }
@@ -73,14 +73,14 @@ impl Slot {
             let bugged = mutant.planted(&self.source)?;
             let clean = fs::read(&file).map_err(|e| e.to_string())?;
             fs::write(&file, bugged).map_err(|e| e.to_string())?;
-            let verdict = self.judge(&mutant.catcher);
+            let verdict = self.check(&mutant.catcher);
             fs::write(&file, clean).map_err(|e| e.to_string())?;
             Ok(verdict)
         };
         planted().unwrap_or_else(Verdict::Unusable)
     }
 
-    fn judge(&self, catcher: &Catcher) -> Verdict {
+    fn check(&self, catcher: &Catcher) -> Verdict {
         let ran = self.build(catcher).and_then(|program| self.run(&program, catcher).map_err(|e| e.to_string()));
         let (status, output) = match ran {
             Ok((Some(status), output)) => (status, output),
@@ -88,15 +88,15 @@ impl Slot {
             Err(why) => return Verdict::Unusable(why),
         };
         match status.code() {
-            Some(0) if output.contains("running 0 tests") => Verdict::Unusable("no example has that name".into()),
+            Some(0) if output.contains("running 0 tests") => Verdict::Unusable("no example has this name".into()),
             Some(0) => Verdict::Survived,
             Some(1 | 101) => Verdict::Caught(evidence(&output)),
             _ => Verdict::Unusable(format!("the run ended with {status}: {}", evidence(&output))),
         }
     }
 
-    /// Builds what the catcher runs and returns its path. The program is run without cargo around it, because killing
-    /// cargo at the time limit would leave the program running.
+    /// Builds the program that the check runs and returns its path. The program is run without cargo, because killing cargo
+    /// at the time limit would leave the program running.
     fn build(&self, catcher: &Catcher) -> Result<PathBuf, String> {
         let args: &[&str] = match catcher {
             Catcher::Schedules => &["build", "-p", "guildhall-sim", "--bin", "guildhall-sim"],
@@ -118,7 +118,7 @@ impl Slot {
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
             let error: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("error")).collect();
-            return Err(format!("it does not compile\n{}", error.join("\n")));
+            return Err(format!("the mutant does not compile\n{}", error.join("\n")));
         }
         let messages: Vec<Value> = serde_json::Deserializer::from_slice(&output.stdout)
             .into_iter()
@@ -128,7 +128,7 @@ impl Slot {
         program.map(PathBuf::from).ok_or_else(|| "cargo built no program".into())
     }
 
-    /// Returns how the program ended, unless it had to be killed at the time limit, and what it printed.
+    /// Runs the program. Returns its exit status, or none if it was killed at the time limit, and its output.
     fn run(&self, program: &Path, catcher: &Catcher) -> io::Result<(Option<ExitStatus>, String)> {
         let mut command = Command::new(program);
         match catcher {
@@ -136,15 +136,15 @@ impl Slot {
             Catcher::Example(name) => command.arg(name).current_dir(self.source.join("crates/kernel")),
         };
         let log = File::create(&self.log)?;
-        let status = within(RUN_TIME_MAX, command.stdout(log.try_clone()?).stderr(log))?;
+        let status = run_within(RUN_TIME_MAX, command.stdout(log.try_clone()?).stderr(log))?;
         let mut output = Vec::new();
         File::open(&self.log)?.take(OUTPUT_BYTES_MAX).read_to_end(&mut output)?;
         Ok((status, String::from_utf8_lossy(&output).into()))
     }
 }
 
-/// Runs to the end or kills at the time limit; nothing is left running either way.
-fn within(limit: Duration, command: &mut Command) -> io::Result<Option<ExitStatus>> {
+/// Runs a command to its end, or kills it at the time limit. Nothing is left running.
+fn run_within(limit: Duration, command: &mut Command) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     let mut child = command.spawn()?;
     loop {
@@ -160,17 +160,17 @@ fn within(limit: Duration, command: &mut Command) -> io::Result<Option<ExitStatu
     }
 }
 
-/// The violation, else the message of the panic, else the last line.
+/// Returns the most useful line of an output: the violation, or the message of the panic, or the last line.
 fn evidence(output: &str) -> String {
     let mut lines = output.lines();
     let violation = output.lines().find(|line| line.starts_with("violation:"));
     let panic = || lines.find(|line| line.contains("panicked at")).and_then(|_| lines.next());
     let last = || output.lines().rfind(|line| !line.trim().is_empty());
-    let line = violation.or_else(panic).or_else(last).unwrap_or("(it printed nothing)");
+    let line = violation.or_else(panic).or_else(last).unwrap_or("(no output)");
     line.chars().take(LINE_CHARS_MAX).collect()
 }
 
-/// Makes `to` equal to `from`, writing and removing only what differs.
+/// Makes `to` equal to `from`. Writes and removes only what differs.
 fn mirror(from: &Path, to: &Path) -> io::Result<()> {
     if from.is_file() {
         let wanted = fs::read(from)?;
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_program_that_never_ends_is_killed_at_the_limit() {
-        assert_eq!(within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap(), None);
+        assert_eq!(run_within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap(), None);
     }
 
     #[test]
@@ -208,6 +208,6 @@ mod tests {
         check(&format!("{panic}violation: lost 3 msat\nviolation: more\n"), "violation: lost 3 msat");
         check(panic, "boom");
         check("starting\nnever reached: TooDeep\n\n", "never reached: TooDeep");
-        check("", "(it printed nothing)");
+        check("", "(no output)");
     }
 }

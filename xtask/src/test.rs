@@ -1,11 +1,11 @@
-//! The one test command of the project: every check, cheapest first, up to the first failure.
+//! The test command of the project: runs every check, the fastest first, and stops at the first failure.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::{Outcome, cargo, mutants, run as run_cargo};
 
-/// The library without its features: nothing else in the workspace builds it so.
+/// The library without its features. No other step builds it this way.
 const CORE: &[&str] =
     &["clippy", "-p", "guildhall", "-p", "guildhall-models", "--no-default-features", "--", "-D", "warnings"];
 
@@ -40,14 +40,16 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// Sees to it that a component of the toolchain is there.
+/// Makes sure that a component of the toolchain is installed.
 fn require(subcommand: &str, component: &str) -> Outcome {
-    let there = || run_cargo(cargo(&[subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()));
-    if there().is_ok() {
+    let is_installed = || run_cargo(cargo(&[subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()));
+    if is_installed().is_ok() {
         return Ok(());
     }
-    println!("== {component} is missing: adding it");
-    // Whether that worked shows in the next line, which says what to do if it did not.
+    println!("== {component} is missing: installing it");
+    // The next line checks whether this worked, and says what to do if it did not.
     let added = Command::new("rustup").args(["component", "add", component]).status();
-    there().map_err(|why| format!("{component} is missing; type: rustup component add {component}\n({added:?}, {why})"))
+    is_installed().map_err(|why| {
+        format!("{component} is missing; install it with: rustup component add {component}\n({added:?}, {why})")
+    })
 }

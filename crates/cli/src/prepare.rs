@@ -172,7 +172,7 @@ impl Prepared {
 async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
     let hall = world.hall(here()?)?;
     let id = typed.find(&hall).await?;
-    hall.journal().at_rest(&id, UnixMs::now()).await?;
+    hall.journal().require_not_running(&id, UnixMs::now()).await?;
     Ok(id)
 }
 

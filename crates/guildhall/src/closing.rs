@@ -36,7 +36,7 @@ impl Hall {
             // It was asked for and never begun.
             let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
             engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
-            engine.conclude_orders().await?;
+            engine.finish_orders().await?;
             return Ok(true);
         };
         match self.end(id, Ending::Cancel).await {

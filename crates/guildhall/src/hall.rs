@@ -191,7 +191,7 @@ impl From<EngineError> for HallError {
     fn from(why: EngineError) -> HallError {
         match why {
             EngineError::Journal(why) => HallError::Journal(JournalError::clone(&why)),
-            EngineError::Below { .. } | EngineError::Text { .. } => HallError::SessionEngine(why),
+            EngineError::Contract { .. } | EngineError::Text { .. } => HallError::SessionEngine(why),
         }
     }
 }

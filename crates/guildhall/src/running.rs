@@ -213,7 +213,7 @@ async fn work(
     };
     let report = tokio::select! {
         report = engine.run(brief, texts) => report?,
-        why = engine.obey(&warn) => return Err(why.into()),
+        why = engine.process_orders(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
     };
     settle(&hall, &id, &engine, &root, &report).await?;
@@ -243,5 +243,5 @@ pub(crate) async fn settle(
         engine.account(vec![ended], Vec::new()).await?;
     }
     // Orders that came while the root closed: nobody looks into the inbox any more.
-    Ok(engine.conclude_orders().await?)
+    Ok(engine.finish_orders().await?)
 }

@@ -247,7 +247,7 @@ impl Undertaking {
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
         let Some(Stored { fact: Fact::Closed(_), at, .. }) = facts.last() else {
-            journal.at_rest(&id, UnixMs::now()).await?;
+            journal.require_not_running(&id, UnixMs::now()).await?;
             return Err(HallError::NotEnded(id));
         };
         let granted = self.budget.unwrap_or(account.free());

@@ -27,7 +27,7 @@ pub enum WaitsFor {
 
 impl OpenAsks {
     /// Takes a fact of a contract. The facts of each contract must come in their order.
-    pub fn note(&mut self, contract: &Path, fact: &Fact) {
+    pub fn apply(&mut self, contract: &Path, fact: &Fact) {
         if let Fact::Closed(_) = fact {
             self.0.remove(contract);
         } else if let Some((id, _)) = fact.answered() {
@@ -89,13 +89,13 @@ mod tests {
         let question = Ask::Question { to: Addressee::Owner, matter: Matter::Words(text), until: Millis(1) };
         let check = Ask::Check(Check { what: text, price: Msat::ZERO });
         let mut open = OpenAsks::default();
-        open.note(&path("1.2"), &asked(1, check));
-        open.note(&path("1.2"), &asked(2, question));
+        open.apply(&path("1.2"), &asked(1, check));
+        open.apply(&path("1.2"), &asked(2, question));
         assert_eq!(open.of_hires(&path("1")), [].into());
         let cost = Cost::Known(Msat::ZERO);
-        open.note(&path("1.2"), &Fact::Answered { id: AskId(1), answer: Answer::Passed, cost });
+        open.apply(&path("1.2"), &Fact::Answered { id: AskId(1), answer: Answer::Passed, cost });
         assert_eq!(open.of_hires(&path("1")), [(path("1.2"), WaitsFor::Owner)].into());
-        open.note(&path("1.2"), &Fact::Answered { id: AskId(2), answer: Answer::NoReply, cost });
+        open.apply(&path("1.2"), &Fact::Answered { id: AskId(2), answer: Answer::NoReply, cost });
         assert_eq!((open.of_hires(&path("1")), open.of_hires(&path("1.2"))), ([].into(), [].into()));
     }
 }

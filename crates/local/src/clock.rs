@@ -1,4 +1,5 @@
-//! Wall time and the machine's boot. Only for people: who holds a session since when. Session time is the engine's.
+//! Wall-clock time and the id of the machine's boot. Both are only shown to people, to say since when a process holds a
+//! session. Session time is separate: see `engine/time.rs`.
 
 use std::fmt;
 use std::fs;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct UnixMs(pub u64);
 
 impl UnixMs {
-    /// Reads the clock. A clock that stands before 1970 reads as 1970.
+    /// Reads the clock. A time before 1970 is returned as 1970.
     pub fn now() -> UnixMs {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -25,8 +26,8 @@ impl fmt::Display for UnixMs {
     }
 }
 
-/// Returns what tells this boot of the machine from others, where the system says.
+/// Returns an id that differs between boots of the machine, or "unknown" on a system that has none.
 pub(crate) fn boot_id() -> String {
-    // Elsewhere than on Linux a process id alone must do: the name is shown, and nothing rests on it.
+    // Only Linux has this file. The id is only shown to people, so "unknown" is good enough elsewhere.
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or_else(|_| "unknown".into(), |id| id.trim().into())
 }

@@ -1,5 +1,6 @@
-//! The engine on one machine: every contract has a driver, and every driver a queue of messages. Facts are durable before
-//! anything follows from them, a permit is held only during a leaf call, and every task belongs to the driver that started it.
+//! The engine that runs on one machine. Every contract has a driver, and every driver has a queue of messages. Facts
+//! are durable before the engine acts on them. A permit is held only during a model or tool call. Every task belongs to
+//! the driver that started it.
 
 mod board;
 mod delivery;
@@ -7,6 +8,7 @@ mod driver;
 mod leaf;
 mod orders;
 mod overrun;
+mod text_cache;
 mod time;
 
 use std::collections::BTreeMap;
@@ -21,33 +23,33 @@ use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
 use crate::limiter::CallLimiter;
 use board::{Boards, call_to_board};
-use delivery::{Delivery, DriverMessage, Receipt};
+use delivery::{Acknowledge, Delivery, DriverMessage};
 use driver::{ContractDriver, Past};
 pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
 use time::SessionTime;
 
-/// What went wrong with the engine. Nothing that was acknowledged is lost.
+/// An error of the engine. Everything that was acknowledged before the error is stored.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The journal failed; no effect leaves any more.
+    /// The journal failed; nothing more is sent.
     #[error(transparent)]
     Journal(Arc<JournalError>),
-    /// A contract below could not be run.
+    /// A contract could not be run.
     #[error("{contract}: {why}")]
-    Below {
-        /// Which contract.
+    Contract {
+        /// The contract.
         contract: Path,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A stored text that a contract needs can't be used.
-    #[error("contract {contract} can't go on: {why}")]
+    #[error("contract {contract} can't continue: {why}")]
     Text {
-        /// Which contract.
+        /// The contract.
         contract: Path,
-        /// Which text, and what is wrong with it.
+        /// The text and what is wrong with it.
         why: TextError,
     },
 }
@@ -58,43 +60,46 @@ impl From<JournalError> for EngineError {
     }
 }
 
-/// What an agent works with in this hall.
+/// Everything that an agent uses in this hall.
 #[derive(Clone)]
 pub struct AgentEnv {
-    /// Its instructions, model and tools.
+    /// The agent's instructions, model and tools.
     pub runtime: Arc<AgentRuntime>,
-    /// How many calls to its provider may run at once.
+    /// Limits how many calls to the agent's provider run at the same time.
     pub limiter: Arc<CallLimiter>,
-    /// How many tool calls may run at once, of everybody in this hall. A call that waits for its turn has not been made.
+    /// Limits how many tool calls of all agents in this hall run at the same time. A call that waits for a permit has
+    /// not been made yet.
     pub tools: Arc<CallLimiter>,
-    /// Whether its provider answers the same key with the same reply, so that a call can be attached to after a crash.
+    /// Whether the provider returns the same reply for the same key, so that a call can be repeated after a crash.
     pub replays: Replays,
-    /// Is told what arrives of its replies before they are whole.
+    /// Receives the parts of a reply as they arrive.
     pub watch: Watcher,
-    /// Tells whether the project has a file.
+    /// Checks whether the project has a file.
     pub exists: Exists,
 }
 
-/// Tells whether there is a file.
+/// Checks whether the project has a file at a path.
 pub type Exists = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Is told what arrives of a reply, and of which ask. It is for people who watch; nothing depends on it.
+/// Receives the parts of a reply as they arrive, with the key of its ask. It is only for display; no decision depends
+/// on it.
 pub type Watcher = Arc<dyn Fn(&AskKey, Delta<'_>) + Send + Sync>;
 
-/// Whether a provider can be attached to by key.
+/// Whether a provider returns the same reply for the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replays {
-    /// It can: a call that a crash interrupted is made again.
+    /// The provider does: a call that a crash interrupted is made again.
     Yes,
-    /// It can't: such a call is settled as lost, and a new one is asked for.
+    /// The provider does not: a call that a crash interrupted is settled as lost, and the contract makes a new request.
     No,
 }
 
-/// Finds the environment in which the agent of a brief works. A stored brief may name an agent that no longer exists.
+/// Finds the environment for the agent of a brief. Returns nothing if a stored brief names an agent that no longer
+/// exists.
 pub type FindEnv = Arc<dyn Fn(&Brief) -> Option<AgentEnv> + Send + Sync>;
 
-/// How many of a session's facts are read at once.
-const FACTS_AT_ONCE: u32 = 4096;
+/// How many facts of a session are read in one query.
+const FACTS_PER_PAGE: u32 = 4096;
 
 /// A running session.
 #[derive(Clone)]
@@ -107,60 +112,60 @@ struct Inner {
     lease: Lease,
     find_env: FindEnv,
     time: Arc<SessionTime>,
-    /// Held from the moment at which a step's time is read until its facts have queued up, so that facts are stored in the
-    /// order of their times. Nobody waits for the disk with it.
+    /// Held from reading the time of a step until the facts of the step are queued, so that facts are stored in the
+    /// order of their times. It is never held while waiting for the disk.
     step: Arc<tokio::sync::Mutex<()>>,
     drivers: Mutex<BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>>,
-    /// What hires posted for each other.
+    /// The messages that hires of one hirer posted for each other.
     boards: Mutex<Boards>,
     open_asks: Mutex<OpenAsks>,
-    /// Who is paid for models.
+    /// Which providers are paid for models, and which of them overran.
     providers: Providers,
-    /// Held while an order is dealt with that nobody can hear any more.
-    concluding: tokio::sync::Mutex<()>,
-    /// Whether the work was dropped: no call leaves any more.
+    /// Held while an order is finished whose contract can't receive it any more.
+    finishing: tokio::sync::Mutex<()>,
+    /// Set when the session's work was dropped: no more calls are sent.
     stopped: AtomicBool,
 }
 
 impl SessionEngine {
-    /// Opens the engine of a session that this process holds the lease of, at the time at which the session was left.
+    /// Opens the engine of a session whose lease this process holds. Session time continues from the last stored fact.
     pub async fn open(
         journal: Journal,
         lease: Lease,
         find_env: FindEnv,
         overruns: Overruns,
     ) -> Result<SessionEngine, EngineError> {
-        let (mut left, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
+        let (mut left_at, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
         let mut open_asks = OpenAsks::default();
         let mut from = 1;
         loop {
-            let page = journal.page(lease.session(), from, FACTS_AT_ONCE).await?;
+            let page = journal.page(lease.session(), from, FACTS_PER_PAGE).await?;
             let Some(last) = page.last() else { break };
-            (left, from) = (last.at, last.seq + 1);
+            (left_at, from) = (last.at, last.seq + 1);
             for stored in &page {
-                boards.note(&stored.contract, &stored.fact);
-                open_asks.note(&stored.contract, &stored.fact);
-                billed.note(stored);
+                boards.apply(&stored.contract, &stored.fact);
+                open_asks.apply(&stored.contract, &stored.fact);
+                billed.apply(stored);
                 if let Some((id, arguments)) = call_to_board(&stored.fact) {
-                    // What can't be read was not posted: a session goes on without it.
+                    // A post that can't be read is left out, so that the session can continue.
                     let arguments = match journal.text(arguments.hash).await {
                         Ok(arguments) => arguments.unwrap_or_default(),
                         Err(JournalError::TextDamaged { .. }) => Vec::new(),
                         Err(why) => return Err(why.into()),
                     };
-                    boards.visit(&stored.contract, id, &String::from_utf8_lossy(&arguments));
+                    boards.record_call(&stored.contract, id, &String::from_utf8_lossy(&arguments));
                 }
             }
         }
         Ok(SessionEngine {
             inner: Arc::new(Inner {
-                time: Arc::new(SessionTime::from(left)),
+                time: Arc::new(SessionTime::new(left_at)),
                 providers: Providers::new(overruns, billed),
                 boards: Mutex::new(boards),
                 open_asks: Mutex::new(open_asks),
                 step: Arc::default(),
                 drivers: Mutex::default(),
-                concluding: tokio::sync::Mutex::default(),
+                finishing: tokio::sync::Mutex::default(),
                 stopped: AtomicBool::new(false),
                 journal,
                 lease,
@@ -169,7 +174,7 @@ impl SessionEngine {
         })
     }
 
-    /// Records what happened to the session's account.
+    /// Stores facts of the session's account.
     pub async fn account(&self, facts: Vec<SessionFact>, texts: Vec<Text>) -> Result<(), EngineError> {
         let texts = texts.into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
         let batch = SessionBatch { at: self.inner.time.now(), facts, texts, done: None };
@@ -177,14 +182,15 @@ impl SessionEngine {
         Ok(())
     }
 
-    /// Runs a contract to its report: from its brief, or from wherever it was left. `texts` are those that the brief names.
+    /// Runs a contract until it reports. The contract starts from its brief, or continues from its stored facts.
+    /// `texts` are the texts that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<EngineError>> {
         let driver = self.driver(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
-        self.obey_first().await.map_err(|why| RunError::Engine(why.into()))?;
+        self.process_earlier_orders().await.map_err(|why| RunError::Engine(why.into()))?;
         self.work(driver, brief).await.map(|(report, _)| report)
     }
 
-    /// Runs a contract and removes its driver. Returns the report with its texts.
+    /// Runs a contract and removes its driver. Returns the report and its texts.
     async fn work(
         &self,
         mut driver: ContractDriver,
@@ -193,36 +199,36 @@ impl SessionEngine {
         let report = run(&mut driver, brief).await;
         self.drivers().remove(driver.path());
         let report = report?;
-        driver.turn_away().await.map_err(RunError::Engine)?;
+        driver.handle_late_messages().await.map_err(RunError::Engine)?;
         let texts = driver.texts_of(std::iter::once(report.text.text()).chain(report.output));
         Ok((report, texts))
     }
 
-    /// Tells a contract something, as its owner. Returns whether there was one to tell.
+    /// Sends a stimulus from the owner to a contract. Returns whether the contract has a driver to receive it.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Told { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
-        self.send(to, Delivery { arrival, receipt: Receipt::Order(command) })
+        self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order(command) })
     }
 
-    /// Makes the driver of a contract.
+    /// Creates the driver of a contract.
     fn driver(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<ContractDriver, EngineError> {
-        let unknown = || EngineError::Below {
+        let unknown = || EngineError::Contract {
             contract: brief.path.clone(),
             why: format!("the session was set up without the agent {} or its model", brief.agent),
         };
         let env = (self.inner.find_env)(brief).ok_or_else(unknown)?;
-        let (post, mail) = mpsc::unbounded_channel();
-        self.drivers().insert(brief.path.clone(), post.clone());
-        Ok(ContractDriver::new(self.clone(), brief, earlier, env, (post, mail), texts))
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.drivers().insert(brief.path.clone(), sender.clone());
+        Ok(ContractDriver::new(self.clone(), brief, earlier, env, (sender, receiver), texts))
     }
 
-    fn send(&self, to: &Path, letter: Delivery) -> bool {
-        self.drivers().get(to).is_some_and(|post| post.send(DriverMessage::Delivery(letter)).is_ok())
+    fn send(&self, to: &Path, delivery: Delivery) -> bool {
+        self.drivers().get(to).is_some_and(|sender| sender.send(DriverMessage::Delivery(delivery)).is_ok())
     }
 
     fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
-        // A panic while they were held left them whole: a post comes before the count of those that were seen.
+        // A panic while the lock was held leaves the boards valid: a post is added before the count of seen posts.
         self.inner.boards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -231,7 +237,7 @@ impl SessionEngine {
     }
 
     fn drivers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>> {
-        // A panic while the list was held left it whole: each change is one insert or remove.
+        // A panic while the lock was held leaves the map valid: each change is one insert or remove.
         self.inner.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
-//! How many files a process may have open: a thousand agents at work have a thousand connections.
+//! Raises the limit on open files: a thousand working agents have a thousand connections.
 
-/// Raises the limit of this process to what the system allows it, and returns it. A system that won't is left as it is.
+/// Raises this process's limit on open files to the maximum that the system allows, and returns the new limit. If the system
+/// refuses, the limit stays as it was.
 #[cfg(unix)]
 pub fn raise_open_files() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -10,7 +11,7 @@ pub fn raise_open_files() -> Option<u64> {
     if raised.is_ok() { maximum } else { current }
 }
 
-/// There is no such limit here.
+/// This system has no such limit.
 #[cfg(not(unix))]
 pub fn raise_open_files() -> Option<u64> {
     None

@@ -1,4 +1,4 @@
-//! The name of a session: short, typed by people, safe as the name of a directory.
+//! The id of a session: short, typed by people, safe as a directory name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,9 +20,11 @@ pub const SESSION_ID_BYTES_MAX: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(Arc<str>);
 
-/// Says that a text is not a session's id.
+/// Error: the text is not a session id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no session: ids are made of a-z, 0-9 and single dashes; list yours with `guildhall ls`")]
+#[error(
+    "{0:?} is not a session id: an id consists of a-z, 0-9 and single dashes; list your sessions with `guildhall ls`"
+)]
 pub struct SessionIdError(pub String);
 
 impl SessionId {
@@ -74,7 +76,7 @@ mod tests {
     use super::{SESSION_ID_BYTES_MAX, SessionId};
 
     #[test]
-    fn an_id_is_always_safe_as_a_directory() {
+    fn a_session_id_is_always_safe_as_a_directory_name() {
         let longest = "a".repeat(SESSION_ID_BYTES_MAX);
         for good in ["a", "7", "brave-otter-17", &longest] {
             assert_eq!(good.parse::<SessionId>().map(String::from).as_deref(), Ok(good));

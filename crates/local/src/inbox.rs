@@ -1,5 +1,5 @@
-//! The inbox: commands for a session from any process, kept until whoever runs the session has carried them out. Without
-//! such a process they wait for the resume.
+//! The inbox: commands for a session that any process can leave. They stay there until the process that runs the session has
+//! executed them. If no process runs the session, they wait until it is resumed.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::journal::heads::{self, Change, SessionHead};
 use crate::journal::walk::{self, RawCommand};
-use crate::journal::{Journal, JournalError, known};
+use crate::journal::{Journal, JournalError, require_session};
 use crate::lease::{self, Lease};
 
 /// The longest command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 1024 * 1024;
 
-/// How often the inbox is looked into.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often the inbox is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A command that waits to be carried out.
+/// A command that has not been executed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its number in the session's inbox, counted from 1.
+    /// The command's number in the session's inbox, counted from 1.
     pub number: u64,
-    /// When it was put there.
+    /// When the command was added.
     pub at: UnixMs,
-    /// What is to be done. The journal does not read it.
+    /// The command. The journal does not interpret it.
     pub command: Value,
 }
 
 impl Journal {
-    /// Leaves a command for whoever runs the session, now or after the next resume, and returns its number.
+    /// Adds a command for the process that runs the session, now or after the next resume. Returns the command's number.
     pub async fn put(&self, session: &SessionId, command: &impl Serialize, now: UnixMs) -> Result<u64, JournalError> {
         let command = serde_json::to_string(command).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
         if command.len() > COMMAND_BYTES_MAX {
@@ -40,7 +40,7 @@ impl Journal {
         }
         let (session, bytes) = (session.clone(), command.len());
         let work = move |change: &mut Change<'_>| {
-            known(change.db, &session)?;
+            require_session(change.db, &session)?;
             let mut insert =
                 change.db.prepare_cached("INSERT INTO inbox (session, number, command, at) VALUES (?1, ?2, ?3, ?4)")?;
             let head = change.head(&session)?;
@@ -55,24 +55,24 @@ impl Journal {
         self.writer()?.run(bytes, work, |_| {}).await
     }
 
-    /// Returns the commands after this number that nobody has carried out.
+    /// Returns the commands with a higher number than this that have not been executed.
     pub async fn take_after(&self, session: &SessionId, number: u64) -> Result<Vec<Command>, JournalError> {
         let session = session.clone();
-        self.readers().read(move |db| known(db, &session).and_then(|()| waiting(db, &session, number))).await
+        self.readers().read(move |db| require_session(db, &session).and_then(|()| waiting(db, &session, number))).await
     }
 
-    /// Waits until there are such commands, from whatever process, and returns them.
+    /// Waits until there are commands with a higher number than this, from any process, and returns them.
     pub async fn wait_after(&self, session: &SessionId, number: u64) -> Result<Vec<Command>, JournalError> {
         loop {
             let commands = self.take_after(session, number).await?;
             if !commands.is_empty() {
                 return Ok(commands);
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Marks a command as carried out, where no fact follows from it. Where one does, mark it with that batch.
+    /// Marks a command as executed if no fact follows from it. If facts follow from it, mark it in their batch.
     pub async fn mark_done(&self, lease: &Lease, number: u64) -> Result<(), JournalError> {
         let token = lease.token();
         let work = move |change: &mut Change<'_>| {
@@ -83,7 +83,7 @@ impl Journal {
     }
 }
 
-/// Marks a command as carried out, if there is one to mark.
+/// Marks a command as executed, if a number is given.
 pub(crate) fn mark(change: &mut Change<'_>, session: &SessionId, number: Option<u64>) -> Result<(), JournalError> {
     let Some(number) = number.map(u64::cast_signed) else { return Ok(()) };
     let sql = "UPDATE inbox SET done = 1 WHERE session = ?1 AND number = ?2 AND done = 0 RETURNING at, command";

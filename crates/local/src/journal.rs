@@ -1,8 +1,8 @@
-//! The journal: facts, texts and accounts of all sessions in one SQLite database. What it acknowledges is durable, and it
-//! never changes or loses what is stored.
+//! The journal: facts, texts and accounts of all sessions in one SQLite database. Everything that it acknowledges is durable.
+//! It never changes or deletes stored data.
 //!
-//! Texts must have been redacted before they are handed over: a text's hash is in the facts that name it, so nothing can be
-//! taken out of it here any more.
+//! Texts must be redacted before they are passed to the journal. Facts contain the hashes of their texts, so nothing can be
+//! removed from a text here.
 
 mod chain;
 mod error;
@@ -38,7 +38,7 @@ use self::readers::Readers;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
 use self::schema::Reading;
-use self::subscription::Heads;
+use self::subscription::DurableCounts;
 use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
@@ -46,106 +46,107 @@ use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::{self, Lease};
-use crate::transcript::{Transcripts, Trouble, WriterSignal};
+use crate::transcript::{TranscriptFailure, Transcripts, WriterSignal};
 
-/// The longest text that is stored, in bytes.
+/// The longest text that can be stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The database's name in the journal's directory.
+/// The name of the database file in the journal's directory.
 const DATABASE: &str = "journal.db";
 
-/// How large the journal may become. Without a limit, the disk is the limit.
+/// How large the journal may become. Without a limit, it can fill the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Pages of 4 KiB; a journal that needs more is full, as if the disk were.
+    /// The maximum in pages of 4 KiB. A journal that needs more pages fails as on a full disk.
     pub pages_max: Option<u32>,
 }
 
-/// A session to begin.
+/// A session to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSession {
-    /// Its id.
+    /// The session's id.
     pub id: SessionId,
-    /// When it begins.
+    /// When the session begins.
     pub created_at: UnixMs,
-    /// The root of the project that it is about.
+    /// The root directory of the session's project.
     pub project: String,
-    /// What people see in lists.
+    /// The label that is shown in lists.
     pub label: String,
 }
 
-/// A session as lists show it.
+/// A session, as shown in lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Its id.
+    /// The session's id.
     pub id: SessionId,
-    /// When it began.
+    /// When the session began.
     pub created_at: UnixMs,
-    /// The root of the project that it is about.
+    /// The root directory of the session's project.
     pub project: String,
-    /// What people see in lists.
+    /// The label that is shown in lists.
     pub label: String,
-    /// How many facts it has.
+    /// How many facts the session has.
     pub facts: u64,
 }
 
-/// All that is stored of a session but its texts, from one moment: checked against its hashes and its head.
+/// Everything stored about a session except its texts, read in one transaction and checked against its hashes and its head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// Its id, its project and its label.
+    /// The session's id, project and label.
     pub row: SessionRow,
-    /// Its facts.
+    /// The session's facts.
     pub facts: Vec<Stored>,
-    /// The facts of its account.
+    /// The facts of the session's account.
     pub account: Vec<SessionFact>,
-    /// Where it stands.
+    /// The head: how many rows both chains have, and their last hashes.
     pub head: Head,
 }
 
-/// All facts of one step of one contract: stored together or not at all, and the texts with them.
+/// All facts of one step of one contract. They are stored together with their texts, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose facts.
+    /// The contract that the facts belong to.
     pub contract: Path,
-    /// When they happened.
+    /// When the facts happened.
     pub at: Millis,
-    /// What they followed from.
+    /// The cause of the facts.
     pub cause: Cause,
-    /// What happened.
+    /// The facts.
     pub facts: Vec<Fact>,
-    /// The texts that they name and that may not be stored yet, redacted.
+    /// The redacted texts that the facts name and that are possibly not stored yet.
     pub texts: Vec<(TextRef, Vec<u8>)>,
-    /// The command of the inbox that is carried out by them: marked with them, so that a crash repeats none.
+    /// The command in the inbox that led to the facts. It is marked as done in the same commit, so that no crash repeats it.
     pub done: Option<u64>,
-    /// What happens to the session's account with them: money that a person adds is there and heard, or neither.
+    /// Facts of the session's account that belong to this step. A top-up reaches the account and the contract in one commit.
     pub account: Vec<SessionFact>,
 }
 
-/// Facts of a session's account, likewise.
+/// A batch of facts of a session's account. They are stored together with their texts, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionBatch {
-    /// When they happened.
+    /// When the facts happened.
     pub at: Millis,
-    /// What happened.
+    /// The facts.
     pub facts: Vec<SessionFact>,
-    /// The texts that they name and that may not be stored yet.
+    /// The texts that the facts name and that are possibly not stored yet.
     pub texts: Vec<(TextRef, Vec<u8>)>,
-    /// The command of the inbox that is carried out by them: marked with them, so that a crash repeats none.
+    /// The command in the inbox that led to the facts. It is marked as done in the same commit, so that no crash repeats it.
     pub done: Option<u64>,
 }
 
-/// What became durable.
+/// The result of an append: where the facts were stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The numbers of the facts.
+    /// The sequence numbers of the facts.
     pub seqs: Range<u64>,
-    /// The chain's hash after the last of them.
+    /// The hash of the last fact.
     pub hash: Hash,
 }
 
-/// The journal of a hall. Clones share one writer; the last to be dropped waits until what has queued up is stored.
+/// The journal of a hall. Clones share one writer. Dropping the last clone waits until all queued jobs are stored.
 ///
-/// A journal that can't be written can be read: whatever is to be stored is then refused, and [`Journal::unwritable`] says why.
+/// A journal that can't be written can still be read. Every write then returns an error, which [`Journal::unwritable`]
+/// returns, too.
 ///
 /// ```
 /// use guildhall_kernel::{Cause, Fact, Millis, Path};
@@ -176,24 +177,24 @@ pub struct Journal(Arc<Inner>);
 struct Inner {
     mode: Mode,
     readers: Readers,
-    heads: Arc<Heads>,
+    durable: Arc<DurableCounts>,
     dir: PathBuf,
 }
 
 #[derive(Debug)]
 enum Mode {
-    // The order of the fields is the order of the end: the writer stores what has queued up, then the transcripts follow it.
+    // The fields are dropped in this order: the writer stores all queued jobs first, then the transcripts are completed.
     Writing { writer: Writer, transcripts: Transcripts },
     Reading { why: JournalError },
 }
 
 impl Journal {
-    /// Opens the journal in this directory, or begins one. Blocks until that is done.
+    /// Opens the journal in this directory, or creates one. Blocks until the journal is open.
     pub fn open(dir: &FilePath) -> Result<Journal, JournalError> {
         Journal::open_within(dir, Limits::default())
     }
 
-    /// Opens a journal that may not outgrow these limits.
+    /// Opens a journal that must not exceed these limits.
     pub fn open_within(dir: &FilePath, limits: Limits) -> Result<Journal, JournalError> {
         schema::check_version()?;
         let (mode, readers) = match unwritable::why(dir).map_or_else(|| schema::open(dir, limits), Err) {
@@ -205,15 +206,15 @@ impl Journal {
             }
             Err(why @ (JournalError::ReadOnly { .. } | JournalError::LogMissing { .. })) => {
                 let readers = unwritable::readers(dir)?;
-                let why = unwritable::refuse_loss(dir, &readers).err().unwrap_or(why);
+                let why = unwritable::refuse_missing_commits(dir, &readers).err().unwrap_or(why);
                 (Mode::Reading { why }, readers)
             }
             Err(error) => return Err(error),
         };
-        Ok(Journal(Arc::new(Inner { mode, readers, heads: Arc::default(), dir: dir.into() })))
+        Ok(Journal(Arc::new(Inner { mode, readers, durable: Arc::default(), dir: dir.into() })))
     }
 
-    /// Returns why nothing can be stored, if nothing can: the directory is not writable, or commits are missing.
+    /// Returns the reason why nothing can be stored, if there is one: the directory is not writable, or commits are missing.
     pub fn unwritable(&self) -> Option<&JournalError> {
         match &self.0.mode {
             Mode::Writing { .. } => None,
@@ -221,7 +222,7 @@ impl Journal {
         }
     }
 
-    /// Begins a session.
+    /// Creates a session.
     pub async fn create(&self, new: NewSession) -> Result<(), JournalError> {
         let work = move |change: &mut Change<'_>| {
             let created_at = new.created_at.0.cast_signed();
@@ -237,12 +238,13 @@ impl Journal {
         self.writer()?.run(0, work, |()| {}).await
     }
 
-    /// Stores the facts of one step and returns when they are durable. Once they have queued up, dropping it undoes nothing.
+    /// Stores the facts of one step and returns when they are durable. Dropping the future after they are queued undoes
+    /// nothing.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<Appended, JournalError> {
         self.queue(lease, batch).await?.durable().await
     }
 
-    /// Gives the facts of one step their place among all that is to be stored. They are durable later.
+    /// Queues the facts of one step. They become durable later.
     pub(crate) async fn queue(&self, lease: &Lease, batch: Batch) -> Result<Queued<Appended>, JournalError> {
         let shared = Shared::new(&batch.contract, batch.at, &batch.cause)?;
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
@@ -256,13 +258,13 @@ impl Journal {
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
-        let (writer, transcripts) = (self.writer()?, self.bell());
-        let heads = Arc::clone(&self.0.heads);
+        let (writer, transcripts) = (self.writer()?, self.signal());
+        let durable = Arc::clone(&self.0.durable);
         let session = lease.session().clone();
         let then = move |appended: &Appended| {
-            heads.publish(&session, appended.seqs.end - 1);
+            durable.publish(&session, appended.seqs.end - 1);
             if let Some(transcripts) = transcripts {
-                transcripts.ring(session);
+                transcripts.notify(session);
             }
         };
         Ok(writer.queue(bytes, work, then).await)
@@ -282,22 +284,22 @@ impl Journal {
         self.writer()?.run(bytes, work, |_| {}).await
     }
 
-    /// Returns all of a session but its texts. A session of which anything is not what was stored is an error.
+    /// Returns everything stored about a session except its texts. Returns an error if anything differs from what was stored.
     pub async fn contents(&self, session: &SessionId) -> Result<Contents, JournalError> {
         let session = session.clone();
-        self.0.readers.read(move |db| known(db, &session).and_then(|()| verify::contents(db, &session))).await
+        self.0.readers.read(move |db| require_session(db, &session).and_then(|()| verify::contents(db, &session))).await
     }
 
-    /// Returns a session's facts from this number on.
+    /// Returns a session's facts, starting with this number.
     pub async fn facts(&self, session: &SessionId, from: u64) -> Result<Vec<Stored>, JournalError> {
         self.page(session, from, u32::MAX).await
     }
 
-    /// Returns at most so many of them.
+    /// Returns at most `limit` facts of a session, starting with this number.
     pub(crate) async fn page(&self, session: &SessionId, from: u64, limit: u32) -> Result<Vec<Stored>, JournalError> {
         let session = session.clone();
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             let mut facts = Vec::new();
             walk::each_fact(db, &session, from, limit, |row| {
                 facts.push(row.stored(&session)?);
@@ -308,11 +310,11 @@ impl Journal {
         self.0.readers.read(work).await
     }
 
-    /// Returns one contract's facts.
+    /// Returns the facts of one contract.
     pub async fn contract_facts(&self, session: &SessionId, contract: &Path) -> Result<Vec<Stored>, JournalError> {
         let (session, contract) = (session.clone(), contract.to_string());
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             let mut facts = Vec::new();
             walk::each_of_contract(db, &session, &contract, Which::All, |row| {
                 facts.push(row.stored(&session)?);
@@ -323,12 +325,12 @@ impl Journal {
         self.0.readers.read(work).await
     }
 
-    /// Returns the newest fact of a contract, if there is such a contract. It is open unless that fact closes it.
+    /// Returns the newest fact of a contract, if the contract exists. The contract is open unless this fact is `Closed`.
     pub async fn newest_fact(&self, session: &SessionId, contract: &Path) -> Result<Option<Stored>, JournalError> {
         self.one_fact(session, contract, Which::Newest).await
     }
 
-    /// Returns the first fact of a contract, which has its brief, if there is such a contract.
+    /// Returns the first fact of a contract, if the contract exists. This fact contains the brief.
     pub async fn first_fact(&self, session: &SessionId, contract: &Path) -> Result<Option<Stored>, JournalError> {
         self.one_fact(session, contract, Which::First).await
     }
@@ -341,7 +343,7 @@ impl Journal {
     ) -> Result<Option<Stored>, JournalError> {
         let (session, contract) = (session.clone(), contract.to_string());
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             let one = walk::one_of_contract(db, &session, &contract, which)?;
             one.map(|row| row.stored(&session)).transpose()
         };
@@ -351,10 +353,10 @@ impl Journal {
     /// Returns the facts of a session's account.
     pub async fn account(&self, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
         let session = session.clone();
-        self.0.readers.read(move |db| known(db, &session).and_then(|()| walk::account(db, &session))).await
+        self.0.readers.read(move |db| require_session(db, &session).and_then(|()| walk::account(db, &session))).await
     }
 
-    /// Returns the stored text, or nothing if no such text was stored. Returns an error if the text was changed after it was
+    /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was
     /// stored.
     pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
         self.0.readers.read(move |db| walk::text(db, hash)).await
@@ -365,28 +367,28 @@ impl Journal {
         self.0.readers.read(walk::sessions).await
     }
 
-    /// Returns where a session stands.
+    /// Returns the head of a session.
     pub async fn head(&self, session: &SessionId) -> Result<Head, JournalError> {
         let session = session.clone();
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             Ok(SessionHead::read(db, &session).map_err(|fault| fault.of(&session))?.printed())
         };
         self.0.readers.read(work).await
     }
 
-    /// Checks that the sessions which are listed are those that were stored, without reading any of them.
+    /// Checks that the listed sessions are the stored ones, without reading the sessions themselves.
     pub async fn check_listing(&self) -> Result<Vec<HallBroken>, JournalError> {
         self.0.readers.read(verify::listing).await
     }
 
-    /// Checks what no session by itself can show: the database's own structure, and that no session is missing.
+    /// Checks the hall as a whole: the structure of the database, and that no session is missing.
     pub async fn verify_hall(&self) -> Result<Vec<HallBroken>, JournalError> {
         self.0.readers.read(verify::hall).await
     }
 
-    /// Checks everything that is stored of a session, texts included, and that it still has the facts of a printed head. The inner result
-    /// says what is wrong first, or where the session stands.
+    /// Checks everything stored about a session, including its texts. If a printed head is given, checks that the session
+    /// still has its facts. The inner result is the session's head or the first error that was found.
     pub async fn verify_chain(
         &self,
         session: &SessionId,
@@ -394,18 +396,18 @@ impl Journal {
     ) -> Result<Result<Head, Broken>, JournalError> {
         let session = session.clone();
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             verify::verify(db, &session, printed.as_ref())
         };
         self.0.readers.read(work).await
     }
 
-    /// Returns a session's facts from this number on, and then each further one as soon as it is durable.
+    /// Returns a session's facts, starting with this number, and then each new fact when it becomes durable.
     pub fn subscribe(&self, session: &SessionId, from: u64) -> Subscription {
         Subscription::new(self.clone(), session.clone(), from)
     }
 
-    /// Returns what the writer has done so far.
+    /// Returns how much the writer has stored so far.
     pub fn counts(&self) -> Counts {
         match &self.0.mode {
             Mode::Writing { writer, .. } => writer.counts(),
@@ -413,15 +415,16 @@ impl Journal {
         }
     }
 
-    /// Returns why transcripts are behind, if they are. The journal is not: they are copies for people.
-    pub fn transcript_trouble(&self) -> Option<Trouble> {
+    /// Returns why transcripts are out of date, if they are. The journal itself is complete: transcripts are copies for
+    /// people.
+    pub fn transcript_failure(&self) -> Option<TranscriptFailure> {
         match &self.0.mode {
-            Mode::Writing { transcripts, .. } => transcripts.trouble(),
+            Mode::Writing { transcripts, .. } => transcripts.failure(),
             Mode::Reading { .. } => None,
         }
     }
 
-    /// Waits until everything that has queued up is stored and the transcripts have followed, if this is the last handle.
+    /// Closes this handle. If it is the last one, waits until all queued jobs are stored and the transcripts are complete.
     pub async fn close(self) {
         let closing = tokio::task::spawn_blocking(move || drop(self));
         closing.await.expect("closing neither panics nor is cancelled");
@@ -431,15 +434,15 @@ impl Journal {
         &self.0.dir
     }
 
-    pub(crate) fn heads(&self) -> &Heads {
-        &self.0.heads
+    pub(crate) fn durable(&self) -> &DurableCounts {
+        &self.0.durable
     }
 
     pub(crate) fn readers(&self) -> &Readers {
         &self.0.readers
     }
 
-    /// Returns the writer, or says why nothing can be stored.
+    /// Returns the writer, or the error that says why nothing can be stored.
     pub(crate) fn writer(&self) -> Result<&Writer, JournalError> {
         match &self.0.mode {
             Mode::Writing { writer, .. } => Ok(writer),
@@ -447,17 +450,17 @@ impl Journal {
         }
     }
 
-    /// Returns what tells transcripts of more facts, if they are written.
-    pub(crate) fn bell(&self) -> Option<WriterSignal> {
+    /// Returns the signal that tells the transcript writer about new facts, if transcripts are written.
+    pub(crate) fn signal(&self) -> Option<WriterSignal> {
         match &self.0.mode {
-            Mode::Writing { transcripts, .. } => Some(transcripts.bell()),
+            Mode::Writing { transcripts, .. } => Some(transcripts.signal()),
             Mode::Reading { .. } => None,
         }
     }
 }
 
-/// Refuses a session that there is not.
-pub(crate) fn known(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
+/// Returns an error if the session does not exist.
+pub(crate) fn require_session(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
     let mut find = db.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?;
     let found = find.exists([session.as_str()])?;
     if found { Ok(()) } else { Err(JournalError::UnknownSession { session: session.clone() }) }

@@ -1,5 +1,6 @@
-//! The lease: one process runs a session at a time. An operating system's lock on a file decides, since it ends with the
-//! process however that ends; a row in the journal says who holds it, and its epoch keeps out a process that lost the file.
+//! The lease: only one process at a time runs a session. A file lock of the operating system decides which one, because the
+//! system releases the lock whenever the process ends. A row in the journal says which process holds the lease. The epoch in
+//! that row refuses writes from a process that lost the lock.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -11,22 +12,22 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::clock::{UnixMs, boot_id};
 use crate::id::SessionId;
 use crate::journal::heads::{self, Change};
-use crate::journal::{Broken, Fault, Journal, JournalError, known, schema, verify};
+use crate::journal::{Broken, Fault, Journal, JournalError, require_session, schema, verify};
 
-/// How often, and after which pauses, a lock is tried that somebody may be looking at.
-const LOOKS_MAX: u32 = 5;
-const LOOK: Duration = Duration::from_millis(10);
+/// How often a lock is tried, and the pause between tries: another process may hold it for a moment to check it.
+const TRIES_MAX: u32 = 5;
+const TRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Who runs a session.
+/// The process that runs a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// Which boot of the machine it belongs to.
+    /// The boot of the machine that the process belongs to.
     pub boot: String,
-    /// Since when.
+    /// When the process took the lease.
     pub since: UnixMs,
-    /// How many have run the session up to this one.
+    /// How often the session's lease has been taken, this time included.
     pub epoch: u64,
 }
 
@@ -35,11 +36,11 @@ pub struct Holder {
 pub struct Lease {
     token: Token,
     holder: Holder,
-    // Held open, not used: closing it gives the session free.
+    // Only held open: closing the file releases the session.
     _lock: File,
 }
 
-/// What the writer checks a job by.
+/// The part of a lease that the writer checks for each job.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) session: SessionId,
@@ -52,7 +53,7 @@ impl Lease {
         &self.token.session
     }
 
-    /// Returns who holds it: this process.
+    /// Returns the holder: this process.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
@@ -63,27 +64,27 @@ impl Lease {
 }
 
 impl Journal {
-    /// Takes a session for this process, or says who has it. A session of which anything is not what was stored can't be
-    /// taken: nobody builds on it.
+    /// Takes the lease of a session for this process. If another process holds it, the error says which. A damaged session
+    /// can't be leased, so that no new facts are added to it.
     pub async fn lease(&self, session: &SessionId, now: UnixMs) -> Result<Lease, JournalError> {
         let writer = self.writer()?;
         let id = session.clone();
-        self.readers().read(move |db| known(db, &id)).await?;
+        self.readers().read(move |db| require_session(db, &id)).await?;
         let dir = self.dir().join("sessions").join(session.as_str());
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
         let lock = schema::private().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
-        // Somebody who only looks whether it is held holds it for a moment.
-        for left in (0..LOOKS_MAX).rev() {
+        // A process that only checks the lock holds it for a moment.
+        for left in (0..TRIES_MAX).rev() {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if left > 0 => tokio::time::sleep(LOOK).await,
+                Err(TryLockError::WouldBlock) if left > 0 => tokio::time::sleep(TRY_PAUSE).await,
                 Err(TryLockError::WouldBlock) => return Err(self.held(session, now).await),
                 Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
             }
         }
         let id = session.clone();
-        self.readers().read(move |db| check_whole(db, &id)).await?;
+        self.readers().read(move |db| check_session(db, &id)).await?;
         let (id, pid, boot) = (session.clone(), process::id(), boot_id());
         let work = move |change: &mut Change<'_>| {
             let mut take = change.db.prepare_cached(
@@ -98,24 +99,24 @@ impl Journal {
             Ok(holder)
         };
         let holder = writer.run(0, work, |_| {}).await?;
-        if let Some(transcripts) = self.bell() {
-            transcripts.ring(session.clone());
+        if let Some(transcripts) = self.signal() {
+            transcripts.notify(session.clone());
         }
         Ok(Lease { token: Token { session: session.clone(), epoch: holder.epoch }, holder, _lock: lock })
     }
 
-    /// Returns who took the session last, whether they run it still or not.
+    /// Returns the process that last took the lease, whether it is still running or not.
     pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
         let session = session.clone();
         self.readers().read(move |db| holder(db, &session)).await
     }
 
-    /// Returns who runs the session at this moment, if anybody does.
+    /// Returns the process that runs the session now, if there is one.
     pub async fn running(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
         let file = self.dir().join("sessions").join(session.as_str()).join("lock");
         let lock = match File::open(&file) {
             Ok(lock) => lock,
-            // Nobody has run it yet.
+            // No process has run the session yet.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(JournalError::file(&file, "opened")(error)),
         };
@@ -126,8 +127,8 @@ impl Journal {
         }
     }
 
-    /// Makes sure that nobody runs the session at this moment, or says who does.
-    pub async fn at_rest(&self, session: &SessionId, now: UnixMs) -> Result<(), JournalError> {
+    /// Returns an error if a process is running the session.
+    pub async fn require_not_running(&self, session: &SessionId, now: UnixMs) -> Result<(), JournalError> {
         match self.running(session).await? {
             None => Ok(()),
             Some(_) => Err(self.held(session, now).await),
@@ -140,19 +141,19 @@ impl Journal {
                 let held_ms = now.0.saturating_sub(holder.since.0);
                 JournalError::Held { session: session.clone(), holder, held_ms }
             }
-            // It has the lock, and has not said so yet.
+            // The process holds the lock but has not written its row yet.
             Ok(None) => JournalError::Busy,
             Err(error) => error,
         }
     }
 }
 
-/// Refuses a session of which anything is not what was stored.
-fn check_whole(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
-    verify::whole(db, session, &mut |_| Ok(())).map(|_| ()).map_err(|fault| fault.of(session))
+/// Returns an error if anything in the session differs from what was stored.
+fn check_session(db: &Connection, session: &SessionId) -> Result<(), JournalError> {
+    verify::check_session(db, session, &mut |_| Ok(())).map(|_| ()).map_err(|fault| fault.of(session))
 }
 
-/// Returns who took a session last, as its row says.
+/// Returns the process that last took the lease, from the lease's row.
 pub(crate) fn holder(db: &Connection, session: &SessionId) -> Result<Option<Holder>, JournalError> {
     let mut find = db.prepare_cached("SELECT pid, boot, since, epoch FROM lease WHERE session = ?1")?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -170,7 +171,7 @@ pub(crate) fn holder(db: &Connection, session: &SessionId) -> Result<Option<Hold
     }
 }
 
-/// Refuses whoever has lost the session.
+/// Returns an error if the lease was lost to another process.
 pub(crate) fn check(db: &Connection, token: &Token) -> Result<(), JournalError> {
     let session = token.session.clone();
     match holder(db, &session)? {

@@ -1,12 +1,11 @@
-//! The engine on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session engine that runs
-//! contracts on them.
+//! The engine that runs on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session
+//! engine that runs contracts.
 //!
-//! Nothing here decides what a contract does. What the journal has acknowledged is durable; what it refuses or can't store
-//! is an error that says so, and no effect may leave on it.
+//! Nothing here decides what a contract does. Data that the journal has acknowledged is durable. When the journal can't store
+//! something, it returns an error, and the engine must not send anything that depends on it.
 #![deny(missing_docs)]
 
 mod clock;
-mod departures;
 mod engine;
 mod files;
 mod id;
@@ -15,6 +14,7 @@ mod journal;
 mod lease;
 mod limiter;
 mod transcript;
+mod waiting_calls;
 
 pub use clock::UnixMs;
 pub use engine::{
@@ -29,4 +29,4 @@ pub use journal::{
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};
-pub use transcript::{INLINE_BYTES_MAX, Trouble};
+pub use transcript::{INLINE_BYTES_MAX, TranscriptFailure};

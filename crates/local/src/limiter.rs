@@ -1,15 +1,16 @@
-//! How many calls of one kind run at once, such as those to one provider. A provider that answers "too many requests" halves
-//! its limiter; calls that succeed widen the limiter again, one step at a time, up to its limit. It always lets one call through.
+//! Limits how many calls of one kind run at the same time, such as the calls to one provider. When a provider answers "too
+//! many requests", its limit is halved. Successful calls raise the limit again, one step at a time, up to the configured
+//! maximum. At least one call is always allowed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-/// How many calls must succeed before a limiter lets one more call through.
+/// How many calls must succeed before one more call is allowed at the same time.
 const SUCCESSES_PER_STEP: u32 = 8;
 
-/// The calls of one kind that may run at once: those to one provider, or those of tools.
+/// Limits the calls of one kind: the calls to one provider, or the calls to tools.
 #[derive(Debug)]
 pub struct CallLimiter {
     permits: Arc<Semaphore>,
@@ -17,13 +18,13 @@ pub struct CallLimiter {
 }
 
 impl CallLimiter {
-    /// Makes a limiter for at most so many calls at once, and at least one.
+    /// Creates a limiter that allows this many calls at the same time, and at least one.
     pub fn new(limit: usize) -> CallLimiter {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         CallLimiter { permits: Arc::new(Semaphore::new(limit)), pace: Mutex::new(Pace::new(limit)) }
     }
 
-    /// Returns how many calls may run at once now.
+    /// Returns how many calls are currently allowed at the same time.
     pub fn width(&self) -> usize {
         self.pace().width
     }
@@ -37,7 +38,7 @@ impl CallLimiter {
         }
     }
 
-    /// Waits for a permit. Who waits longest gets the next one.
+    /// Waits for a permit. The call that has waited longest gets the next permit.
     pub async fn enter(self: &Arc<CallLimiter>) -> Permit {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("a limiter is never closed");
         self.permit(permit)
@@ -59,47 +60,47 @@ impl CallLimiter {
         let mut pace = self.pace();
         let surplus = pace.rate_limited(round);
         let removed = self.permits.forget_permits(surplus);
-        pace.owed += surplus - removed;
+        pace.surplus_in_use += surplus - removed;
     }
 
     fn leave(&self, permit: OwnedSemaphorePermit) {
         match self.pace().left() {
-            Returned::Kept => permit.forget(),
+            Returned::Withdrawn => permit.forget(),
             Returned::Free => drop(permit),
         }
     }
 
     fn pace(&self) -> MutexGuard<'_, Pace> {
-        // A panic while it was held left it whole: it is only counted in there.
+        // A panic while the lock was held leaves the state valid: only counters change.
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to run one call. It is returned when this is dropped.
+/// The right to run one call. Dropping the permit returns it.
 ///
-/// A call that pauses because its provider takes no more requests keeps its permit: the pause is part of the call, and whoever
-/// got the permit meanwhile would ask the same provider in its place, at the rate that was too much for it.
+/// A call keeps its permit while it pauses because its provider accepts no more requests. If another call got the permit
+/// meanwhile, it would send to the same provider at the same rate, which was too high.
 #[derive(Debug)]
 pub struct Permit {
     limiter: Arc<CallLimiter>,
-    /// Gone once it was returned.
+    /// None after the permit was returned.
     taken: Option<OwnedSemaphorePermit>,
-    /// The round in which the newest request of this call left.
+    /// The round in which the newest request of this call was sent.
     round: AtomicU64,
 }
 
 impl Permit {
-    /// Notes that a request leaves now.
+    /// Records that a request is sent now.
     pub fn asking(&self) {
         self.round.store(self.limiter.pace().round, Ordering::Relaxed);
     }
 
-    /// Notes that the provider takes no more requests for now.
+    /// Records that the provider accepts no more requests for now.
     pub fn rate_limited(&self) {
         self.limiter.rate_limited(self.round.load(Ordering::Relaxed));
     }
 
-    /// Notes that the provider has replied.
+    /// Records that the provider has replied.
     pub fn succeeded(&self) {
         self.limiter.succeeded();
     }
@@ -113,39 +114,39 @@ impl Drop for Permit {
     }
 }
 
-/// How many calls a limiter lets through, by how its calls ended. It decides and does nothing.
+/// Computes how many calls are allowed, from how earlier calls ended. It has no side effects.
 #[derive(Debug, PartialEq, Eq)]
 struct Pace {
     limit: usize,
     width: usize,
-    /// Permits that are in use beyond the width: each is withdrawn when it comes back.
-    owed: usize,
-    /// How often the limiter was halved. A request that left in an earlier round says nothing about the width of this one.
+    /// Permits in use above the current width. Each of them is withdrawn when it is returned.
+    surplus_in_use: usize,
+    /// How often the width was halved. A request that was sent in an earlier round says nothing about the current width.
     round: u64,
     /// Calls that succeeded since the width last changed.
     successes: u32,
 }
 
-/// What a success changes.
+/// The effect of a successful call.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// There is to be one more permit.
+    /// One permit is added.
     Wider,
     None,
 }
 
-/// What becomes of a permit that comes back.
+/// What happens to a returned permit.
 #[derive(Debug, PartialEq, Eq)]
 enum Returned {
-    /// The next call may have it.
+    /// The next call can use it.
     Free,
-    /// It is withdrawn.
-    Kept,
+    /// The permit is withdrawn.
+    Withdrawn,
 }
 
 impl Pace {
     fn new(limit: usize) -> Pace {
-        Pace { limit, width: limit, owed: 0, round: 0, successes: 0 }
+        Pace { limit, width: limit, surplus_in_use: 0, round: 0, successes: 0 }
     }
 
     fn succeeded(&mut self) -> Step {
@@ -157,18 +158,18 @@ impl Pace {
             return Step::None;
         }
         (self.width, self.successes) = (self.width + 1, 0);
-        match self.owed.checked_sub(1) {
-            // The permit is there already, and need not be withdrawn any more.
-            Some(owed) => {
-                self.owed = owed;
+        match self.surplus_in_use.checked_sub(1) {
+            // The extra permit is still in use, so it only has to stay.
+            Some(surplus_in_use) => {
+                self.surplus_in_use = surplus_in_use;
                 Step::None
             }
             None => Step::Wider,
         }
     }
 
-    /// Halves the width, if the request left after it was last halved: forty calls that are turned away together halve it once.
-    /// Returns how many permits are to go.
+    /// Halves the width if the request was sent after the last halving: forty calls that are rejected together halve it only
+    /// once. Returns how many permits to withdraw.
     fn rate_limited(&mut self, round: u64) -> usize {
         if round != self.round {
             return 0;
@@ -180,10 +181,10 @@ impl Pace {
     }
 
     fn left(&mut self) -> Returned {
-        match self.owed.checked_sub(1) {
-            Some(owed) => {
-                self.owed = owed;
-                Returned::Kept
+        match self.surplus_in_use.checked_sub(1) {
+            Some(surplus_in_use) => {
+                self.surplus_in_use = surplus_in_use;
+                Returned::Withdrawn
             }
             None => Returned::Free,
         }
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_is_halved_by_each_round_that_is_turned_away_and_never_below_one() {
+    fn a_limiter_is_halved_by_each_round_that_is_rejected_and_never_below_one() {
         let mut pace = Pace::new(32);
         let widths: Vec<usize> = (0..7)
             .map(|round| {
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_left_before_a_halving_do_not_halve_again() {
+    fn requests_sent_before_a_halving_do_not_halve_again() {
         let mut pace = Pace::new(32);
         assert_eq!((pace.rate_limited(0), pace.width), (16, 16));
         for _ in 1..32 {
@@ -223,9 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn successes_widen_a_lane_by_one_step_each_up_to_its_limit() {
+    fn successes_widen_a_limiter_by_one_step_each_up_to_its_limit() {
         let mut pace = Pace::new(4);
-        assert_eq!(pace.succeeded(), Step::None, "it is as wide as it may be");
+        assert_eq!(pace.succeeded(), Step::None, "the width is at its limit");
         pace.rate_limited(0);
         let steps = |pace: &mut Pace| (0..SUCCESSES_PER_STEP).filter(|_| pace.succeeded() == Step::Wider).count();
         assert_eq!((steps(&mut pace), pace.width), (1, 3));
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_limit_begins_the_count_of_successes_anew() {
+    fn a_rate_limit_resets_the_count_of_successes() {
         let mut pace = Pace::new(8);
         pace.rate_limited(0);
         for _ in 1..SUCCESSES_PER_STEP {
@@ -245,26 +246,26 @@ mod tests {
     }
 
     #[test]
-    fn permits_in_use_beyond_the_width_are_withdrawn_as_they_come_back() {
+    fn surplus_permits_in_use_are_withdrawn_when_they_are_returned() {
         let limiter = Arc::new(CallLimiter::new(4));
         let mut permits = all(&limiter);
         permits[0].rate_limited();
         assert_eq!((permits.len(), limiter.width()), (4, 2));
         for left in [3, 2] {
             drop(permits.pop());
-            assert!(limiter.try_enter().is_none(), "{left} calls still run in a limiter for 2");
+            assert!(limiter.try_enter().is_none(), "{left} calls still run, and 2 are allowed");
         }
         drop(permits.pop());
-        let one = limiter.try_enter().expect("one call runs in a limiter for 2");
+        let one = limiter.try_enter().expect("one call runs, and 2 are allowed");
         assert!(limiter.try_enter().is_none());
         drop((one, permits));
         assert_eq!(all(&limiter).len(), 2);
     }
 
     #[test]
-    fn free_permits_are_withdrawn_at_once_and_come_back_with_successes() {
+    fn free_permits_are_withdrawn_immediately_and_added_again_after_successes() {
         let limiter = Arc::new(CallLimiter::new(4));
-        let one = limiter.try_enter().expect("it is empty");
+        let one = limiter.try_enter().expect("no permit is in use");
         one.rate_limited();
         assert_eq!(all(&limiter).len(), 1);
         for _ in 0..2 * SUCCESSES_PER_STEP {
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_grows_while_permits_are_owed_withdraws_fewer() {
+    fn a_limiter_that_grows_while_surplus_permits_are_in_use_withdraws_fewer() {
         let limiter = Arc::new(CallLimiter::new(4));
         let mut permits = all(&limiter);
         permits[0].rate_limited();
@@ -291,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_leaves_after_a_halving_can_halve_again() {
+    fn a_request_sent_after_a_halving_can_halve_again() {
         let limiter = Arc::new(CallLimiter::new(8));
-        let one = limiter.try_enter().expect("it is empty");
+        let one = limiter.try_enter().expect("no permit is in use");
         one.rate_limited();
         one.rate_limited();
         assert_eq!(limiter.width(), 4);
@@ -303,9 +304,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_gets_the_permit_that_comes_back() {
+    async fn a_waiting_call_gets_the_returned_permit() {
         let limiter = Arc::new(CallLimiter::new(0));
-        let one = limiter.try_enter().expect("a limiter lets at least one call through");
+        let one = limiter.try_enter().expect("a limiter allows at least one call");
         let waiting = tokio::spawn({
             let limiter = Arc::clone(&limiter);
             async move { drop(limiter.enter().await) }
@@ -313,6 +314,6 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(one);
-        waiting.await.expect("it gets its permit");
+        waiting.await.expect("the task does not panic");
     }
 }

@@ -1,5 +1,6 @@
-//! Transcripts: each contract's facts as JSON lines with their texts inlined, for people and their tools, written as it
-//! happens. They are copies. The journal never reads them, a damaged one is made anew, and a failure here stops nothing.
+//! Transcripts: copies of each contract's facts for people and their tools, as JSON lines with the texts included. They are
+//! written while the session runs. The journal never reads them, a damaged transcript is written again, and an error here
+//! stops nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,99 +19,99 @@ use crate::journal::schema::{self, Reading};
 use crate::journal::walk::{self, FactRow, Which};
 use crate::journal::{JournalError, hash_text};
 
-/// The most of one text that a transcript shows; the whole is in the journal.
+/// How many bytes of one text a transcript shows at most; the complete text is in the journal.
 pub const INLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// How many facts are read at once.
+/// How many facts are read in one query.
 const PAGE: u32 = 4096;
 
-/// How many bytes are kept before they are written.
+/// How many bytes are collected before they are written.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The longest path that is a file's name as it is.
+/// The longest contract path that is used unchanged as a file name.
 const NAME_BYTES_MAX: usize = 150;
 
-/// Why a session's transcripts are behind.
+/// The reason why a session's transcripts are out of date.
 #[derive(Clone, Debug)]
-pub struct Trouble {
-    /// Whose.
+pub struct TranscriptFailure {
+    /// The session.
     pub session: SessionId,
-    /// What happened. It is tried again with the next fact.
+    /// The error. Writing is tried again at the next fact.
     pub why: JournalError,
 }
 
-/// The thread that writes them.
+/// The thread that writes transcripts.
 #[derive(Debug)]
 pub(crate) struct Transcripts {
-    bell: WriterSignal,
+    signal: WriterSignal,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Tells the thread which sessions have more facts.
+/// Notifies the thread about sessions with new facts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WriterSignal(Arc<(Mutex<Due>, Condvar)>);
+pub(crate) struct WriterSignal(Arc<(Mutex<Work>, Condvar)>);
 
 #[derive(Debug, Default)]
-struct Due {
+struct Work {
     sessions: BTreeSet<SessionId>,
     closing: bool,
-    trouble: BTreeMap<SessionId, JournalError>,
+    failures: BTreeMap<SessionId, JournalError>,
 }
 
 impl WriterSignal {
-    pub(crate) fn ring(&self, session: SessionId) {
-        self.due().sessions.insert(session);
+    pub(crate) fn notify(&self, session: SessionId) {
+        self.work().sessions.insert(session);
         self.0.1.notify_one();
     }
 
-    fn due(&self) -> MutexGuard<'_, Due> {
+    fn work(&self) -> MutexGuard<'_, Work> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a session with more facts; none means that no more will come.
+    /// Waits for a session with new facts. Returns `None` when no more will come.
     fn next(&self) -> Option<SessionId> {
-        let quiet = |due: &mut Due| due.sessions.is_empty() && !due.closing;
-        let mut due = self.0.1.wait_while(self.due(), quiet).unwrap_or_else(PoisonError::into_inner);
-        due.sessions.pop_first()
+        let idle = |work: &mut Work| work.sessions.is_empty() && !work.closing;
+        let mut work = self.0.1.wait_while(self.work(), idle).unwrap_or_else(PoisonError::into_inner);
+        work.sessions.pop_first()
     }
 }
 
 impl Transcripts {
     pub(crate) fn start(dir: &Path, database: &Path) -> Result<Transcripts, JournalError> {
-        let bell = WriterSignal::default();
-        let mut redactor =
+        let signal = WriterSignal::default();
+        let mut writer =
             TranscriptWriter { database: database.into(), dir: dir.join("sessions"), at: BTreeMap::new(), db: None };
-        let listening = bell.clone();
+        let thread_signal = signal.clone();
         let run = move || {
-            while let Some(session) = listening.next() {
-                let outcome = redactor.follow(&session);
-                let trouble = &mut listening.due().trouble;
+            while let Some(session) = thread_signal.next() {
+                let outcome = writer.follow(&session);
+                let failures = &mut thread_signal.work().failures;
                 match outcome {
-                    Ok(()) => trouble.remove(&session),
-                    Err(why) => trouble.insert(session, why),
+                    Ok(()) => failures.remove(&session),
+                    Err(why) => failures.insert(session, why),
                 };
             }
         };
         let spawned = thread::Builder::new().name("transcripts".into()).spawn(run);
         let thread = spawned.map_err(JournalError::file(database, "given a thread"))?;
-        Ok(Transcripts { bell, thread: Some(thread) })
+        Ok(Transcripts { signal, thread: Some(thread) })
     }
 
-    pub(crate) fn bell(&self) -> WriterSignal {
-        self.bell.clone()
+    pub(crate) fn signal(&self) -> WriterSignal {
+        self.signal.clone()
     }
 
-    pub(crate) fn trouble(&self) -> Option<Trouble> {
-        let due = self.bell.due();
-        let first = due.trouble.first_key_value();
-        first.map(|(session, why)| Trouble { session: session.clone(), why: why.clone() })
+    pub(crate) fn failure(&self) -> Option<TranscriptFailure> {
+        let work = self.signal.work();
+        let first = work.failures.first_key_value();
+        first.map(|(session, why)| TranscriptFailure { session: session.clone(), why: why.clone() })
     }
 }
 
 impl Drop for Transcripts {
     fn drop(&mut self) {
-        self.bell.due().closing = true;
-        self.bell.0.1.notify_one();
+        self.signal.work().closing = true;
+        self.signal.0.1.notify_one();
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
             assert!(ended.is_ok() || thread::panicking(), "the transcripts' thread does not panic");
@@ -118,17 +119,17 @@ impl Drop for Transcripts {
     }
 }
 
-/// Writes the files.
+/// Writes the transcript files.
 struct TranscriptWriter {
     database: PathBuf,
     dir: PathBuf,
-    /// Up to which fact each session's files are written.
+    /// The last fact that is in each session's files.
     at: BTreeMap<SessionId, u64>,
     db: Option<Connection>,
 }
 
 impl TranscriptWriter {
-    /// Brings a session's files up to date. After a failure nothing is known of them, and the next time checks all.
+    /// Updates a session's files. After an error, the state of the files is unknown, and the next update checks all of them.
     fn follow(&mut self, session: &SessionId) -> Result<(), JournalError> {
         let db = match self.db.take() {
             Some(db) => db,
@@ -137,7 +138,7 @@ impl TranscriptWriter {
         let files = Files { db: &db, session, dir: self.dir.join(session.as_str()).join("transcripts") };
         let before = self.at.remove(session);
         let now = schema::make_dir(&files.dir).and_then(|()| match before {
-            None => files.mend(),
+            None => files.rebuild_damaged(),
             Some(before) => files.extend(before),
         });
         self.at.extend(now.as_ref().ok().map(|now| (session.clone(), *now)));
@@ -146,7 +147,7 @@ impl TranscriptWriter {
     }
 }
 
-/// One session's files.
+/// The files of one session.
 struct Files<'a> {
     db: &'a Connection,
     session: &'a SessionId,
@@ -154,11 +155,11 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Checks every file against the journal and makes those anew that differ.
-    fn mend(&self) -> Result<u64, JournalError> {
-        let moment = self.db.unchecked_transaction()?;
+    /// Checks every file against the journal and rewrites those that differ.
+    fn rebuild_damaged(&self) -> Result<u64, JournalError> {
+        let transaction = self.db.unchecked_transaction()?;
         let mut contracts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        let mut all = moment.prepare_cached("SELECT contract, seq FROM fact WHERE session = ?1 ORDER BY seq")?;
+        let mut all = transaction.prepare_cached("SELECT contract, seq FROM fact WHERE session = ?1 ORDER BY seq")?;
         let mut found = all.query([self.session.as_str()])?;
         let mut last = 0;
         while let Some(row) = found.next()? {
@@ -166,7 +167,7 @@ impl Files<'_> {
             contracts.entry(row.get(0)?).or_default().push(last);
         }
         for (contract, seqs) in &contracts {
-            if !is_sound(&self.file(contract, "jsonl"), seqs) {
+            if !is_complete(&self.file(contract, "jsonl"), seqs) {
                 self.rebuild(contract)?;
             }
             self.describe(contract, &Added::default())?;
@@ -174,13 +175,13 @@ impl Files<'_> {
         Ok(last)
     }
 
-    /// Adds the facts after `at`.
+    /// Adds the facts after number `at`.
     fn extend(&self, mut at: u64) -> Result<u64, JournalError> {
         loop {
             let before = at;
             let mut page = Page::default();
-            // The facts and the head that says how many there are must be of one moment.
-            let _moment = self.db.unchecked_transaction()?;
+            // The facts and the head must be read in one transaction.
+            let _transaction = self.db.unchecked_transaction()?;
             walk::each_fact(self.db, self.session, at.saturating_add(1), PAGE, |row| {
                 at = row.seq;
                 let (line, fact) = self.line(&row)?;
@@ -194,14 +195,14 @@ impl Files<'_> {
         }
     }
 
-    /// Writes what was kept, file by file.
+    /// Writes the collected lines to their files.
     fn write(&self, page: &mut Page) -> Result<(), JournalError> {
         for (contract, added) in std::mem::take(page).contracts {
             let file = self.file(&contract, "jsonl");
             let add = |mut to: File| to.write_all(&added.lines);
             schema::private().append(true).open(&file).and_then(add).map_err(JournalError::file(&file, "written"))?;
-            let turns = added.opened.is_some() || added.outcome.is_some();
-            if turns || !self.file(&contract, "meta.json").exists() {
+            let is_changed = added.opened.is_some() || added.outcome.is_some();
+            if is_changed || !self.file(&contract, "meta.json").exists() {
                 self.describe(&contract, &added)?;
             }
         }
@@ -219,7 +220,7 @@ impl Files<'_> {
         to.flush().and_then(|()| fs::rename(&fresh, &file)).map_err(failed())
     }
 
-    /// One fact, with what its texts say; and what it is by itself.
+    /// Returns the line of a fact with its texts, and the fact as JSON.
     fn line(&self, row: &FactRow) -> Result<(String, Value), JournalError> {
         let mut texts = Map::new();
         let fact = read(row);
@@ -229,7 +230,7 @@ impl Files<'_> {
         Ok((row.line(&Value::Object(texts)), fact))
     }
 
-    /// A text as far as it is shown.
+    /// Returns the part of a text that a transcript shows.
     fn text(&self, hash: Hash) -> Result<Option<String>, JournalError> {
         let shown = |bytes: Vec<u8>| {
             let cut = &bytes[..bytes.len().min(INLINE_BYTES_MAX)];
@@ -238,14 +239,14 @@ impl Files<'_> {
             if rest == 0 { text.into_owned() } else { format!("{text}… ({rest} bytes more)") }
         };
         match walk::text(self.db, hash) {
-            // A copy for people has nothing where the journal has nothing that can be trusted.
+            // A damaged text is left out.
             Err(JournalError::TextDamaged { .. }) => Ok(None),
             text => Ok(text?.map(shown)),
         }
     }
 
-    /// Writes what the contract is and how it ended, for those who look for one. What was not added just now is in its first
-    /// fact and in its last.
+    /// Writes the contract's description and outcome, for people who search for a contract. Values that are not in `added`
+    /// are read from the contract's first and newest facts.
     fn describe(&self, contract: &str, added: &Added) -> Result<(), JournalError> {
         let stored = |which| walk::one_of_contract(self.db, self.session, contract, which);
         let opened = match &added.opened {
@@ -273,25 +274,25 @@ impl Files<'_> {
         schema::replace(&self.file(contract, "meta.json"), format!("{meta:#}\n").as_bytes())
     }
 
-    /// Where a contract's file lies. A path that is too long for a file's name is cut, and told apart by its hash.
+    /// Returns the path of a contract's file. A contract path that is too long for a file name is cut and gets a hash.
     fn file(&self, contract: &str, ending: &str) -> PathBuf {
         if contract.len() <= NAME_BYTES_MAX {
             return self.dir.join(format!("{contract}.{ending}"));
         }
         let hash = hash_text(contract.as_bytes()).to_string();
-        let begins = &contract[..contract.floor_char_boundary(NAME_BYTES_MAX)];
-        self.dir.join(format!("{begins}-{}.{ending}", &hash[..16]))
+        let prefix = &contract[..contract.floor_char_boundary(NAME_BYTES_MAX)];
+        self.dir.join(format!("{prefix}-{}.{ending}", &hash[..16]))
     }
 }
 
-/// What is kept of a session's facts until it is written.
+/// The collected lines of a session that are not written yet.
 #[derive(Default)]
 struct Page {
     contracts: BTreeMap<String, Added>,
     bytes: usize,
 }
 
-/// What is added to one contract's files.
+/// The data that is added to the files of one contract.
 #[derive(Default)]
 struct Added {
     lines: Vec<u8>,
@@ -309,18 +310,18 @@ impl Page {
     }
 }
 
-/// A fact as JSON; nothing if it is none, which is for others to find.
+/// Returns a fact as JSON, or null if it is not valid JSON, which other code reports.
 fn read(row: &FactRow) -> Value {
     serde_json::from_str(&row.body).unwrap_or_default()
 }
 
-/// How a contract ended, if this is the fact that says so.
+/// Returns the outcome of a contract, if this fact closes it.
 fn outcome(fact: &Value) -> Option<Value> {
     fact.pointer("/closed/outcome").cloned()
 }
 
-/// Returns whether a file has a whole line for each of these facts, in order, and no other.
-fn is_sound(file: &Path, seqs: &[u64]) -> bool {
+/// Returns whether a file has exactly one complete line for each of these facts, in order.
+fn is_complete(file: &Path, seqs: &[u64]) -> bool {
     let Ok(opened) = File::open(file) else { return false };
     let mut lines = BufReader::new(opened);
     let mut due = seqs.iter();

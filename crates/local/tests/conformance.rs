@@ -1,5 +1,5 @@
-//! The engine on one machine, held against the simulator's reference: same script, same facts. On a real journal, at one go and
-//! with a crash after every batch of facts.
+//! Compares the engine on one machine with the simulator's reference engine: the same script must give the same facts. Each
+//! script runs on a real journal, once without a crash and once with a crash after every batch of facts.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::path::Path as FilePath;
@@ -17,16 +17,16 @@ fn session() -> SessionId {
     "session".parse().unwrap()
 }
 
-/// When a process dies.
+/// When a process crashes.
 #[derive(Clone, Copy)]
-enum Dies {
+enum Crash {
     Never,
-    /// As soon as it has stored something.
-    AtOnce,
+    /// After it has stored its first fact.
+    AfterFirstFact,
 }
 
-/// Runs one process on a script. Returns whether it came to the end.
-async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies) -> bool {
+/// Runs one process on a script. Returns whether the contract ended.
+async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, crash: Crash) -> bool {
     let journal = Journal::open(dir).unwrap();
     if journal.sessions().await.unwrap().is_empty() {
         let (project, label) = ("/project".into(), "test".into());
@@ -54,16 +54,16 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, dies: Dies
             assert_eq!(report.unwrap().outcome, script.outcome, "{}", script.name);
             true
         }
-        () = watch(&journal, stage, dies) => false,
+        () = watch(&journal, stage, crash) => false,
     };
-    // The stage lets go of the office, and so of the session.
+    // The stage drops its engine, and with it the lease of the session.
     stage.connect(Arc::new(|_, _, _, _| {}));
     drop(engine);
     journal.close().await;
     ended
 }
 
-/// Takes the session as soon as what is left of the process before has let go of it.
+/// Takes the lease of the session as soon as the previous process has released it.
 async fn lease(journal: &Journal) -> Lease {
     loop {
         match journal.lease(&session(), UnixMs::now()).await {
@@ -73,35 +73,35 @@ async fn lease(journal: &Journal) -> Lease {
     }
 }
 
-/// Tells the stage what is durable, until the process dies.
-async fn watch(journal: &Journal, stage: &Stage, dies: Dies) {
+/// Passes durable facts to the stage, until the process crashes.
+async fn watch(journal: &Journal, stage: &Stage, crash: Crash) {
     let known = journal.head(&session()).await.unwrap().facts;
     let mut facts = journal.subscribe(&session(), 1);
     loop {
         let stored = facts.next().await.unwrap();
         stage.observe(&stored);
-        match dies {
-            Dies::AtOnce if stored.seq > known => return,
-            Dies::AtOnce | Dies::Never => {}
+        match crash {
+            Crash::AfterFirstFact if stored.seq > known => return,
+            Crash::AfterFirstFact | Crash::Never => {}
         }
     }
 }
 
-/// Plays a script through as many processes as it takes. Returns what they stored.
-async fn play(script: &Script, dies: Dies) -> (Vec<Stored>, Played) {
+/// Runs a script in as many processes as needed. Returns the stored facts.
+async fn play(script: &Script, crash: Crash) -> (Vec<Stored>, Played) {
     let (dir, stage) = (tempfile::tempdir().unwrap(), Stage::new(script));
-    while !process(dir.path(), script, &stage, dies).await {}
+    while !process(dir.path(), script, &stage, crash).await {}
     let journal = Journal::open(dir.path()).unwrap();
     let stored = journal.facts(&session(), 1).await.unwrap();
     let played = Played::new(&stored, &stage);
     (stored, played)
 }
 
-async fn conforms(dies: Dies) {
+async fn conforms(crash: Crash) {
     for script in scripts() {
         let stage = Stage::new(&script);
         let expected = Played::new(&reference(&script, &stage), &stage);
-        let (stored, played) = play(&script, dies).await;
+        let (stored, played) = play(&script, crash).await;
         for (contract, facts) in &expected.facts {
             assert_eq!(played.facts.get(contract), Some(facts), "{}: {contract}", script.name);
         }
@@ -114,10 +114,10 @@ async fn conforms(dies: Dies) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_script_gives_the_same_facts_as_the_reference() {
-    conforms(Dies::Never).await;
+    conforms(Crash::Never).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_script_gives_the_same_facts_with_a_crash_after_every_step() {
-    conforms(Dies::AtOnce).await;
+    conforms(Crash::AfterFirstFact).await;
 }

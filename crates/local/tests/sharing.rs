@@ -1,4 +1,4 @@
-//! What a call costs that is one of many: counted in bytes, not in time.
+//! How much memory one of many calls needs: counted in bytes, not in time.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::alloc::System;
@@ -23,10 +23,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// How many calls one reply makes.
 const CALLS: usize = 1000;
 
-/// More than everything else takes, and less than a copy of the facts for each call: that is a thousand times a thousand facts.
+/// More than everything else allocates, and less than a copy of the facts for each call, which would be a million facts.
 const BYTES_MAX: usize = 80_000_000;
 
-/// A model that makes many calls at once, and reports.
+/// A model that makes many calls in one reply, then reports.
 struct Busy;
 
 impl Model for Busy {
@@ -70,7 +70,7 @@ fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
     (Arc::new(brief), vec![task])
 }
 
-/// One test, since the counters are the process's.
+/// The only test in this file, because the allocation counters belong to the whole process.
 #[tokio::test]
 async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each() {
     let (dir, redactor) = (tempfile::tempdir().unwrap(), Redactor::new(Arc::new(|text: &str| text.into())));

@@ -1,4 +1,4 @@
-//! The arguments of a call: described once, from which a model gets its schema and a wrong call its answer.
+//! The arguments of a call. The list of fields gives both the schema for the model and the message about a wrong call.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::text::{cut, shown};
 
-/// How much of a wrong value is quoted.
+/// How many bytes of a wrong value are quoted.
 const QUOTE_BYTES_MAX: usize = 60;
 
-/// One argument that a tool takes.
+/// One argument of a tool.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -17,7 +17,7 @@ pub(crate) struct Field {
     pub(crate) about: &'static str,
 }
 
-/// What values an argument has.
+/// The values that an argument accepts.
 pub(crate) enum Kind {
     Text { bytes_max: usize },
     Count { min: u64, max: u64 },
@@ -40,7 +40,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The JSON schema of the arguments.
+/// Returns the JSON schema of the arguments.
 pub(crate) fn schema(fields: &[Field]) -> Value {
     let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
     let required: Vec<&str> =
@@ -58,16 +58,16 @@ fn property(field: &Field) -> Value {
     }
 }
 
-/// Arguments that are as the fields say.
+/// Arguments that match the fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments<'a>(&'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
-    /// Takes a call's arguments, or says to the model what is wrong and what is expected. A `null` is no argument.
+    /// Checks a call's arguments. The error tells the model what is wrong and what is expected. `null` counts as absent.
     pub(crate) fn check(fields: &[Field], arguments: &'a Value) -> Result<Arguments<'a>, String> {
         let wrong = |what: String| {
             let fields: Vec<String> = fields.iter().map(described).collect();
-            format!("{what} The arguments are an object with {}.", fields.join("; "))
+            format!("{what} The arguments must be an object with {}.", fields.join("; "))
         };
         let Value::Object(given) = arguments else {
             return Err(wrong(format!("The arguments are {}.", quoted(arguments))));
@@ -75,7 +75,7 @@ impl<'a> Arguments<'a> {
         for name in given.keys() {
             if !fields.iter().any(|field| field.name == name) {
                 return Err(wrong(format!(
-                    "There is no argument `{}`.",
+                    "`{}` is not an argument of this tool.",
                     cut(&shown(name.as_bytes()), QUOTE_BYTES_MAX)
                 )));
             }
@@ -117,7 +117,7 @@ fn described(field: &Field) -> String {
     format!("`{}` ({}{need})", field.name, field.kind)
 }
 
-/// A short likeness of a value: containers are named and not written out, since they can be deep.
+/// Returns a short form of a value. Lists and objects are named but not written out, because they can be deep.
 fn quoted(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
@@ -141,14 +141,14 @@ mod tests {
 
     fn check(arguments: &Value, expected: &str) {
         let expected = format!(
-            "{expected} The arguments are an object with `path` (a text of at most 100 bytes); `depth` (a whole number from 1 \
+            "{expected} The arguments must be an object with `path` (a text of at most 100 bytes); `depth` (a whole number from 1 \
              to 9, optional); `case` (one of \"smart\", \"exact\", optional)."
         );
         assert_eq!(Arguments::check(FIELDS, arguments).err(), Some(expected));
     }
 
     #[test]
-    fn wrong_arguments_are_answered_with_what_is_expected() {
+    fn the_message_about_wrong_arguments_says_what_is_expected() {
         check(&json!("x"), "The arguments are the text \"x\".");
         check(&json!([1, 2]), "The arguments are a list of 2.");
         check(&json!({}), "`path` is missing.");
@@ -159,7 +159,7 @@ mod tests {
             &json!({ "path": "x".repeat(101) }),
             "`path` is a text of 101 bytes; it must be a text of at most 100 bytes.",
         );
-        check(&json!({ "path": "x", "file\u{1b}": 1 }), "There is no argument `file\\x1b`.");
+        check(&json!({ "path": "x", "file\u{1b}": 1 }), "`file\\x1b` is not an argument of this tool.");
         for odd in [json!("3"), json!(0), json!(10), json!(-1), json!(1.5), json!(1e300), json!(true)] {
             let arguments = json!({ "path": "x", "depth": odd });
             assert!(Arguments::check(FIELDS, &arguments).is_err(), "{arguments}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn right_arguments_are_taken_and_null_is_none() {
+    fn right_arguments_are_accepted_and_null_counts_as_absent() {
         let given = json!({ "path": "src", "depth": 3, "case": null });
         let arguments = Arguments::check(FIELDS, &given).unwrap();
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_says_the_same() {
+    fn the_schema_matches_the_fields() {
         let expected = json!({
             "type": "object",
             "properties": {

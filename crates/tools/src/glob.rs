@@ -1,4 +1,4 @@
-//! The globs that models give to narrow a listing or a search.
+//! The globs that models pass to narrow a listing or a search.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::text::shown;
 
-/// The longest glob that is taken, in bytes.
+/// The longest accepted glob, in bytes.
 pub(crate) const GLOB_BYTES_MAX: usize = 256;
 
-/// How a model is told what a glob is.
-pub(crate) const ABOUT: &str = "Only files that match this glob, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.md`. Without a \
-     slash it is matched against the name, with one against the path.";
+/// The description of a glob argument for models.
+pub(crate) const ABOUT: &str = "Only files that match this glob, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.md`. A glob \
+     without a slash is matched against the file name, a glob with a slash against the path.";
 
-/// A glob over names, or over paths if it has a slash.
+/// A glob that is matched against names, or against paths if it contains a slash.
 pub(crate) struct Glob {
     matcher: GlobMatcher,
     over: Over,
@@ -25,7 +25,7 @@ enum Over {
 }
 
 impl Glob {
-    /// Takes a glob, or says to the model what is wrong with it.
+    /// Parses a glob. The error tells the model what is wrong with the glob.
     pub(crate) fn parse(glob: &str) -> Result<Glob, String> {
         let over = if glob.contains('/') { Over::Paths } else { Over::Names };
         let trimmed = glob.trim_start_matches("./").trim_start_matches('/');
@@ -33,12 +33,14 @@ impl Glob {
             Ok(built) => Ok(Glob { matcher: built.compile_matcher(), over }),
             Err(error) => {
                 let (glob, why) = (shown(glob.as_bytes()), error.kind());
-                Err(format!("`{glob}` is no glob: {why}. Globs look like `*.rs`, `*.{{ts,tsx}}` or `src/**/*.md`."))
+                Err(format!(
+                    "`{glob}` is not a valid glob: {why}. Globs look like `*.rs`, `*.{{ts,tsx}}` or `src/**/*.md`."
+                ))
             }
         }
     }
 
-    /// Whether a path matches, seen from the project's root or from where the walk began.
+    /// Whether a path matches, relative to the project's root or to the start of the walk.
     pub(crate) fn matches(&self, path: &Path, start: &Path) -> bool {
         match self.over {
             Over::Names => path.file_name().is_some_and(|name| self.matcher.is_match(name)),

@@ -1,4 +1,4 @@
-//! What git is told to leave alone: `.gitignore` and `.ignore` files, read through the walk's own directory handles.
+//! The files that git ignores: `.gitignore` and `.ignore` files, read through the walk's own directory handles.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -10,13 +10,13 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::project::open_file;
 use crate::secrecy::Node;
 
-/// The longest ignore file that is read.
+/// How many bytes of an ignore file are read.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// How long the rules may be that are applied at once, those of all levels together. Compiled, a rule takes some hundred
+/// How many bytes of rules are applied at the same time, for all levels together. A compiled rule needs several hundred
 /// times its length.
 const RULES_BYTES_MAX: usize = 32 * 1024;
 
-/// The rules of the directories from the root to where a walk is.
+/// The rules of the directories from the root to the current directory of a walk.
 #[derive(Default)]
 pub(crate) struct Ignored {
     levels: Vec<Level>,
@@ -26,20 +26,20 @@ pub(crate) struct Ignored {
 struct Level {
     directory: PathBuf,
     rules: Gitignore,
-    /// How long its rules are.
+    /// The length of the rules.
     bytes: usize,
 }
 
 impl Ignored {
-    /// Adds the rules of a directory that the walk goes into.
+    /// Adds the rules of a directory that the walk enters.
     pub(crate) fn enter(&mut self, directory: &Path, handle: impl AsFd) {
         let mut builder = GitignoreBuilder::new("");
         let above: usize = self.levels.iter().map(|level| level.bytes).sum();
         let (mut bytes, mut count) = (0, 0);
-        // Later rules win, and `.ignore` is for those who search, as we do.
+        // Later rules win. `.ignore` is meant for search tools, so it comes last.
         for name in [".gitignore", ".ignore"] {
             let text = read(&handle, name);
-            // What comes after the longest file that is read is not applied either.
+            // The rest of a file that is too long is not applied either.
             self.left_out += usize::from(text.len() as u64 >= FILE_BYTES_MAX);
             for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
                 if above + bytes + line.len() > RULES_BYTES_MAX {
@@ -48,7 +48,7 @@ impl Ignored {
                 }
                 bytes += line.len();
                 count += 1;
-                // A line that is no glob matches nothing: git, too, passes over it without a word.
+                // A line that is not a valid glob matches nothing. Git ignores such a line without a message, too.
                 let _ = builder.add_line(None, line);
             }
         }
@@ -59,17 +59,17 @@ impl Ignored {
         self.levels.push(Level { directory: directory.to_owned(), rules, bytes });
     }
 
-    /// How many rules were not applied, because they were too long together.
+    /// Returns how many rules were not applied because they were too long together.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Forgets the rules of the directory that was entered last.
+    /// Removes the rules of the directory that was entered last.
     pub(crate) fn leave(&mut self) {
         self.levels.pop();
     }
 
-    /// Whether something is to be left alone. Its directories are not: the walk is in them.
+    /// Whether a path is ignored. Its directories are not, because the walk is inside them.
     pub(crate) fn covers(&self, path: &Path, node: Node) -> bool {
         let is_directory = node == Node::Directory;
         let verdicts = self.levels.iter().rev().map(|level| {
@@ -80,7 +80,7 @@ impl Ignored {
     }
 }
 
-/// The text of an ignore file; a directory without one, or with one that can't be read, has no rules.
+/// Returns the text of an ignore file, or an empty text if the file is missing or can't be read.
 fn read(directory: impl AsFd, name: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok((file, _)) = open_file(directory, name)

@@ -1,7 +1,7 @@
-//! The tools that agents call on this machine.
+//! The file tools that agents call on this machine.
 //!
-//! They see one project, and of it only what lies beneath its root: see [`Project`]. Everything here only reads; nothing
-//! a tool returns has been through the [`SecretPatterns`] yet, which is the journal's funnel and not the tools' business.
+//! The tools see only the files beneath the root of one project: see [`Project`]. They only read. Their results still contain
+//! secrets: the journal's text funnel removes them with [`SecretPatterns`].
 #![deny(missing_docs)]
 
 mod arguments;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use guildhall_agent::{Task, Tool, ToolResult, ToolTerms};
 use guildhall_kernel::{Effect, Msat, Power, PowerSet};
 
-use watch::{Lane, Watch, blocking};
+use watch::{CallKind, Watch, blocking};
 
 pub use list_files::ListFiles;
 pub use project::{Project, ProjectError};
@@ -32,7 +32,7 @@ pub use read_file::ReadFile;
 pub use redact::SecretPatterns;
 pub use search::Search;
 
-/// The name of the power that reading the project's files needs.
+/// The name of the power that is needed to read the project's files.
 pub const READ: &str = "read";
 
 /// The tools that only read: `read_file`, `list_files`, `search`.
@@ -53,26 +53,26 @@ pub fn read_only(project: &Project) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Does with a call's arguments, once they are read, what only reads; or says to the model what is wrong with them.
+/// Runs a call on a blocking thread. If its arguments are wrong, returns the message for the model.
 fn answer<'a, W: Send + 'static>(
     project: &Project,
-    lane: Lane,
-    wish: Result<W, String>,
+    kind: CallKind,
+    request: Result<W, String>,
     work: fn(&Project, &W, &Watch) -> Result<ToolResult, String>,
 ) -> Task<'a, ToolResult> {
-    match wish {
-        Ok(wish) => {
+    match request {
+        Ok(request) => {
             let project = project.clone();
-            blocking(lane, project.time_max(), move |watch| {
-                work(&project, &wish, watch).unwrap_or_else(ToolResult::failed)
+            blocking(kind, project.time_max(), move |watch| {
+                work(&project, &request, watch).unwrap_or_else(ToolResult::failed)
             })
         }
         Err(why) => Box::pin(async { ToolResult::failed(why) }),
     }
 }
 
-/// What every tool declares that only reads.
-fn reading() -> ToolTerms {
-    let read = Power::parse(READ).expect("the power's name is one");
+/// Returns the terms of a tool that only reads.
+fn read_terms() -> ToolTerms {
+    let read = Power::parse(READ).expect("the name of the power is valid");
     ToolTerms { price: Msat::ZERO, effect: Effect::Pure, needs: PowerSet::from(vec![read]) }
 }

@@ -1,4 +1,4 @@
-//! `list_files`: what there is in a directory, in order.
+//! `list_files`: the files and directories in a directory, sorted by name.
 
 use std::ops::ControlFlow;
 
@@ -14,9 +14,9 @@ use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown_name;
 use crate::walk::{DEPTH_MAX, Entry, EntryKind, walk};
-use crate::watch::{Lane, Watch};
+use crate::watch::{CallKind, Watch};
 
-/// How many entries are shown.
+/// How many entries are shown at most.
 const SHOWN_MAX: usize = 1000;
 const DEPTH_DEFAULT: usize = 2;
 
@@ -32,7 +32,7 @@ const FIELDS: &[Field] = &[
         name: "depth",
         kind: Kind::Count { min: 1, max: DEPTH_MAX as u64 },
         need: Need::Optional,
-        about: "How many levels of directories to show. By default 2, with a pattern all.",
+        about: "How many levels of directories to show. By default 2, or all levels if a pattern is given.",
     },
 ];
 
@@ -53,33 +53,34 @@ impl Tool for ListFiles {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "list_files".to_owned(),
-            description: "Lists the files and directories of the project, one path per line; directories end in a slash. What git \
-                          ignores is left out."
-                .to_owned(),
+            description:
+                "Lists the files and directories of the project, one path per line; directories end in a slash. Files \
+                          that git ignores are left out."
+                    .to_owned(),
             schema: schema(FIELDS),
         }
     }
 
     fn terms(&self) -> ToolTerms {
-        crate::reading()
+        crate::read_terms()
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        answer(&self.project, Lane::Walking, Arguments::check(FIELDS, arguments).and_then(Wish::read), list)
+        answer(&self.project, CallKind::Walking, Arguments::check(FIELDS, arguments).and_then(Request::read), list)
     }
 }
 
-struct Wish {
+struct Request {
     path: String,
     pattern: Option<Glob>,
     depth: usize,
 }
 
-impl Wish {
-    fn read(arguments: Arguments<'_>) -> Result<Wish, String> {
+impl Request {
+    fn read(arguments: Arguments<'_>) -> Result<Request, String> {
         let pattern = arguments.text("pattern").map(Glob::parse).transpose()?;
         let depth_default = if pattern.is_some() { DEPTH_MAX } else { DEPTH_DEFAULT };
-        Ok(Wish {
+        Ok(Request {
             path: arguments.text("path").unwrap_or_default().to_owned(),
             pattern,
             depth: arguments.count("depth").unwrap_or(depth_default),
@@ -87,19 +88,19 @@ impl Wish {
     }
 }
 
-fn list(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
-    let answer = |trouble| suggest::answer(project, &wish.path, &trouble, watch);
-    let start = match project.find(&wish.path).map_err(answer)? {
+fn list(project: &Project, request: &Request, watch: &Watch) -> Result<ToolResult, String> {
+    let answer = |error| suggest::answer(project, &request.path, &error, watch);
+    let start = match project.find(&request.path).map_err(answer)? {
         Found::Directory { real } => real,
         Found::File { bytes, .. } => {
-            let path = shown_name(&wish.path);
+            let path = shown_name(&request.path);
             return Err(format!("`{path}` is a file of {bytes} bytes. Use read_file to read it."));
         }
     };
     let mut page = Page::default();
     let (mut shown, mut more) = (0, 0);
-    let tally = walk(project, &start, wish.depth, watch, &mut |entry| {
-        if wish.pattern.as_ref().is_some_and(|pattern| !pattern.matches(entry.path, &start)) {
+    let tally = walk(project, &start, request.depth, watch, &mut |entry| {
+        if request.pattern.as_ref().is_some_and(|pattern| !pattern.matches(entry.path, &start)) {
             return ControlFlow::Continue(());
         }
         if more == 0 && shown < SHOWN_MAX && page.push(&line(entry)).is_ok() {
@@ -117,7 +118,11 @@ fn list(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, Str
     } else if more > 0 {
         page.note(format!("and {more} more; {narrow}"));
     } else if shown == 0 {
-        page.note(if wish.pattern.is_some() { "nothing matches" } else { "nothing is there but what git ignores" });
+        page.note(if request.pattern.is_some() {
+            "no path matches"
+        } else {
+            "no files, except those that git ignores"
+        });
     }
     for note in tally.notes() {
         page.note(note);
@@ -131,7 +136,7 @@ fn line(entry: &Entry<'_>) -> String {
         EntryKind::Directory => format!("{path}/"),
         EntryKind::File => path,
         EntryKind::Link { target } => format!("{path} -> {}", shown_name(target)),
-        EntryKind::Special => format!("{path} [no file: can't be read]"),
+        EntryKind::Special => format!("{path} [not a regular file: can't be read]"),
         EntryKind::Refused { why } => format!("{path} [refused: {why}]"),
     }
 }

@@ -1,14 +1,14 @@
-//! Puts a result together so that it never outgrows what a model may be shown.
+//! Builds a result that is never longer than the limit for a model.
 
 use guildhall_agent::{RESULT_BYTES_MAX, ToolResult};
 
 use crate::text::cut;
 
-/// What is kept free for the notes at the end.
+/// The space that is reserved for the notes at the end.
 const NOTES_BYTES_MAX: usize = 4 * 1024;
 const BODY_BYTES_MAX: usize = RESULT_BYTES_MAX - NOTES_BYTES_MAX;
 
-/// The lines of a result, and the notes on what is not in it.
+/// The lines of a result, and notes about what was left out.
 #[derive(Default)]
 pub(crate) struct Page {
     body: String,
@@ -16,7 +16,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Adds a line, or returns `Full` and leaves it out.
+    /// Adds a line, or returns `Full` if there is no space for it.
     pub(crate) fn push(&mut self, line: &str) -> Result<(), Full> {
         if self.body.len() + line.len() + 1 > BODY_BYTES_MAX {
             return Err(Full);
@@ -26,7 +26,7 @@ impl Page {
         Ok(())
     }
 
-    /// Adds a note. Those that matter most come first.
+    /// Adds a note. Add the most important notes first.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -42,7 +42,7 @@ impl Page {
     }
 }
 
-/// There is no room for more.
+/// The page has no space for the line.
 #[derive(Debug)]
 pub(crate) struct Full;
 
@@ -52,7 +52,7 @@ mod tests {
     use guildhall_agent::{RESULT_BYTES_MAX, ToolResult};
 
     #[test]
-    fn no_page_is_longer_than_a_result_may_be() {
+    fn a_page_is_never_longer_than_the_limit_of_a_result() {
         let mut page = Page::default();
         while page.push(&"ä".repeat(100)).is_ok() {}
         page.note("é".repeat(RESULT_BYTES_MAX));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_stand_below_the_lines() {
+    fn notes_come_after_the_lines() {
         let mut page = Page::default();
         page.push("one").unwrap();
         page.note("and no more");

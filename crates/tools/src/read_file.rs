@@ -1,4 +1,4 @@
-//! `read_file`: a file's lines, numbered, a part at a time.
+//! `read_file`: the lines of a file with their numbers, one part at a time.
 
 use std::io::{self, BufRead, BufReader};
 
@@ -12,14 +12,14 @@ use crate::page::{Full, Page};
 use crate::project::{Found, PATH_BYTES_MAX, Project};
 use crate::suggest;
 use crate::text::shown;
-use crate::watch::{Lane, Watch, Watched};
+use crate::watch::{CallKind, Watch, Watched};
 
-/// How much of a line is shown, in bytes.
+/// How many bytes of a line are shown.
 const LINE_BYTES_MAX: usize = 2000;
 const LINES_DEFAULT: usize = 1000;
 const LINES_MAX: u64 = 10_000;
-/// How much of a file is looked at for a NUL, by which a file is told to be no text.
-const SNIFFED_BYTES: usize = 8 * 1024;
+/// How many bytes at the start of a file are checked for a NUL byte. A file with a NUL byte is not text.
+const CHECKED_BYTES: usize = 8 * 1024;
 
 const FIELDS: &[Field] = &[
     Field {
@@ -59,99 +59,100 @@ impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "read_file".to_owned(),
-            description: "Reads a text file of the project. Each line comes with its number and a tab before it. A long file comes \
-                          in parts: the end of the result says which offset to read on from."
-                .to_owned(),
+            description:
+                "Reads a text file of the project. Each line starts with its number and a tab. A long file is returned \
+                          in parts: the end of the result says with which offset to continue."
+                    .to_owned(),
             schema: schema(FIELDS),
         }
     }
 
     fn terms(&self) -> ToolTerms {
-        crate::reading()
+        crate::read_terms()
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        answer(&self.project, Lane::Reading, Arguments::check(FIELDS, arguments).map(Wish::read), read)
+        answer(&self.project, CallKind::Reading, Arguments::check(FIELDS, arguments).map(Request::read), read)
     }
 }
 
-struct Wish {
+struct Request {
     path: String,
     first: u64,
     lines_max: usize,
 }
 
-impl Wish {
-    fn read(arguments: Arguments<'_>) -> Wish {
-        Wish {
-            path: arguments.text("path").expect("a required argument is there").to_owned(),
+impl Request {
+    fn read(arguments: Arguments<'_>) -> Request {
+        Request {
+            path: arguments.text("path").expect("a required argument is present").to_owned(),
             first: arguments.count("offset").unwrap_or(1) as u64,
             lines_max: arguments.count("limit").unwrap_or(LINES_DEFAULT),
         }
     }
 }
 
-fn read(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
-    let shown_path = crate::text::shown_name(&wish.path);
-    let (file, bytes) = match project.find(&wish.path) {
+fn read(project: &Project, request: &Request, watch: &Watch) -> Result<ToolResult, String> {
+    let shown_path = crate::text::shown_name(&request.path);
+    let (file, bytes) = match project.find(&request.path) {
         Ok(Found::File { file, bytes, .. }) => (file, bytes),
         Ok(Found::Directory { .. }) => {
             return Err(format!("`{shown_path}` is a directory. Use list_files to see what is in it."));
         }
-        Err(trouble) => return Err(suggest::answer(project, &wish.path, &trouble, watch)),
+        Err(error) => return Err(suggest::answer(project, &request.path, &error, watch)),
     };
     let mut reader = BufReader::with_capacity(64 * 1024, Watched { inner: file, watch });
     let failed = |error: io::Error| {
         if error.kind() == io::ErrorKind::TimedOut {
-            format!("Reading `{shown_path}` took too long and was cut off; it has {bytes} bytes.")
+            format!("Reading `{shown_path}` took too long and was stopped; the file has {bytes} bytes.")
         } else {
             format!("`{shown_path}` can't be read: {error}.")
         }
     };
     let beginning = reader.fill_buf().map_err(failed)?;
-    if beginning[..beginning.len().min(SNIFFED_BYTES)].contains(&0) {
+    if beginning[..beginning.len().min(CHECKED_BYTES)].contains(&0) {
         return Err(format!("`{shown_path}` is not a text file ({bytes} bytes); it can't be shown."));
     }
-    let part = Part::read(&mut reader, wish).map_err(failed)?;
-    part.into_result(wish, &shown_path, watch)
+    let part = Part::read(&mut reader, request).map_err(failed)?;
+    part.into_result(request, &shown_path, watch)
 }
 
-/// The lines that were asked for, and what is known of the others.
+/// The requested lines, and the number of lines in the file.
 struct Part {
     page: Page,
-    /// The number of the line after the last one shown.
+    /// The number of the line after the last line that is shown.
     next: u64,
     /// How many lines were read.
     lines: u64,
     rest: Rest,
 }
 
-/// What comes after the lines that were read.
+/// Whether the file was read to its end.
 #[derive(PartialEq)]
 enum Rest {
-    Nothing,
-    /// Nobody knows: the time was up.
+    None,
+    /// The time was up before the end.
     Unread,
 }
 
 impl Part {
-    fn read(reader: &mut impl BufRead, wish: &Wish) -> io::Result<Part> {
-        let mut part = Part { page: Page::default(), next: wish.first, lines: 0, rest: Rest::Nothing };
+    fn read(reader: &mut impl BufRead, request: &Request) -> io::Result<Part> {
+        let mut part = Part { page: Page::default(), next: request.first, lines: 0, rest: Rest::None };
         let mut line = Vec::new();
         let mut room = Ok(());
         loop {
             let length = match next_line(reader, &mut line) {
                 Ok(Some(length)) => length,
                 Ok(None) => break,
-                // The lines that were asked for are there; only how many come after them is not known.
-                Err(error) if error.kind() == io::ErrorKind::TimedOut && part.next > wish.first => {
+                // The requested lines were read; only the total number of lines is unknown.
+                Err(error) if error.kind() == io::ErrorKind::TimedOut && part.next > request.first => {
                     part.rest = Rest::Unread;
                     break;
                 }
                 Err(error) => return Err(error),
             };
             part.lines += 1;
-            let wanted = part.lines >= wish.first && part.lines - wish.first < wish.lines_max as u64;
+            let wanted = part.lines >= request.first && part.lines - request.first < request.lines_max as u64;
             if wanted && room.is_ok() {
                 room = part.take(&line, length);
             }
@@ -168,25 +169,26 @@ impl Part {
         Ok(())
     }
 
-    fn into_result(mut self, wish: &Wish, path: &str, watch: &Watch) -> Result<ToolResult, String> {
+    fn into_result(mut self, request: &Request, path: &str, watch: &Watch) -> Result<ToolResult, String> {
         if self.rest == Rest::Unread {
-            let (first, last, next, seconds) = (wish.first, self.next - 1, self.next, watch.time_max().as_secs());
+            let (first, last, next, seconds) = (request.first, self.next - 1, self.next, watch.time_max().as_secs());
             self.page.note(format!(
-                "lines {first} to {last}; the rest could not be counted within {seconds} s; read on with offset {next}"
+                "lines {first} to {last}; the rest could not be counted within {seconds} s; continue with offset {next}"
             ));
-        } else if self.lines == 0 && wish.first == 1 {
+        } else if self.lines == 0 && request.first == 1 {
             self.page.note("the file is empty");
-        } else if wish.first > self.lines {
-            return Err(format!("`{path}` has {} lines; there is none at offset {}.", self.lines, wish.first));
+        } else if request.first > self.lines {
+            return Err(format!("`{path}` has {} lines: there is no line at offset {}.", self.lines, request.first));
         } else if self.next <= self.lines {
-            let (first, last, next) = (wish.first, self.next - 1, self.next);
-            self.page.note(format!("lines {first} to {last} of {}; read on with offset {next}", self.lines));
+            let (first, last, next) = (request.first, self.next - 1, self.next);
+            self.page.note(format!("lines {first} to {last} of {}; continue with offset {next}", self.lines));
         }
         Ok(self.page.done())
     }
 }
 
-/// Reads the next line without its end: its beginning into `line`, its whole length as the result. `None` at the end.
+/// Reads the next line without its line break. Stores the start of the line in `line` and returns the length of the whole
+/// line, or `None` at the end of the file.
 fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
     line.clear();
     let mut length = 0;
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_they_end_whatever_the_buffer() {
+    fn lines_are_split_the_same_for_every_size_of_the_buffer() {
         for capacity in [1, 2, 3, 64] {
             let expected: &[(&[u8], u64)] = &[(b"a", 1), (b"", 0), (b"bc", 2), (b"", 0), (b"d\re", 3), (b"f", 1)];
             let expected: Vec<_> = expected.iter().map(|(line, length)| (line.to_vec(), *length)).collect();
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_only_the_beginning_is_kept() {
+    fn only_the_start_of_a_long_line_is_stored() {
         let text = vec![b'x'; LINE_BYTES_MAX + 5];
         assert_eq!(lines(&text, 7), [(vec![b'x'; LINE_BYTES_MAX], LINE_BYTES_MAX as u64 + 5)]);
     }

@@ -1,5 +1,5 @@
-//! Takes secrets out of text on its way into the journal: the values that are known, and what can be nothing else by its
-//! form. It must not touch ordinary text: what is stored is what a resumed agent is shown.
+//! Removes secrets from text before it is stored in the journal: known values, and text whose form can only be a secret.
+//! Ordinary text must not be changed, because a resumed agent is shown the stored text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,27 +11,26 @@ use guildhall_agent::SECRET_BYTES_MIN;
 use regex_automata::Input;
 use regex_automata::meta::Regex;
 
-/// What a form of secret is called, what it looks like, what else must hold, and which part of it is the secret.
+/// A form of secret: its name, its regular expression, a further condition, and the part of the match that is the secret.
 type Form = (&'static str, &'static str, fn(&str) -> bool, Part);
 
-/// The part of what was found that is a secret.
+/// The part of a match that is the secret.
 #[derive(Clone, Copy)]
 enum Part {
     All,
-    /// So many bytes at the end. What precedes them is a name, with the quotes of whatever the text is written in.
+    /// This many bytes at the end. The part before them is a name, with the quotes of the surrounding format.
     Last(usize),
 }
 
 use Part::{All, Last};
 
-/// What stands in the place of a secret whose value is known.
+/// The name in the mark that replaces a known secret.
 const KNOWN: &str = "secret";
 
 /// How many hexadecimal digits the key of a wallet has.
 const WALLET_KEY_BYTES: usize = 32;
 
-/// The forms that can be nothing else. All are bounded in what they look ahead, so
-/// that a text is gone through once.
+/// The forms that can only be secrets. Each has a bounded look-ahead, so that a text is scanned once.
 const FORMS: &[Form] = &[
     ("private key", PRIVATE_KEY, always, All),
     ("Anthropic key", r"(?-u:\b)sk-ant-[A-Za-z0-9_-]{20,}", always, All),
@@ -58,8 +57,8 @@ const FORMS: &[Form] = &[
     ("Nostr key", r"(?-u:\b)nsec1[02-9ac-hj-np-z]{58}(?-u:\b)", always, All),
 ];
 
-/// The block with its headers, in one line with `\n` written out, or with the line numbers of our own tools before each line;
-/// to its end, or to where base64 stops. The mere mention of the first line is no key.
+/// A private key: the block with its headers, also on one line with `\n` written out, or with the line numbers that our tools
+/// put before each line. It extends to its end line, or to where base64 stops. The first line alone is not a key.
 const PRIVATE_KEY: &str = concat!(
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
     r"(?:(?:[ \t\r\n0-9]|\\[nr]|[-:] ){0,16}[A-Za-z-]{3,16}: [ -\[\]-~]{1,80}){0,4}",
@@ -72,15 +71,15 @@ fn always(_found: &str) -> bool {
     true
 }
 
-/// Whether it can have been drawn at random: words and identifiers have few digits.
+/// Whether the text looks random: words and identifiers contain few digits.
 fn is_random(found: &str) -> bool {
     found.bytes().filter(u8::is_ascii_digit).count() >= 3
 }
 
-/// Takes secrets out of text. Built once, used for everything that is stored.
+/// Removes secrets from text. Build it once and use it for everything that is stored.
 ///
-/// It sees one text at a time: whoever cuts a text into pieces redacts it first. Redacting twice is the same as redacting
-/// once: what stands in the place of a secret is never looked into.
+/// It looks at one text at a time, so a text must be redacted before it is cut into pieces. Redacting twice is the same as
+/// redacting once: the marks that replace secrets are skipped.
 ///
 /// ```
 /// use guildhall_tools::SecretPatterns;
@@ -102,8 +101,8 @@ impl fmt::Debug for SecretPatterns {
 }
 
 impl SecretPatterns {
-    /// Takes these values out, as they are and as they are written in JSON and in addresses, and all that has the form of a
-    /// secret. Values of less than [`SECRET_BYTES_MIN`] bytes are left where they are.
+    /// Removes these values, as they are and as they are written in JSON and in URLs, and all text that has the form of a
+    /// secret. Values of fewer than [`SECRET_BYTES_MIN`] bytes are not removed.
     pub fn new(secrets: Vec<String>) -> SecretPatterns {
         let mut values: Vec<String> = Vec::new();
         for secret in secrets {
@@ -112,7 +111,7 @@ impl SecretPatterns {
                 continue;
             }
             let json = serde_json::Value::from(secret).to_string();
-            values.extend([secret.to_owned(), json[1..json.len() - 1].to_owned(), in_address(secret)]);
+            values.extend([secret.to_owned(), json[1..json.len() - 1].to_owned(), in_url(secret)]);
         }
         values.sort();
         values.dedup();
@@ -125,7 +124,7 @@ impl SecretPatterns {
         }
     }
 
-    /// The text without its secrets.
+    /// Returns the text without its secrets.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let marks: Vec<Range<usize>> = self.marks.find_iter(text).map(|mark| mark.range()).collect();
         let mut found = Vec::new();
@@ -140,7 +139,8 @@ impl SecretPatterns {
         replaced(text, &found)
     }
 
-    /// Where in a part of a text known values stand. They may overlap; what is left of the second must not stay behind.
+    /// Returns the positions of known values in a part of a text. Overlapping values are merged, so that no part of a value
+    /// remains.
     fn values(&self, text: &str, within: Range<usize>) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         for next in self.values.find_overlapping_iter(&text[within.clone()]) {
@@ -153,8 +153,8 @@ impl SecretPatterns {
         found
     }
 
-    /// Adds what has the form of a secret in a part of a text. What follows one is a part of its own, as it will be once the
-    /// secret is gone.
+    /// Adds the matches that have the form of a secret in a part of a text. The text after a match is searched as a separate
+    /// part, as it will be after the match is replaced.
     fn forms(&self, text: &str, mut within: Range<usize>, found: &mut Vec<(Range<usize>, &'static str)>) {
         let mut from = within.start;
         while let Some(next) = self.forms.find(Input::new(&text[within.clone()]).range(from - within.start..)) {
@@ -173,14 +173,14 @@ impl SecretPatterns {
     }
 }
 
-/// What is left of a part of a text between others, which are in order.
+/// Returns the gaps between ranges, which are in order.
 fn gaps(within: Range<usize>, taken: &[Range<usize>]) -> Vec<Range<usize>> {
     let starts = std::iter::once(within.start).chain(taken.iter().map(|range| range.end));
     let ends = taken.iter().map(|range| range.start).chain([within.end]);
     starts.zip(ends).filter(|(start, end)| start < end).map(|(start, end)| start..end).collect()
 }
 
-/// What stands in the place of a secret.
+/// Returns the mark that replaces a secret.
 fn mark(kind: &str) -> String {
     format!("[redacted: {kind}]")
 }
@@ -200,8 +200,8 @@ fn replaced<'a>(text: &'a str, found: &[(Range<usize>, &'static str)]) -> Cow<'a
     Cow::Owned(clean)
 }
 
-/// A value as it stands in an address: all but letters, digits and `-._~` as `%NN`.
-fn in_address(value: &str) -> String {
+/// Returns a value as it is written in a URL: every character except letters, digits and `-._~` becomes `%NN`.
+fn in_url(value: &str) -> String {
     let byte = |byte: u8| {
         let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         if is_plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }

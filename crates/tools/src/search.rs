@@ -1,5 +1,5 @@
-//! `search`: the lines of the project that a regular expression matches. Whatever the pattern and the files, a search keeps to
-//! the time of a call and to the memory that the limits here and below come to.
+//! `search`: the lines of the project that match a regular expression. For every pattern and file, a search stays within the
+//! time limit of a call and within the memory limits in this module.
 
 mod excerpt;
 mod lines;
@@ -23,12 +23,12 @@ use crate::project::{Found, PATH_BYTES_MAX, Project, open_file};
 use crate::suggest;
 use crate::text::shown_name;
 use crate::walk::{DEPTH_MAX, EntryKind, Tally, walk};
-use crate::watch::{Lane, Watch, Watched};
+use crate::watch::{CallKind, Watch, Watched};
 
 const PATTERN_BYTES_MAX: usize = 1024;
 const MATCHES_MAX: usize = 200;
 const CONTEXT_MAX: u64 = 10;
-/// How many files or lines that were left out are named.
+/// How many of the files or lines that were left out are named.
 const NAMED_MAX: usize = 5;
 
 const FIELDS: &[Field] = &[
@@ -55,7 +55,7 @@ const FIELDS: &[Field] = &[
         name: "case",
         kind: Kind::OneOf(&["smart", "sensitive", "insensitive"]),
         need: Need::Optional,
-        about: "Whether capitals matter. By default smart: they do if the pattern has one.",
+        about: "Whether upper and lower case differ. By default smart: they differ if the pattern has a capital letter.",
     },
 ];
 
@@ -77,23 +77,23 @@ impl Tool for Search {
         ToolSpec {
             name: "search".to_owned(),
             description:
-                "Searches the text files of the project for a regular expression. The matching lines come with their \
-                          numbers, below the path of their file. What git ignores is left out."
+                "Searches the text files of the project for a regular expression. The matching lines are shown with their \
+                          numbers, below the path of their file. Files that git ignores are left out."
                     .to_owned(),
             schema: schema(FIELDS),
         }
     }
 
     fn terms(&self) -> ToolTerms {
-        crate::reading()
+        crate::read_terms()
     }
 
     fn call<'a>(&'a self, _key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        answer(&self.project, Lane::Walking, Arguments::check(FIELDS, arguments).and_then(Wish::read), search)
+        answer(&self.project, CallKind::Walking, Arguments::check(FIELDS, arguments).and_then(Request::read), search)
     }
 }
 
-struct Wish {
+struct Request {
     path: String,
     pattern: String,
     case: Case,
@@ -101,11 +101,11 @@ struct Wish {
     context: usize,
 }
 
-impl Wish {
-    fn read(arguments: Arguments<'_>) -> Result<Wish, String> {
-        Ok(Wish {
+impl Request {
+    fn read(arguments: Arguments<'_>) -> Result<Request, String> {
+        Ok(Request {
             path: arguments.text("path").unwrap_or_default().to_owned(),
-            pattern: arguments.text("pattern").expect("a required argument is there").to_owned(),
+            pattern: arguments.text("pattern").expect("a required argument is present").to_owned(),
             case: match arguments.text("case") {
                 Some("sensitive") => Case::Sensitive,
                 Some("insensitive") => Case::Insensitive,
@@ -117,18 +117,18 @@ impl Wish {
     }
 }
 
-fn search(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, String> {
-    let answer = |trouble| suggest::answer(project, &wish.path, &trouble, watch);
-    let pattern = Pattern::compile(&wish.pattern, wish.case)?;
-    let mut search = Running { pattern, context: wish.context, watch, findings: Findings::default() };
-    let tally = match project.find(&wish.path).map_err(answer)? {
+fn search(project: &Project, request: &Request, watch: &Watch) -> Result<ToolResult, String> {
+    let answer = |error| suggest::answer(project, &request.path, &error, watch);
+    let pattern = Pattern::compile(&request.pattern, request.case)?;
+    let mut search = Running { pattern, context: request.context, watch, findings: Findings::default() };
+    let tally = match project.find(&request.path).map_err(answer)? {
         Found::File { real, file, .. } => {
-            // There is nothing after it that could be left out.
+            // The result is not needed: there are no further files.
             let _ = search.search(&real, file);
             Tally::default()
         }
         Found::Directory { real: start } => walk(project, &start, DEPTH_MAX, watch, &mut |entry| {
-            if wish.glob.as_ref().is_some_and(|glob| !glob.matches(entry.path, &start)) {
+            if request.glob.as_ref().is_some_and(|glob| !glob.matches(entry.path, &start)) {
                 return ControlFlow::Continue(());
             }
             match &entry.kind {
@@ -146,7 +146,7 @@ fn search(project: &Project, wish: &Wish, watch: &Watch) -> Result<ToolResult, S
     Ok(search.findings.into_result(&tally, watch))
 }
 
-/// A search under way.
+/// A running search.
 struct Running<'a> {
     pattern: Pattern,
     context: usize,
@@ -155,7 +155,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Searches a file, and says whether to go on to the next.
+    /// Searches a file. Returns whether to continue with the next file.
     fn search(&mut self, path: &Path, file: File) -> ControlFlow<()> {
         let findings = &mut self.findings;
         let mut is_first = true;
@@ -177,7 +177,7 @@ impl Running<'_> {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Findings {
     page: Page,
@@ -190,17 +190,17 @@ struct Findings {
     too_long: Named,
 }
 
-/// Why no more is looked for.
+/// Why the search ended early.
 #[derive(Default, PartialEq)]
 enum End {
     #[default]
     NotYet,
     Full,
-    /// The time was up within this file.
+    /// The time was up inside this file.
     OutOfTimeWithin(String),
 }
 
-/// Things that were left out: how many, and the names of the first.
+/// Files or lines that were left out: their number, and the names of the first ones.
 #[derive(Default)]
 struct Named {
     count: usize,
@@ -237,7 +237,7 @@ impl Findings {
         Ok(())
     }
 
-    /// Shows a line, the first of a file below the file's path.
+    /// Adds a line to the result, after the path of the file if it is the first line of the file.
     fn show(&mut self, path: &Path, is_first: &mut bool, line: &Line, mark: char) -> Result<(), Enough> {
         if std::mem::replace(is_first, false) {
             self.files_matched += 1;
@@ -265,7 +265,7 @@ impl Findings {
             End::NotYet => counted,
         });
         let left_out = [
-            self.refused.note("not searched, since such files hold secrets"),
+            self.refused.note("not searched, because these files may contain secrets"),
             self.unread.note("could not be read"),
             self.too_long.note("lines that are too long for a pattern with word boundaries (\\b) were left out"),
         ];

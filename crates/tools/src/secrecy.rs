@@ -1,5 +1,5 @@
-//! Which files are not shown to a model, by their names: environments, keys, credentials. A name is only a hint, so this errs
-//! on the side of refusing; the owner can allow single files again.
+//! Which files are not shown to a model because of their names: environments, keys, credentials. A name is only a hint, so
+//! this code refuses rather too much. The owner can allow single files again.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const KEY: &str = "a private key or a store of keys";
 const CREDENTIALS: &str = "a file of credentials";
 const WALLET: &str = "a wallet or the access to one";
 
-/// Directories of which nothing is shown.
+/// Directories whose contents are never shown.
 const DIRECTORIES: &[&str] =
     &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".lnd", ".electrum", "keyrings"];
 
@@ -36,7 +36,7 @@ const NAMES: &[(&str, &str)] = &[
     ("wallet.dat", WALLET),
 ];
 
-/// How file names begin.
+/// The beginnings of file names.
 const BEGINNINGS: &[(&str, &str)] = &[
     (".env.", ENVIRONMENT),
     (".env-", ENVIRONMENT),
@@ -52,7 +52,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("service_account", CREDENTIALS),
 ];
 
-/// How file names end.
+/// The endings of file names.
 const ENDINGS: &[(&str, &str)] = &[
     (".env", ENVIRONMENT),
     (".pem", KEY),
@@ -71,44 +71,44 @@ const ENDINGS: &[(&str, &str)] = &[
     (".macaroon", WALLET),
 ];
 
-/// Files whose names say too little without their directory's.
+/// Files that are recognized only together with the name of their directory.
 const PLACES: &[(&str, &str, &str)] = &[
-    // A remote's address may carry a password.
+    // The URL of a remote may contain a password.
     (".git", "config", CREDENTIALS),
     (".docker", "config.json", CREDENTIALS),
     ("gh", "hosts.yml", CREDENTIALS),
     ("gcloud", "access_tokens.db", CREDENTIALS),
 ];
 
-/// Endings that tell a file that only shows what to fill in, or the public half of a key.
+/// Endings of files without secrets: examples to fill in, and public keys.
 const HARMLESS: &[&str] = &[".example", ".sample", ".template", ".pub"];
 
-/// Whole names that do.
+/// Complete names of files without secrets.
 const HARMLESS_NAMES: &[&str] = &["example.env", "sample.env", "template.env"];
 
-/// Endings of program text: `credentials.rs` is about credentials and holds none. Not among them are the languages in which
-/// people write their settings.
+/// Endings of source code: `credentials.rs` is about credentials and contains none. Languages in which people write settings
+/// are not in this list.
 const PROGRAM: &[&str] = &[".rs", ".go", ".java", ".kt", ".scala", ".cs", ".swift", ".ts", ".tsx", ".c", ".cc", ".cpp"];
 
-/// What something in the file system is, as far as its name counts.
+/// The kind of a path, as far as the rules need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     /// A directory.
     Directory,
-    /// A file, or anything else that is read.
+    /// A file, or anything else that can be read.
     File,
-    /// A link: it may lead to either, so that its name counts as both.
+    /// A link. It may lead to a directory or a file, so both rules apply to its name.
     Link,
 }
 
-/// The rule on what is refused, with the owner's exceptions.
+/// The rules for refused files, with the owner's exceptions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrecy {
     allowed: GlobSet,
 }
 
 impl Secrecy {
-    /// The rule with these files excepted, by globs over the path from the root.
+    /// Returns the rules with exceptions for files that match these globs, relative to the root.
     pub(crate) fn allowing(globs: &[&str]) -> Result<Secrecy, globset::Error> {
         let mut allowed = GlobSetBuilder::new();
         for glob in globs {
@@ -117,7 +117,7 @@ impl Secrecy {
         Ok(Secrecy { allowed: allowed.build()? })
     }
 
-    /// Says what something beneath the root is if it is refused. Its directories were asked about before it.
+    /// Returns what the file or directory is if it is refused. The caller checks its parent directories first.
     pub(crate) fn refuses(&self, path: &Path, node: Node) -> Option<&'static str> {
         let why = match node {
             Node::Directory => directory(path),
@@ -147,7 +147,7 @@ fn file(path: &Path) -> Option<&'static str> {
     place.or_else(|| whole.or(end).or(beginning).map(|(_, why)| *why))
 }
 
-/// The last name of a path, small: some file systems don't tell `.ENV` from `.env`.
+/// Returns the last name of a path in lower case: some file systems treat `.ENV` and `.env` as the same name.
 fn lower(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().to_lowercase())
 }
@@ -158,7 +158,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn files_that_hold_secrets_are_refused() {
+    fn files_that_may_contain_secrets_are_refused() {
         let secrecy = Secrecy::default();
         for path in [
             ".env",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_not() {
+    fn other_files_are_not_refused() {
         let secrecy = Secrecy::default();
         for path in [
             ".env.example",

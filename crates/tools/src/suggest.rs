@@ -1,40 +1,41 @@
-//! What a model may have meant by a path that is not there: models guess, and a good answer saves a turn.
+//! Suggestions for a path that does not exist: models guess paths, and a good suggestion saves a turn.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::project::{Project, Trouble};
+use crate::project::{PathError, Project};
 use crate::text::shown_name;
 use crate::walk::{DEPTH_MAX, EntryKind, walk};
 use crate::watch::Watch;
 
 const SUGGESTIONS_MAX: usize = 3;
-/// How far around is looked for something like it.
-const LOOKS_MAX: usize = 20_000;
+/// How many entries are compared at most.
+const ENTRIES_MAX: usize = 20_000;
 
-/// What to answer about a path that leads to nothing.
-pub(crate) fn answer(project: &Project, asked: &str, trouble: &Trouble, watch: &Watch) -> String {
-    let said = format!("`{}` {trouble}.", shown_name(asked));
-    let Trouble::Missing { directory, name } = trouble else { return said };
+/// Returns the answer to a model about a path that can't be read.
+pub(crate) fn answer(project: &Project, asked: &str, error: &PathError, watch: &Watch) -> String {
+    let message = format!("`{}` {error}.", shown_name(asked));
+    let PathError::Missing { directory, name } = error else { return message };
     let names = similar(project, directory, name, asked, watch);
     if names.is_empty() {
-        format!("{said} Use list_files to see what is.")
+        format!("{message} Use list_files to see which files exist.")
     } else {
-        format!("{said} Did you mean `{}`?", names.join("` or `"))
+        format!("{message} Did you mean `{}`?", names.join("` or `"))
     }
 }
 
-/// Files of the same name elsewhere, and names like it where it should be; the likest first.
+/// Returns files with the same name in other directories, and similar names in the same directory. The most similar come
+/// first.
 fn similar(project: &Project, directory: &Path, name: &OsStr, asked: &str, watch: &Watch) -> Vec<String> {
     let wanted = name.to_string_lossy().to_lowercase();
     let last = Path::new(asked).file_name().map(|last| last.to_string_lossy().to_lowercase());
     let far_max = (wanted.chars().count() / 3).clamp(1, 4);
     let mut found: Vec<(usize, String)> = Vec::new();
-    let mut looks = 0;
+    let mut entries = 0;
     let tally = walk(project, Path::new(""), DEPTH_MAX, watch, &mut |entry| {
-        looks += 1;
-        if looks > LOOKS_MAX {
+        entries += 1;
+        if entries > ENTRIES_MAX {
             return ControlFlow::Break(());
         }
         if matches!(entry.kind, EntryKind::Refused { .. } | EntryKind::Special) {
@@ -56,7 +57,7 @@ fn similar(project: &Project, directory: &Path, name: &OsStr, asked: &str, watch
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// How many letters are to be changed, added or dropped to make one of the other, up to a limit.
+/// Returns how many letters must be changed, added or removed to turn one text into the other, up to a limit.
 fn distance(one: &str, other: &str, max: usize) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > max {

@@ -1,22 +1,22 @@
-//! Makes text from outside harmless to look at: what would move a cursor, hide or turn round what stands beside it is shown
-//! as an escape. Nothing is dropped.
+//! Makes text from files and names safe to display: characters that move the cursor, or hide or reverse the text beside them,
+//! are shown as escapes. Nothing is dropped.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Shows a line of a file. Bytes that are no UTF-8 are shown as `\xNN`.
+/// Returns a line of a file for display. Bytes that are not valid UTF-8 become `\xNN`.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     escaped(bytes, Backslash::Plain)
 }
 
-/// Shows a path or a name on one line, so that [`meant`] can tell which it was.
+/// Returns a path or a name for display on one line. [`unescape_name`] reverses it.
 pub(crate) fn shown_name(name: impl AsRef<OsStr>) -> String {
     escaped(name.as_ref().as_bytes(), Backslash::Doubled).replace('\t', "\\x09")
 }
 
-/// Reads back what [`shown_name`] wrote. `None`: it wrote no such thing.
-pub(crate) fn meant(name: &str) -> Option<OsString> {
+/// Reverses [`shown_name`]. Returns `None` if the text can't come from there.
+pub(crate) fn unescape_name(name: &str) -> Option<OsString> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find('\\') {
@@ -39,7 +39,7 @@ pub(crate) fn meant(name: &str) -> Option<OsString> {
     Some(OsString::from_vec(bytes))
 }
 
-/// Cuts to at most so many bytes, between characters.
+/// Cuts a text to at most this many bytes, between characters.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
@@ -56,9 +56,9 @@ fn escaped(bytes: &[u8], backslash: Backslash) -> String {
         for found in chunk.valid().chars() {
             match found {
                 '\\' if backslash == Backslash::Doubled => text.push_str("\\\\"),
-                found if !misleads(found) => text.push(found),
+                found if !is_misleading(found) => text.push(found),
                 found if found.is_ascii() => escape_byte(&mut text, found as u8),
-                found => write!(text, "\\u{{{:x}}}", found as u32).expect("a string takes all that is written"),
+                found => write!(text, "\\u{{{:x}}}", found as u32).expect("writing to a string never fails"),
             }
         }
         for byte in chunk.invalid() {
@@ -69,12 +69,13 @@ fn escaped(bytes: &[u8], backslash: Backslash) -> String {
 }
 
 fn escape_byte(text: &mut String, byte: u8) {
-    write!(text, "\\x{byte:02x}").expect("a string takes all that is written");
+    write!(text, "\\x{byte:02x}").expect("writing to a string never fails");
 }
 
-/// Whether a character does something to the text around it, or can't be seen: controls, bidirectional overrides, line and
-/// paragraph separators, zero-width spaces and the tag characters that spell hidden words. Joiners are left: scripts need them.
-fn misleads(found: char) -> bool {
+/// Whether a character is invisible or changes the text around it: controls, bidirectional overrides, line and paragraph
+/// separators, zero-width spaces, and the tag characters that can spell hidden text. Joiners are kept: some scripts need
+/// them.
+fn is_misleading(found: char) -> bool {
     found.is_control() && found != '\t'
         || matches!(found,
             '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -83,12 +84,12 @@ fn misleads(found: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, meant, shown, shown_name};
+    use super::{cut, shown, shown_name, unescape_name};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn what_would_mislead_is_shown_as_an_escape() {
+    fn misleading_characters_are_shown_as_escapes() {
         assert_eq!(shown(b"\x1b[31mred\0\x07\r"), "\\x1b[31mred\\x00\\x07\\x0d");
         assert_eq!(
             shown("a\u{202e}b\u{2066}c\u{feff}\u{e0041}".as_bytes()),
@@ -99,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_stays_as_it_is() {
+    fn ordinary_text_is_not_changed() {
         let ordinary = "fn main() {\tprintln!(\"\\n größe 数 👩‍🚀 می‌خواهم\") }";
         assert_eq!(shown(ordinary.as_bytes()), ordinary);
     }
 
     #[test]
-    fn a_shown_name_is_one_line_and_leads_back_to_the_file() {
+    fn a_shown_name_is_one_line_and_can_be_converted_back() {
         for name in [
             &b"plain.txt"[..],
             b"a\nb",
@@ -117,15 +118,15 @@ mod tests {
         ] {
             let shown = shown_name(OsStr::from_bytes(name));
             assert!(!shown.contains(char::is_control), "{shown}");
-            assert_eq!(meant(&shown).as_deref(), Some(OsStr::from_bytes(name)), "{shown}");
+            assert_eq!(unescape_name(&shown).as_deref(), Some(OsStr::from_bytes(name)), "{shown}");
         }
         for odd in ["\\", "\\q", "\\x", "\\x4", "\\xzz", "\\xé", "\\u{}", "\\u{110000}", "\\u{41"] {
-            assert_eq!(meant(odd), None, "{odd}");
+            assert_eq!(unescape_name(odd), None, "{odd}");
         }
     }
 
     #[test]
-    fn a_cut_falls_between_characters() {
+    fn a_text_is_cut_between_characters() {
         assert_eq!(cut("aé", 2), "a");
         assert_eq!(cut("aé", 9), "aé");
     }

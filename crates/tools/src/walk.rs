@@ -1,6 +1,6 @@
-//! Goes through the directories of a project, in the order of names, through directory handles only. Links are shown and not
-//! followed; what git ignores is passed over, and so is git's own directory. Only the time limits how many entries a walk
-//! visits: of a directory with more names than may be held at once, the names are read again, a part in each pass.
+//! Walks through the directories of a project, sorted by name, using directory handles only. Links are listed but not
+//! followed. Files that git ignores are skipped, and git's own directory, too. Only time limits how many entries a walk
+//! visits: if a directory has more names than fit into memory, its names are read again in several passes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,32 +12,32 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use crate::ignored::Ignored;
-use crate::project::{Project, Trouble, open_directory, read_link};
+use crate::project::{PathError, Project, open_directory, read_link};
 use crate::secrecy::Node;
 use crate::watch::Watch;
 
-/// How deep a walk goes. Each level keeps a directory open.
+/// How deep a walk goes. Each level has an open directory.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// How many bytes the names may take that a walk holds at once, those of all levels together.
+/// How many bytes of names a walk stores at the same time, for all levels together.
 const HELD_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How many names of one directory are held at least, whatever the directories above it hold.
+/// How many names of one directory are stored at least, however many the directories above it have.
 const HELD_NAMES_MIN: usize = 256;
-/// What it takes to hold a name, besides its own bytes.
+/// How many bytes a stored name needs besides its own bytes.
 const NAME_BYTES: usize = 64;
 
-/// Something that a walk came by.
+/// An entry that a walk found.
 pub(crate) struct Entry<'a> {
-    /// Its path from the project's root.
+    /// The path from the project's root.
     pub(crate) path: &'a Path,
-    /// Its name.
+    /// The name.
     pub(crate) name: &'a OsString,
-    /// The directory that it is in.
+    /// The directory that contains the entry.
     pub(crate) directory: BorrowedFd<'a>,
-    /// What it is.
+    /// The kind of entry.
     pub(crate) kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 pub(crate) enum EntryKind {
     Directory,
     File,
@@ -45,18 +45,18 @@ pub(crate) enum EntryKind {
         target: PathBuf,
     },
     Special,
-    /// It is there, and not for models.
+    /// The entry exists, but is not shown to models.
     Refused {
         why: &'static str,
     },
 }
 
-/// What a walk could not go through.
+/// What a walk left out.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Whether the time was up before everything was visited.
     pub(crate) out_of_time: bool,
-    /// How many directories lie too deep.
+    /// How many directories are too deep.
     pub(crate) too_deep: usize,
     /// How many directories or links could not be read.
     pub(crate) unreadable: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What to tell a model about what is missing, besides that the time was up.
+    /// Returns notes for the model about what was left out, except that the time was up.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.too_deep > 0 {
@@ -76,7 +76,7 @@ impl Tally {
         }
         if self.rules_left_out > 0 {
             notes.push(format!(
-                "{} rules of ignore files were not applied, since there are too many: some of what git ignores is included",
+                "{} rules of ignore files were not applied, because there are too many: some files that git ignores are included",
                 self.rules_left_out
             ));
         }
@@ -84,17 +84,17 @@ impl Tally {
     }
 }
 
-/// Is shown each entry, and says whether to go on.
+/// Receives each entry, and returns whether to continue.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Entry<'_>) -> ControlFlow<()>;
 
-/// Goes through a directory, given by its real path, to a depth: 1 is its own entries.
+/// Walks through a directory, given by its real path, to a depth. Depth 1 means only its own entries.
 pub(crate) fn walk(
     project: &Project,
     start: &Path,
     depth: usize,
     watch: &Watch,
     visit: Visit<'_>,
-) -> Result<Tally, Trouble> {
+) -> Result<Tally, PathError> {
     walk_holding(HELD_BYTES_MAX, project, start, depth, watch, visit)
 }
 
@@ -105,7 +105,7 @@ fn walk_holding(
     depth: usize,
     watch: &Watch,
     visit: Visit<'_>,
-) -> Result<Tally, Trouble> {
+) -> Result<Tally, PathError> {
     let mut ignored = Ignored::default();
     let mut path = PathBuf::new();
     let mut directory = project.directory(&path)?;
@@ -115,7 +115,7 @@ fn walk_holding(
         path.push(name);
     }
     let mut walker = Walker { project, watch, ignored, visit, held_bytes_max, held_bytes: 0, tally: Tally::default() };
-    // Whether it broke off is in the tally, or the visitor's own doing.
+    // The result is not needed: the tally says whether the time was up, and the visitor knows whether it stopped the walk.
     let _ = walker.directory(&directory, &path, depth.min(DEPTH_MAX));
     if depth < DEPTH_MAX {
         walker.tally.too_deep = 0;
@@ -130,12 +130,12 @@ struct Walker<'a> {
     ignored: Ignored,
     visit: Visit<'a>,
     held_bytes_max: usize,
-    /// What the names take that are held now.
+    /// How many bytes the stored names use now.
     held_bytes: usize,
     tally: Tally,
 }
 
-/// Names of one directory, in order, with what they are.
+/// Names of one directory, sorted, with their file types.
 #[derive(Default)]
 struct Names {
     kinds: BTreeMap<OsString, FileType>,
@@ -150,7 +150,7 @@ impl Names {
         self.kinds.insert(name, kind);
     }
 
-    /// Drops the last names until the others take no more than this.
+    /// Drops the last names until the others use at most this many bytes.
     fn shrink(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max && self.kinds.len() > HELD_NAMES_MIN {
             let Some((name, _)) = self.kinds.pop_last() else { return };
@@ -232,7 +232,7 @@ impl Walker<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The first names of a directory, in order, that come after this one: as many as may be held.
+    /// Returns the first names of a directory after this one, sorted, as many as may be stored.
     fn names_after(&mut self, last: Option<&OsStr>, handle: &OwnedFd) -> ControlFlow<(), Names> {
         let mut found = Names::default();
         let Ok(entries) = Dir::read_from(handle) else {
@@ -252,7 +252,7 @@ impl Walker<'_> {
             found.push(name.to_owned(), entry.file_type());
             found.shrink(self.held_bytes_max.saturating_sub(self.held_bytes));
         }
-        // Some file systems don't say what an entry is.
+        // Some file systems don't return the type of an entry.
         for (name, kind) in found.kinds.iter_mut().filter(|(_, kind)| **kind == FileType::Unknown) {
             if let Ok(stat) = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) {
                 *kind = FileType::from_raw_mode(stat.st_mode);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_comes_once_and_in_order_however_few_names_are_held() {
+    fn every_entry_is_visited_once_and_in_order_however_few_names_are_stored() {
         let root = tempfile::tempdir().unwrap();
         for directory in ["", "b", "b/c"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_are_held_keep_to_their_bytes() {
+    fn the_stored_names_stay_within_their_memory_limit() {
         let mut names = Names::default();
         for number in (0..100_000).rev() {
             names.push(OsString::from(format!("{number:0200}")), FileType::RegularFile);

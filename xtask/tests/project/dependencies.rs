@@ -1,4 +1,5 @@
-//! What the workspace depends on: licences, bans and sources as `deny.toml` has them, and who may depend on whom.
+//! Tests of the workspace's dependencies: licences, bans and sources as in `deny.toml`, and which of our crates may depend on
+//! which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::licence::is_allowed;
 use crate::root;
 
-/// Our crates and those of ours that each may depend on, for whatever purpose.
+/// Each of our crates, with those of our crates that it may depend on, tests included.
 const OURS: &[(&str, &[&str])] = &[
     ("embed", &["guildhall"]),
     (
@@ -39,13 +40,13 @@ const OURS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// The library without its features has fewer crates than this, those that only build it included.
+/// The library without its features needs fewer crates than this, build dependencies included.
 const CORE_CRATES_MAX: usize = 120;
 
 const KERNEL_NEEDS: [&str; 3] = ["serde", "serde_json", "thiserror"];
 
-/// Crates that bring the outside world along; the kernel must not reach one through anything it needs.
-const WORLDLY: &[&str] = &[
+/// Crates for IO, time, randomness or threads. The kernel must not depend on one of them, even indirectly.
+const IO_CRATES: &[&str] = &[
     "async-io",
     "async-std",
     "chrono",
@@ -81,7 +82,7 @@ static METADATA: LazyLock<Value> = LazyLock::new(|| {
 });
 
 static DENY: LazyLock<toml::Table> = LazyLock::new(|| {
-    let text = fs::read_to_string(root().join("deny.toml")).expect("deny.toml is there");
+    let text = fs::read_to_string(root().join("deny.toml")).expect("deny.toml exists");
     text.parse().expect("deny.toml is TOML")
 });
 
@@ -106,7 +107,7 @@ fn package(name: &str) -> &'static Value {
 }
 
 #[test]
-fn every_licence_is_one_we_accept() {
+fn every_licence_is_in_the_allow_list() {
     let allow = DENY["licenses"]["allow"].as_array().expect("an allow list");
     let allow: Vec<&str> = allow.iter().map(|name| name.as_str().expect("a name")).collect();
     let verdict = |package: &Value| is_allowed(package["license"].as_str().unwrap_or_default(), &allow);
@@ -118,7 +119,7 @@ fn every_licence_is_one_we_accept() {
 }
 
 #[test]
-fn nothing_banned_is_in_the_graph() {
+fn no_banned_crate_is_a_dependency() {
     let names: BTreeSet<&str> = packages().iter().map(|package| text(package, "name")).collect();
     let bans = DENY["bans"]["deny"].as_array().expect("a list of bans");
     let present: Vec<_> = bans.iter().filter(|ban| names.contains(ban["crate"].as_str().expect("a name"))).collect();
@@ -126,7 +127,7 @@ fn nothing_banned_is_in_the_graph() {
 }
 
 #[test]
-fn everything_comes_from_the_one_registry() {
+fn every_dependency_comes_from_one_registry() {
     let sources: BTreeSet<&str> = third_party().map(|package| text(package, "source")).collect();
     assert!(sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")), "{sources:?}");
 }
@@ -136,7 +137,9 @@ fn our_crates_depend_on_each_other_in_one_direction() {
     let allowed: BTreeMap<&str, &[&str]> = OURS.iter().copied().collect();
     for package in packages().iter().filter(|package| package["source"].is_null()) {
         let name = text(package, "name");
-        let Some(may) = allowed.get(name) else { panic!("{name} is new: say in OURS what it may depend on") };
+        let Some(may) = allowed.get(name) else {
+            panic!("{name} is new: add it to OURS with the crates that it may depend on")
+        };
         for needed in list(package, "dependencies").iter().filter(|dependency| dependency["path"].is_string()) {
             let needed = text(needed, "name");
             assert!(may.contains(&needed), "{name} depends on {needed}, which OURS does not allow");
@@ -152,9 +155,9 @@ fn the_kernel_needs_three_crates_and_reaches_no_io() {
     assert_eq!(direct, BTreeSet::from(KERNEL_NEEDS));
 
     let reached = normal_tree("guildhall-kernel");
-    assert!(reached.is_superset(&direct), "the walk found only {reached:?}");
-    let worldly: Vec<_> = reached.iter().filter(|name| WORLDLY.contains(name)).collect();
-    assert!(worldly.is_empty(), "the kernel reaches {worldly:?}");
+    assert!(reached.is_superset(&direct), "too few dependencies were found: {reached:?}");
+    let found: Vec<_> = reached.iter().filter(|name| IO_CRATES.contains(name)).collect();
+    assert!(found.is_empty(), "the kernel depends on {found:?}");
 }
 
 #[test]
@@ -164,11 +167,11 @@ fn the_core_of_the_library_stays_small() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).expect("cargo writes text");
     let crates: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
-    assert!(crates.iter().any(|name| name.starts_with("rusqlite ")), "the list lost its way: {crates:#?}");
+    assert!(crates.iter().any(|name| name.starts_with("rusqlite ")), "rusqlite is missing in the list: {crates:#?}");
     assert!(crates.len() < CORE_CRATES_MAX, "{} crates: {crates:#?}", crates.len());
 }
 
-/// The names of all packages that the package needs outside of tests and build scripts, itself included.
+/// Returns the names of all packages that a package needs outside of tests and build scripts, itself included.
 fn normal_tree(name: &str) -> BTreeSet<&'static str> {
     let nodes: BTreeMap<_, _> =
         list(&METADATA["resolve"], "nodes").iter().map(|node| (text(node, "id"), node)).collect();

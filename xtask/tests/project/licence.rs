@@ -1,12 +1,12 @@
-//! Decides whether a licence expression (SPDX, or the older `A/B`) can be satisfied with the licences we accept.
+//! Decides whether a licence expression (SPDX, or the older `A/B`) is satisfied by the licences that we accept.
 
-/// Errs on an expression that it cannot read, so that nobody takes it for a yes.
+/// Returns an error for an expression that it can't read.
 pub(crate) fn is_allowed(expression: &str, allow: &[&str]) -> Result<bool, String> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut parser = Parser { words: &spaced.split_whitespace().collect::<Vec<_>>(), allow };
     match (parser.any(), parser.words) {
         (Some(allowed), []) => Ok(allowed),
-        _ => Err(format!("`{expression}` is no licence expression")),
+        _ => Err(format!("`{expression}` is not a licence expression")),
     }
 }
 
@@ -58,7 +58,7 @@ impl Parser<'_> {
 }
 
 #[test]
-fn licence_expressions_are_read_as_spdx_means_them() {
+fn licence_expressions_are_read_as_spdx_defines_them() {
     let check = |expression, expect: Option<bool>| {
         let allow = ["MIT", "Zlib", "Apache-2.0 WITH LLVM-exception"];
         assert_eq!(is_allowed(expression, &allow).ok(), expect, "{expression}");

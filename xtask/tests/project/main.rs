@@ -1,6 +1,5 @@
-//! What must hold for the repository as a whole: what it depends on, how long its files are, and that the mutant runner
-//! can tell a caught bug from a survivor.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+//! Tests of the repository as a whole: its dependencies, the length of its files, and the mutant runner.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod dependencies;
 mod licence;
@@ -10,5 +9,5 @@ mod size;
 use std::path::Path;
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace")
 }

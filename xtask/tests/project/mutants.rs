@@ -1,4 +1,5 @@
-//! Runs `cargo xtask mutants` on a workspace of two tiny crates: the runner must tell a catch from everything else.
+//! Runs `cargo xtask mutants` on a workspace of two tiny crates: the runner must distinguish a detected bug from all other
+//! results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Name, `find`, `replace` and the rest; all in the kernel's `lib.rs`.
+/// The name, `find`, `replace` and further keys of each mutant. All mutants are in the kernel's `lib.rs`.
 const MUTANTS: &[(&str, &str, &str, &str)] = &[
     ("violates", "n + n", "n * n", "caught_by = 'schedules'"),
     ("panics", "n + n", "panic!(\"gone {n}\")", "caught_by = 'schedules'"),
@@ -62,9 +63,9 @@ fn workspace(name: &str) -> PathBuf {
     root
 }
 
-/// Runs these mutants and compares the table, without its times and in order of names, and the complaints
-/// as far as they go: what follows is the compiler's.
-fn check(root: &Path, names: &[&str], table: &[&str], complaints: &str) {
+/// Runs these mutants. Compares the table, without times and sorted by name, and the first lines of the error output: the
+/// lines after them are from the compiler.
+fn check(root: &Path, names: &[&str], table: &[&str], errors: &str) {
     let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
     let xtask = xtask.arg("mutants").args(names).env("CARGO_MANIFEST_DIR", root.join("xtask"));
     let Output { status, stdout, stderr } = xtask.output().unwrap();
@@ -74,13 +75,13 @@ fn check(root: &Path, names: &[&str], table: &[&str], complaints: &str) {
     let mut rows: Vec<String> = stdout.lines().skip(1).map(words).collect();
     rows.sort();
     let stderr = String::from_utf8(stderr).unwrap();
-    let said = stderr.lines().take(complaints.lines().count().max(1)).collect::<Vec<_>>().join("\n");
-    assert_eq!((rows, said.as_str()), (table.iter().map(|row| (*row).into()).collect(), complaints));
-    assert_eq!(status.code(), Some(i32::from(!complaints.is_empty())));
+    let shown = stderr.lines().take(errors.lines().count().max(1)).collect::<Vec<_>>().join("\n");
+    assert_eq!((rows, shown.as_str()), (table.iter().map(|row| (*row).into()).collect(), errors));
+    assert_eq!(status.code(), Some(i32::from(!errors.is_empty())));
 }
 
 #[test]
-fn a_catch_is_told_from_a_survivor_and_from_a_bug_that_proves_nothing() {
+fn detected_surviving_and_unusable_mutants_are_distinguished() {
     let root = workspace("mutants");
     let source = || fs::read_to_string(root.join("crates/kernel/src/lib.rs")).unwrap();
     let before = source();
@@ -97,16 +98,16 @@ fn a_catch_is_told_from_a_survivor_and_from_a_bug_that_proves_nothing() {
         "survives survived. A comment.",
     );
     let miscompiles =
-        "miscompiles proves nothing: it does not compile\nerror[E0425]: cannot find value `nn` in this scope";
+        "miscompiles can't be tried: the mutant does not compile\nerror[E0425]: cannot find value `nn` in this scope";
     check(&root, &["miscompiles"], &["miscompiles UNUSABLE"], miscompiles);
     check(
         &root,
         &["derails"],
         &["derails UNUSABLE"],
-        "derails proves nothing: the run ended with exit status: 3: (it printed nothing)",
+        "derails can't be tried: the run ended with exit status: 3: (no output)",
     );
-    check(&root, &["nameless"], &[], "nameless, without its bug: no example has that name");
-    let twofold = "twofold: `n: u32` must occur once in crates/kernel/src/lib.rs, occurs 2 times";
+    check(&root, &["nameless"], &[], "nameless: the check fails without the bug: no example has this name");
+    let twofold = "twofold: `n: u32` must occur once in crates/kernel/src/lib.rs, but occurs 2 times";
     check(&root, &[], &[], twofold);
     check(&root, &["violates"], &["violates schedules violation: 9 is not 6"], "");
 

@@ -1,4 +1,4 @@
-//! Keeps files short enough to be read in one sitting.
+//! Checks that no source file is too long to read in one sitting.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,20 @@ fn every_source_file_can_be_read_in_one_sitting() {
     for directory in ["crates", "xtask"] {
         collect(&root().join(directory), &mut files);
     }
-    assert!(files.iter().any(|file| file.ends_with("xtask/src/main.rs")), "the walk lost its way: {files:?}");
+    assert!(
+        files.iter().any(|file| file.ends_with("xtask/src/main.rs")),
+        "xtask/src/main.rs is missing in the list: {files:?}"
+    );
     let long: Vec<String> = files
         .iter()
         .filter(|file| fs::read_to_string(file).unwrap().lines().count() > FILE_LINES_MAX)
         .map(|file| file.strip_prefix(root()).unwrap().to_string_lossy().into_owned())
         .collect();
     let excepted: Vec<&str> = EXCEPTIONS.iter().map(|(file, _)| *file).collect();
-    assert_eq!(long, excepted, "files of more than {FILE_LINES_MAX} lines, and those in EXCEPTIONS");
+    assert_eq!(long, excepted, "the files of more than {FILE_LINES_MAX} lines must be those in EXCEPTIONS");
 }
 
-/// Adds the `.rs` files below, in order, but for tests, which are looked up, not read through.
+/// Adds the `.rs` files in a directory, sorted by name. Tests are left out, because they are looked up and not read from start to end.
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();

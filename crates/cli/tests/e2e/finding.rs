@@ -31,7 +31,7 @@ fn a_session_is_found_by_the_beginning_of_its_id_and_by_last() {
     let newer = house.run(&["--continue", "last"]).expect(0).json()["session"].as_str().unwrap().to_owned();
     assert_eq!(newer, id, "a session that goes on is the same one");
     house.guildhall(&["show", "zzz"]).expect(2).says("there is no session zzz");
-    house.guildhall(&["show", "--", "--facts"]).expect(2).says("is no session");
+    house.guildhall(&["show", "--", "--facts"]).expect(2).says("is not a session id");
     house.guildhall(&["show", "last/7.7"]).expect(2).says("there is no contract 7.7").says("1 lead, 1.1 ada");
 }
 

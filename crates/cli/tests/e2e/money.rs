@@ -118,7 +118,10 @@ fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more_unless_it_is_a
         let result = house.run(&[]).expect(5).json();
         assert_eq!((&result["outcome"], house.peer.executions()), (&json!("failed"), 1), "{wire:?}: {result:#}");
         let (failure, id) = (result["failure"].as_str().unwrap(), result["session"].as_str().unwrap());
-        assert_has(failure, &["more than the ", " held for a call: no further calls to it; `--allow-overrun` goes on"]);
+        assert_has(
+            failure,
+            &["more than the ", " held for a call: no more calls are sent to it; to continue, use `--allow-overrun`"],
+        );
 
         // It is so for the whole session, in another process, too.
         let go_on = ["run", "--continue", id, "And?", "--output", "json"];
@@ -150,7 +153,7 @@ fn a_provider_that_overran_is_asked_nothing_more_after_a_kill() {
     let (house, id) = killed_after_an_overrun(&[]);
     let resume =
         |flags: &[&str]| Running::start(house.command(&[&["resume", &id], flags].concat()), "And where?\n").end();
-    resume(&[]).expect(5).says("held for a call: no further calls to it");
+    resume(&[]).expect(5).says("held for a call: no more calls are sent to it");
     assert_eq!(house.peer.executions(), 1, "nobody was asked");
 }
 

@@ -172,7 +172,7 @@ fn a_session_with_a_reply_that_is_gone_is_shown_with_what_is_missing_and_can_be_
 
         let before = house.requests().len();
         let gone = house.guildhall(&["resume", &id]).expect(1);
-        assert_has(&gone.stderr, &["contract 1 can't go on: the model reply", why, &format!("guildhall stop {id}")]);
+        assert_has(&gone.stderr, &["contract 1 can't continue: the model reply", why, &format!("guildhall stop {id}")]);
         let charged = msat(&house.show(&id)["bill"]["charged"]);
         house.guildhall(&["resume", &id]).expect(1);
         assert_eq!(msat(&house.show(&id)["bill"]["charged"]), charged, "{wire:?}: nobody was asked, so nobody is paid");

@@ -103,14 +103,14 @@ fn verify_finds_what_is_missing_by_itself_and_says_what_it_can_not_find() {
     let tables = ["fact", "session_fact", "lease", "session_head"];
     let rows: String = tables.map(|table| format!("DELETE FROM {table} WHERE session = '{second}';")).concat();
     house.tamper(&format!("{rows} DELETE FROM session WHERE id = '{second}'"));
-    let missing = "2 sessions were stored, and 1 are there";
+    let missing = "2 sessions were stored, but the journal has 1";
     house.guildhall(&["verify"]).expect(1).says(missing);
     house.guildhall(&["verify", &first]).expect(1).says(missing);
     let listed = house.guildhall(&["ls"]).expect(7).says(missing).says("guildhall verify");
     assert!(listed.stdout.contains(&first), "{}", listed.stdout);
     // Work goes on, and hides nothing.
     session(&house, "Who?");
-    house.guildhall(&["verify"]).expect(1).says("3 sessions were stored, and 2 are there");
+    house.guildhall(&["verify"]).expect(1).says("3 sessions were stored, but the journal has 2");
 }
 
 #[test]

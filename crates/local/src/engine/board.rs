@@ -1,5 +1,5 @@
-//! The boards: what the hires of one hirer posted for each other. The journal alone is durable: a board is a fold of the calls to
-//! it, in the order in which they were stored, and the same in every process.
+//! Boards: what the hires of one hirer posted for each other. Boards are not stored. They are rebuilt from the stored
+//! calls to the board tool, in stored order, so that every process sees the same posts.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use guildhall_kernel::{AgentName, Ask, AskId, AskKey, Fact, Path, TextRef};
 #[derive(Default)]
 pub(super) struct Boards {
     boards: BTreeMap<Path, Board>,
-    /// Who works under each contract that has not closed.
+    /// The agent of each contract that has not closed.
     agents: BTreeMap<Path, AgentName>,
 }
 
 #[derive(Default)]
 struct Board {
     posts: Vec<Post>,
-    /// How many posts there were at each call, its own included.
+    /// How many posts existed at each call, including the post of the call itself.
     seen: BTreeMap<AskKey, usize>,
 }
 
-/// Returns the call to the board that a fact makes, with its arguments.
+/// Returns the id and the arguments of a call to the board, if the fact is one.
 pub(super) fn call_to_board(fact: &Fact) -> Option<(AskId, TextRef)> {
     match fact {
         Fact::Asked { id, ask: Ask::Tool(call), .. } if call.tool.as_str() == BOARD => Some((*id, call.arguments)),
@@ -41,8 +41,9 @@ pub(super) fn call_to_board(fact: &Fact) -> Option<(AskId, TextRef)> {
 }
 
 impl Boards {
-    /// Notes who works under a contract. A contract that has closed has no hires, so that nobody reads their board any more.
-    pub(super) fn note(&mut self, contract: &Path, fact: &Fact) {
+    /// Records the agent of a contract that opens. Removes the board of a contract that closes: it has no hires left to
+    /// read it.
+    pub(super) fn apply(&mut self, contract: &Path, fact: &Fact) {
         if let Fact::Opened(brief) = fact {
             self.agents.insert(contract.clone(), brief.agent.clone());
         }
@@ -52,15 +53,16 @@ impl Boards {
         }
     }
 
-    /// Notes a call to the board, with its arguments as they are stored. Calls come in the order in which they are stored.
-    pub(super) fn visit(&mut self, contract: &Path, ask: AskId, arguments: &str) {
+    /// Records a call to the board with its stored arguments. Calls must be passed in the order in which they are
+    /// stored.
+    pub(super) fn record_call(&mut self, contract: &Path, ask: AskId, arguments: &str) {
         let (Some(hirer), Some(agent)) = (contract.hirer(), self.agents.get(contract)) else { return };
         let board = self.boards.entry(hirer).or_default();
         board.posts.extend(Post::of(contract, agent, arguments));
         board.seen.insert(AskKey { contract: contract.clone(), ask }, board.posts.len());
     }
 
-    /// Returns the newest posts up to a call, so that one which is made again after a crash sees the same.
+    /// Returns the newest posts up to this call. A call that is repeated after a crash sees the same posts.
     pub(super) fn posts(&self, call: &AskKey) -> Vec<Post> {
         let board = call.contract.hirer().and_then(|hirer| self.boards.get(&hirer));
         let Some((board, seen)) = board.and_then(|board| Some((board, *board.seen.get(call)?))) else {

@@ -1,4 +1,4 @@
-//! What a driver is sent, and what the sender is told once the message was dealt with.
+//! The messages that drivers receive, and how a driver acknowledges a message after handling it.
 
 use guildhall_agent::Arrival;
 use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
@@ -6,46 +6,46 @@ use tokio::sync::mpsc;
 
 use super::EngineError;
 
-/// What a driver is sent.
+/// A message to a driver.
 pub(super) enum DriverMessage {
     Delivery(Delivery),
-    /// A contract below could not be run.
+    /// A hire of the contract could not be run.
     Failed(EngineError),
 }
 
-/// Something that happened to a contract.
+/// An input for a contract, and who is waiting for it to be handled.
 pub(super) struct Delivery {
     pub(super) arrival: Arrival,
-    pub(super) receipt: Receipt,
+    pub(super) acknowledge: Acknowledge,
 }
 
-/// Who waits until a letter was dealt with: not before its facts have their place in the journal, or a crash could keep the
-/// receipt and lose what it is for.
-pub(super) enum Receipt {
-    Nobody,
-    /// An order of the inbox, which is then carried out.
+/// Who gets an acknowledgement after the message was handled. It is sent after the facts of the message are durable.
+/// Otherwise a crash could keep the acknowledgement and lose the facts.
+pub(super) enum Acknowledge {
+    NotNeeded,
+    /// An order in the inbox. It is marked as done.
     Order(u64),
-    /// The contract whose ask this letter is.
-    Teller {
-        post: mpsc::UnboundedSender<DriverMessage>,
+    /// The contract whose ask this message is. It receives an answer.
+    Contract {
+        sender: mpsc::UnboundedSender<DriverMessage>,
         ask: AskId,
     },
 }
 
-/// Sends what is of no further interest to whoever sends it.
-pub(super) fn send(post: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
-    // A driver that is gone has closed its contract, and what comes late changes nothing.
-    post.send(DriverMessage::Delivery(Delivery { arrival, receipt: Receipt::Nobody })).ok();
+/// Sends an input that needs no acknowledgement.
+pub(super) fn send(sender: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
+    // A missing driver has closed its contract, and a late message to a closed contract has no effect.
+    sender.send(DriverMessage::Delivery(Delivery { arrival, acknowledge: Acknowledge::NotNeeded })).ok();
 }
 
-/// Says that what was asked can't be performed.
-pub(super) fn fail(post: &mpsc::UnboundedSender<DriverMessage>, why: EngineError) {
-    // A driver that is gone has failed itself, and says so.
-    post.send(DriverMessage::Failed(why)).ok();
+/// Reports that an ask can't be performed.
+pub(super) fn fail(sender: &mpsc::UnboundedSender<DriverMessage>, why: EngineError) {
+    // A missing driver has failed itself and reports its own error.
+    sender.send(DriverMessage::Failed(why)).ok();
 }
 
 /// Sends an answer that cost nothing and has no text.
-pub(super) fn send_answer(post: &mpsc::UnboundedSender<DriverMessage>, id: AskId, answer: Answer) {
+pub(super) fn send_answer(sender: &mpsc::UnboundedSender<DriverMessage>, id: AskId, answer: Answer) {
     let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };
-    send(post, Arrival { input, texts: Vec::new() });
+    send(sender, Arrival { input, texts: Vec::new() });
 }

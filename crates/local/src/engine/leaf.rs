@@ -1,4 +1,5 @@
-//! Leaf calls: a model or a tool at work for one ask. Each ends: with its answer, with the contract's deadline, or with a cancel.
+//! Leaf calls: the calls of one contract to a model or a tool. Each call ends with its answer, at the contract's
+//! deadline, or when the contract is cancelled.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,85 +14,85 @@ use tokio::task::AbortHandle;
 
 use super::delivery::{fail, send};
 use super::driver::ContractDriver;
-use super::time::Why;
+use super::time::Activity;
 use super::{AgentEnv, EngineError, Inner, Replays, SessionEngine};
 use crate::limiter::{CallLimiter, Permit};
 
-/// How long a call may take that was under way when its contract was asked to report.
-const PATIENCE: Millis = Millis(10_000);
+/// How long a call may continue after its contract was asked to report.
+const CALL_WHEN_CLOSING_MAX: Millis = Millis(10_000);
 
-/// How long a last report may take: whoever asked for it waits for it.
-const LAST_REPORT: Millis = Millis(120_000);
+/// How long the request for the last report may take, because the hirer is waiting for the report.
+const LAST_REPORT_MAX: Millis = Millis(120_000);
 
-/// A leaf call under way.
+/// A running leaf call.
 pub(super) struct Leaf {
     running: AbortHandle,
     meter: Arc<Meter>,
-    /// Whether it was given a little time to end.
-    hastened: bool,
+    /// Whether the call was given a short time to end, because its contract is closing.
+    time_limited: bool,
 }
 
-/// Whether a call may simply be made again after a crash that took its outcome away.
+/// Whether a call may be made again after a crash, when its outcome is not known.
 #[derive(Clone, Copy)]
-enum Again {
+enum Repeat {
     Allowed,
     Never,
 }
 
-/// What the journal says of a call that waits for its permit: whether it is known not to have left.
+/// What the journal records about a call that waits for its permit. A recorded call is known not to have been sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InLine {
-    /// It is noted that the call waits.
-    Noted,
-    /// It is to be noted if the call has to wait.
-    ToBeNoted,
-    /// Nothing is noted: the call may be made again, or an earlier process may have made it.
-    NotNoted,
+    /// The journal has a record that the call is waiting.
+    Recorded,
+    /// A record is written if the call has to wait.
+    RecordIfWaiting,
+    /// There is no record: the call may be repeated, or an earlier process may have sent it.
+    NotRecorded,
 }
 
 impl ContractDriver {
-    /// Asks the model, on a permit that is held no longer than the call.
+    /// Sends a request to the model. The permit is held only during the call.
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
         let (key, request, env) = (self.key(id), request.clone(), self.env.clone());
         let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (self.before.clone(), Arc::clone(&self.facts), self.texts.clone());
         let (root_task, engine) = (self.root_task.clone(), self.engine.clone());
-        let again = match env.replays {
-            Replays::Yes => Again::Allowed,
-            Replays::No => Again::Never,
+        let repeat = match env.replays {
+            Replays::Yes => Repeat::Allowed,
+            Replays::No => Repeat::Never,
         };
-        let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
+        let (in_line, no_new_calls) = (self.in_line(id, repeat), Arc::clone(&self.no_new_calls));
         let meter = self.meter(id, env.runtime.meter(&request));
-        let leaving = Arc::clone(&meter);
-        let patience = self.time().now().after(LAST_REPORT);
+        let call_meter = Arc::clone(&meter);
+        let latest = self.time().now().after(LAST_REPORT_MAX);
         let due = match request.turn {
             Turn::Next => due(contract, id),
-            Turn::Last => Some(due(contract, id).map_or(patience, |due| due.min(patience))),
+            Turn::Last => Some(due(contract, id).map_or(latest, |due| due.min(latest))),
         };
         let (provider, held) = (self.provider.clone(), contract.hold(id).unwrap_or_default().money);
         self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
-                Err(why) => return Err(not_left(&engine, &env, &key, why).await),
+                Err(why) => return Err(record_not_sent(&engine, &env, &key, why).await),
             };
             let refusal = || {
                 let why = engine.inner.providers.refusal(provider.as_deref()?)?;
-                Some(refused(&env, id, &why, &leaving))
+                Some(refused(&env, id, &why, &call_meter))
             };
             if let Some(refused) = refusal() {
                 return Ok(refused);
             }
-            let permit = permit(&engine, &key, in_line, &env.limiter, &barred).await?;
-            let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
+            let permit = permit(&engine, &key, in_line, &env.limiter, &no_new_calls).await?;
+            let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &call_meter)) };
             // The provider may have overrun while this call waited.
             if let Some(refused) = refusal() {
                 return Ok(refused);
             }
-            leaving.leave();
+            call_meter.leave();
             let history = History { before: &before, root_task: root_task.as_deref(), facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
-                leaving.follow(delta);
-                pace(&permit, delta);
+                call_meter.follow(delta);
+                report_to_limiter(&permit, delta);
                 (env.watch)(&key, delta);
             };
             let clock = || time.now();
@@ -100,13 +101,13 @@ impl ContractDriver {
                 Ok(arrival) => arrival,
                 Err(why) => {
                     let why = EngineError::Text { contract: key.contract.clone(), why };
-                    return Err(not_left(&engine, &env, &key, why).await);
+                    return Err(record_not_sent(&engine, &env, &key, why).await);
                 }
             };
             if matches!(arrival.input, Input::Reply { .. }) {
                 permit.succeeded();
             }
-            // Before the permit is free: whoever gets it next must know.
+            // This happens before the permit is released: the next call to get it must see the overrun.
             if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
                 (&provider, &arrival.input)
             {
@@ -116,33 +117,33 @@ impl ContractDriver {
         });
     }
 
-    /// Calls a tool, on a permit of the tools' own. A call that an earlier process may have made is made only if it is one
-    /// that may be made again, or if its tool knows that it did not happen.
+    /// Calls a tool, with a permit from the tools' own limiter. If an earlier process may have made the call, it is
+    /// made again only if the tool allows repeated calls, or if the tool knows that the call did not happen.
     pub(super) fn call_tool(&mut self, contract: &Contract, id: AskId, call: &ToolCall) {
         let (key, call, env) = (self.key(id), call.clone(), self.env.clone());
         let is_looked_up = call.effect == Effect::Reconcilable && self.may_have_left(id);
         let meter = self.meter(id, Meter::default());
         let arguments = match self.texts.text(&call.arguments) {
             Ok(arguments) => arguments,
-            Err(_) if is_looked_up => return send(&self.post, stopped(id, Answer::Lost, &meter)),
-            Err(why) => return send(&self.post, env.runtime.not_called(&key, &why)),
+            Err(_) if is_looked_up => return send(&self.sender, stopped(id, Answer::Lost, &meter)),
+            Err(why) => return send(&self.sender, env.runtime.not_called(&key, &why)),
         };
         let (facts, texts, engine) = (Arc::clone(&self.facts), self.texts.clone(), self.engine.clone());
-        let again = match call.effect {
-            Effect::Pure | Effect::Idempotent => Again::Allowed,
-            Effect::Reconcilable | Effect::Once => Again::Never,
+        let repeat = match call.effect {
+            Effect::Pure | Effect::Idempotent => Repeat::Allowed,
+            Effect::Reconcilable | Effect::Once => Repeat::Never,
         };
-        let (in_line, barred) = (self.in_line(id, again), Arc::clone(&self.barred));
-        let leaving = Arc::clone(&meter);
+        let (in_line, no_new_calls) = (self.in_line(id, repeat), Arc::clone(&self.no_new_calls));
+        let call_meter = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
-            let permit = permit(&engine, &key, in_line, &env.tools, &barred).await?;
-            let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &leaving)) };
-            leaving.leave();
+            let permit = permit(&engine, &key, in_line, &env.tools, &no_new_calls).await?;
+            let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &call_meter)) };
+            call_meter.leave();
             if is_looked_up {
                 match env.runtime.look_up(&key, &call, &arguments).await {
                     LookUp::Happened(result) => return Ok(env.runtime.answer(&key, &result)),
                     LookUp::DidNotHappen => {}
-                    LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &leaving)),
+                    LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &call_meter)),
                 }
             }
             let (mut board, mut waits) = (Vec::new(), BTreeMap::new());
@@ -151,21 +152,21 @@ impl ContractDriver {
                 LIST => waits = engine.open_asks().of_hires(&key.contract),
                 _ => {}
             }
-            let around = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
-            Ok(env.runtime.call(&key, &call, &arguments, around).await)
+            let context = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
+            Ok(env.runtime.call(&key, &call, &arguments, context).await)
         });
     }
 
-    /// What is noted of a call if it has to wait.
-    fn in_line(&self, id: AskId, again: Again) -> InLine {
-        match again {
-            _ if self.in_line.contains(&id) => InLine::Noted,
-            Again::Never if !self.may_have_left(id) => InLine::ToBeNoted,
-            Again::Never | Again::Allowed => InLine::NotNoted,
+    /// Returns what the journal records about this call if it has to wait.
+    fn in_line(&self, id: AskId, repeat: Repeat) -> InLine {
+        match repeat {
+            _ if self.in_line.contains(&id) => InLine::Recorded,
+            Repeat::Never if !self.may_have_left(id) => InLine::RecordIfWaiting,
+            Repeat::Never | Repeat::Allowed => InLine::NotRecorded,
         }
     }
 
-    /// A call that an earlier process may have made counts as one that has left.
+    /// Returns a meter that counts the call as sent if an earlier process may have sent it.
     fn meter(&self, id: AskId, meter: Meter) -> Arc<Meter> {
         if self.may_have_left(id) {
             meter.leave();
@@ -173,12 +174,12 @@ impl ContractDriver {
         Arc::new(meter)
     }
 
-    /// Returns the answer to a call that an earlier process may have made, and nobody knows what became of it.
+    /// Returns the answer to a call that an earlier process may have made and whose outcome is unknown.
     pub(super) fn lost(&self, id: AskId, ask: &Ask) -> Arrival {
         stopped(id, Answer::Lost, &self.meter_of(id, ask))
     }
 
-    /// A meter for a call of which nothing but its ask is known.
+    /// Returns the meter of a call that this process has not started.
     fn meter_of(&self, id: AskId, ask: &Ask) -> Arc<Meter> {
         let meter = match ask {
             Ask::Model(request) => self.env.runtime.meter(request),
@@ -189,7 +190,7 @@ impl ContractDriver {
         self.meter(id, meter)
     }
 
-    /// Starts a call, unless it is due already. One that is still under way then is cut off.
+    /// Starts a call, unless it is past its deadline. A call that is still running at its deadline is stopped.
     fn start(
         &mut self,
         due: Option<Millis>,
@@ -197,63 +198,64 @@ impl ContractDriver {
         meter: Arc<Meter>,
         work: impl Future<Output = Result<Arrival, EngineError>> + Send + 'static,
     ) {
-        let (post, time) = (self.post.clone(), self.time());
+        let (sender, time) = (self.sender.clone(), self.time());
         if due.is_some_and(|due| due <= time.now()) {
-            return send(&post, stopped(id, Answer::Lost, &meter));
+            return send(&sender, stopped(id, Answer::Lost, &meter));
         }
-        let under_way = time.count(Why::LeafUnderWay);
-        let leaving = Arc::clone(&meter);
+        let running_guard = time.count(Activity::CallRunning);
+        let call_meter = Arc::clone(&meter);
         let running = self.tasks.spawn(async move {
             let arrival = tokio::select! {
                 biased;
                 arrival = work => arrival,
-                () = time.reach(due) => Ok(stopped(id, Answer::Lost, &leaving)),
+                () = time.wait_until(due) => Ok(stopped(id, Answer::Lost, &call_meter)),
             };
             match arrival {
-                Ok(arrival) => send(&post, arrival),
-                Err(why) => fail(&post, why),
+                Ok(arrival) => send(&sender, arrival),
+                Err(why) => fail(&sender, why),
             }
-            drop(under_way);
+            drop(running_guard);
         });
-        self.leaves.insert(id, Leaf { running, meter, hastened: false });
+        self.leaves.insert(id, Leaf { running, meter, time_limited: false });
     }
 
-    /// Gives a call of a contract that is to report a little time to end. Whoever asked for the report waits for it.
-    pub(super) fn hasten(&mut self, id: AskId, ask: &Ask) {
+    /// Gives a running call of a closing contract a short time to end, because the hirer is waiting for the report.
+    pub(super) fn limit_time(&mut self, id: AskId, ask: &Ask) {
         let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
-        let (post, time) = (self.post.clone(), self.time());
-        let Some(leaf) = self.leaves.get_mut(&id).filter(|leaf| !last && !leaf.hastened) else { return };
-        leaf.hastened = true;
+        let (sender, time) = (self.sender.clone(), self.time());
+        let Some(leaf) = self.leaves.get_mut(&id).filter(|leaf| !last && !leaf.time_limited) else { return };
+        leaf.time_limited = true;
         let (running, meter) = (leaf.running.clone(), Arc::clone(&leaf.meter));
-        let due = time.now().after(PATIENCE);
+        let due = time.now().after(CALL_WHEN_CLOSING_MAX);
         self.tasks.spawn(async move {
-            time.reach(Some(due)).await;
-            // One that has ended meanwhile was answered, and a second answer changes nothing.
+            time.wait_until(Some(due)).await;
+            // If the call has ended meanwhile, it was answered, and a second answer has no effect.
             running.abort();
-            send(&post, stopped(id, Answer::Lost, &meter));
+            send(&sender, stopped(id, Answer::Lost, &meter));
         });
     }
 
-    /// Stops a leaf call of a contract that was cancelled, or keeps it from leaving.
+    /// Stops a leaf call of a cancelled contract. A call that has not been sent is not sent.
     pub(super) fn abort(&mut self, id: AskId, ask: &Ask) {
-        // Before any permit comes back: a call that waits for it must not leave in the place of one that was stopped.
-        self.barred.store(true, Ordering::Release);
+        // Set this before any permit is released: a waiting call must not be sent when a stopped call releases its
+        // permit.
+        self.no_new_calls.store(true, Ordering::Release);
         let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
         let meter = match self.leaves.remove(&id) {
             Some(Leaf { running, meter, .. }) => {
                 running.abort();
                 meter
             }
-            None if leaf && !self.begun.contains(&id) => self.meter_of(id, ask),
+            None if leaf && !self.started.contains(&id) => self.meter_of(id, ask),
             None => return,
         };
-        self.begun.insert(id);
-        send(&self.post, stopped(id, Answer::Aborted, &meter));
+        self.started.insert(id);
+        send(&self.sender, stopped(id, Answer::Aborted, &meter));
     }
 }
 
-/// Tells the limiter of a call what its provider answers.
-fn pace(permit: &Permit, delta: Delta<'_>) {
+/// Reports to the limiter how the provider reacted to a request.
+fn report_to_limiter(permit: &Permit, delta: Delta<'_>) {
     match delta {
         Delta::Asking => permit.asking(),
         Delta::Waiting { why: WaitReason::RateLimited, .. } => permit.rate_limited(),
@@ -267,44 +269,45 @@ fn pace(permit: &Permit, delta: Delta<'_>) {
     }
 }
 
-/// Waits for a permit with which the call may leave. Meanwhile it is noted that the call has not left, if that is to be known after
-/// a crash. A call that may not leave any more gets none.
+/// Waits for the permit to send a call. If needed, records that the call is waiting, so that a process after a crash
+/// knows that it was not sent. Returns nothing if the call must not be sent any more.
 async fn permit(
     engine: &SessionEngine,
     call: &AskKey,
     mut in_line: InLine,
     limiter: &Arc<CallLimiter>,
-    barred: &AtomicBool,
+    no_new_calls: &AtomicBool,
 ) -> Result<Option<Permit>, EngineError> {
     let Inner { journal, lease, .. } = &*engine.inner;
     let permit = if let Some(permit) = limiter.try_enter() {
         permit
     } else {
-        if in_line == InLine::ToBeNoted {
-            journal.note_in_line(lease, call).await;
-            in_line = InLine::Noted;
+        if in_line == InLine::RecordIfWaiting {
+            journal.record_waiting_call(lease, call).await;
+            in_line = InLine::Recorded;
         }
         limiter.enter().await
     };
-    if barred.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
+    if no_new_calls.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
         return Ok(None);
     }
-    if in_line == InLine::Noted {
-        journal.note_leaving(lease, call).await?;
+    if in_line == InLine::Recorded {
+        journal.record_sending(lease, call).await?;
     }
     Ok(Some(permit))
 }
 
-/// A call that is not made. It costs nothing, unless an earlier process may have made it.
+/// Returns the answer to a call that is not made. It costs nothing, unless an earlier process may have made the call.
 fn refused(env: &AgentEnv, id: AskId, why: &str, meter: &Meter) -> Arrival {
     let text = env.runtime.redactor.text(TextKind::Error, why);
     Arrival { texts: vec![text.clone()], ..stopped(id, Answer::Failed(text.of), meter) }
 }
 
-/// Notes that a request never left, because it could not be written: whoever takes the session up is not charged for it.
-async fn not_left(engine: &SessionEngine, env: &AgentEnv, call: &AskKey, why: EngineError) -> EngineError {
+/// Records that a request was not sent because it could not be written, so that a process that resumes the session does
+/// not charge for it.
+async fn record_not_sent(engine: &SessionEngine, env: &AgentEnv, call: &AskKey, why: EngineError) -> EngineError {
     if env.replays == Replays::No {
-        engine.inner.journal.note_in_line(&engine.inner.lease, call).await;
+        engine.inner.journal.record_waiting_call(&engine.inner.lease, call).await;
     }
     why
 }

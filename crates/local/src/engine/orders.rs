@@ -1,5 +1,5 @@
-//! Orders: what other terminals leave in the inbox for whoever runs the session. Each is carried out once. Money for a root that
-//! has closed stays in the session.
+//! Orders: stimuli that other terminals leave in the inbox for the process that runs the session. Each order is
+//! delivered once. Money for a root that has closed is added to the session's account.
 
 use std::time::Duration;
 
@@ -12,44 +12,44 @@ use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
 use crate::lease::Lease;
 
-/// How long to wait before an order is tried again whose contract has no driver yet.
-const AGAIN: Duration = Duration::from_millis(50);
+/// How long to wait before an order is tried again when its contract has no driver yet.
+const NO_DRIVER_RETRY: Duration = Duration::from_millis(50);
 
-/// How long to wait before an inbox is read again that could not be read: twice as long each time.
-const RETRY: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(10);
+/// How long to wait before reading the inbox again after a failed read. The time doubles with each failure.
+const READ_RETRY: Duration = Duration::from_millis(100);
+const READ_RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// How often an inbox is read at the beginning before that fails.
+/// How often reading the inbox is tried when a run starts.
 const READS_MAX: u32 = 5;
 
 /// An order that another terminal leaves in the inbox for the process that runs the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Whom it is for.
+    /// The contract that receives the order.
     pub to: Path,
-    /// What it says.
+    /// The stimulus.
     pub what: Stimulus,
-    /// The texts that it names.
+    /// The texts that the stimulus names.
     pub texts: Vec<(TextRef, String)>,
 }
 
-/// What becomes of an order that nobody has heard.
+/// The state of an order that no contract received.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unheard {
-    /// Its contract is open and has no driver yet: it is told then.
-    Early,
-    /// Nobody will hear it any more.
-    Concluded,
+enum Undelivered {
+    /// The contract is open but has no driver yet. The order is delivered later.
+    TooEarly,
+    /// No contract can receive the order any more.
+    Finished,
 }
 
 impl SessionEngine {
-    /// Carries out the orders that other terminals leave in the inbox, until the journal fails for good. An inbox that can't be
-    /// read for a while ends no session: `warn` is told of it once, and it is read again.
-    pub async fn obey(&self, warn: &(dyn Fn(&JournalError) + Send + Sync)) -> EngineError {
+    /// Delivers the orders that other terminals leave in the inbox, until the journal fails permanently. If the inbox
+    /// can't be read for a while, `warn` is called once, and the inbox is read again later.
+    pub async fn process_orders(&self, warn: &(dyn Fn(&JournalError) + Send + Sync)) -> EngineError {
         let (mut newest, mut failures) = (0, 0);
         let mut warned = false;
         loop {
-            match self.obey_once(&mut newest).await {
+            match self.process_new_orders(&mut newest).await {
                 Ok(()) => failures = 0,
                 Err(why) if is_final(&why) => return why.into(),
                 Err(why) => {
@@ -64,27 +64,28 @@ impl SessionEngine {
         }
     }
 
-    /// Carries out what comes next.
-    async fn obey_once(&self, newest: &mut u64) -> Result<(), JournalError> {
+    /// Delivers the orders that are new in the inbox.
+    async fn process_new_orders(&self, newest: &mut u64) -> Result<(), JournalError> {
         let Inner { journal, lease, .. } = &*self.inner;
-        let mut early = false;
+        let mut too_early = false;
         for command in journal.wait_after(lease.session(), *newest).await? {
-            let unheard = if self.carry_out(&command) { Unheard::Concluded } else { self.conclude(&command).await? };
-            match unheard {
-                Unheard::Early => early = true,
-                // What comes after one that is early is read again with it.
-                Unheard::Concluded if early => {}
-                Unheard::Concluded => *newest = command.number,
+            let undelivered =
+                if self.deliver_order(&command) { Undelivered::Finished } else { self.finish_order(&command).await? };
+            match undelivered {
+                Undelivered::TooEarly => too_early = true,
+                // Orders after one that is too early are read again together with it.
+                Undelivered::Finished if too_early => {}
+                Undelivered::Finished => *newest = command.number,
             }
         }
-        if early {
-            tokio::time::sleep(AGAIN).await;
+        if too_early {
+            tokio::time::sleep(NO_DRIVER_RETRY).await;
         }
         Ok(())
     }
 
-    /// Hands over what was left while nobody ran the session, before anything that the session does by itself.
-    pub(super) async fn obey_first(&self) -> Result<(), JournalError> {
+    /// Delivers the orders that were left before this process ran the session, before the session does anything else.
+    pub(super) async fn process_earlier_orders(&self) -> Result<(), JournalError> {
         let Inner { journal, lease, .. } = &*self.inner;
         let mut failures = 0;
         let left = loop {
@@ -96,53 +97,55 @@ impl SessionEngine {
             failures += 1;
         };
         for command in left {
-            self.carry_out(&command);
+            self.deliver_order(&command);
         }
         Ok(())
     }
 
-    /// Deals with the orders that came when nobody could hear them any more. What is for a contract that is open stays in the
-    /// inbox, and so does everything if the inbox can't be read now: whoever goes on with the session finds it there.
-    pub async fn conclude_orders(&self) -> Result<(), EngineError> {
+    /// Finishes the orders that no contract can receive any more. Orders for open contracts stay in the inbox. If the
+    /// inbox can't be read now, all orders stay: the process that resumes the session finds them there.
+    pub async fn finish_orders(&self) -> Result<(), EngineError> {
         let Inner { journal, lease, .. } = &*self.inner;
         let concluded = async {
             for command in journal.take_after(lease.session(), 0).await? {
-                self.conclude(&command).await?;
+                self.finish_order(&command).await?;
             }
             Ok(())
         };
         unless_final(concluded.await)
     }
 
-    /// Deals with an order that reached a contract after that had closed, or leaves it in the inbox if that can't be done now.
-    pub(super) async fn turn_away(&self, number: u64, input: &Input) -> Result<(), EngineError> {
+    /// Finishes an order that reached its contract after the contract had closed. If that fails for now, the order
+    /// stays in the inbox.
+    pub(super) async fn finish_late_order(&self, number: u64, input: &Input) -> Result<(), EngineError> {
         let what = if let Input::Told { what, .. } = input { Some(what) } else { None };
-        unless_final(self.keep_or_drop(number, what).await)
+        unless_final(self.finish_undelivered(number, what).await)
     }
 
-    /// Deals with an order that nobody has heard, unless its contract is open.
-    async fn conclude(&self, command: &Command) -> Result<Unheard, JournalError> {
+    /// Finishes an order that no contract received, unless its contract is open.
+    async fn finish_order(&self, command: &Command) -> Result<Undelivered, JournalError> {
         let Inner { journal, lease, .. } = &*self.inner;
         let order = Order::deserialize(&command.command).ok();
         if let Some(order) = &order
             && is_open(journal, lease, &order.to).await?
         {
-            return Ok(Unheard::Early);
+            return Ok(Undelivered::TooEarly);
         }
-        self.keep_or_drop(command.number, order.as_ref().map(|order| &order.what)).await?;
-        Ok(Unheard::Concluded)
+        self.finish_undelivered(command.number, order.as_ref().map(|order| &order.what)).await?;
+        Ok(Undelivered::Finished)
     }
 
-    /// Deals with an order whose contract has closed.
-    async fn keep_or_drop(&self, number: u64, what: Option<&Stimulus>) -> Result<(), JournalError> {
-        let Inner { journal, lease, time, concluding, .. } = &*self.inner;
-        // The driver of a contract that has closed and the reader of the inbox may deal with the same order.
-        let _one = concluding.lock().await;
-        keep_or_drop(journal, lease, time.now(), number, what).await
+    /// Finishes an order whose contract has closed.
+    async fn finish_undelivered(&self, number: u64, what: Option<&Stimulus>) -> Result<(), JournalError> {
+        let Inner { journal, lease, time, finishing, .. } = &*self.inner;
+        // The driver of a closed contract and the reader of the inbox may handle the same order at the same time.
+        let _guard = finishing.lock().await;
+        finish_undelivered(journal, lease, time.now(), number, what).await
     }
 
-    /// Hands an order to whom it is for. Heard twice, it is heard once. Returns whether there was somebody.
-    fn carry_out(&self, command: &Command) -> bool {
+    /// Sends an order to its contract. An order that is sent twice takes effect once. Returns whether the contract has
+    /// a driver.
+    fn deliver_order(&self, command: &Command) -> bool {
         let order = Order::deserialize(&command.command);
         order.is_ok_and(|Order { to, what, texts }| {
             let texts = texts.into_iter().map(|(of, says)| Text { of, says }).collect();
@@ -152,8 +155,8 @@ impl SessionEngine {
 }
 
 impl Journal {
-    /// Keeps the money in the session that lies in its inbox for roots that have closed. For whoever finds the session at rest:
-    /// [`SessionEngine::obey`] does so while it is run.
+    /// Adds top-ups in the inbox for closed roots to the session's account. This is for a session that no process runs:
+    /// [`SessionEngine::process_orders`] does the same while the session runs.
     pub async fn keep_late_money(&self, lease: &Lease) -> Result<(), JournalError> {
         for command in self.take_after(lease.session(), 0).await? {
             let Ok(Order { to, what: what @ Stimulus::TopUp { .. }, .. }) = Order::deserialize(&command.command) else {
@@ -162,16 +165,17 @@ impl Journal {
             if let Some(newest) = self.newest_fact(lease.session(), &to).await?
                 && matches!(newest.fact, Fact::Closed(_))
             {
-                keep_or_drop(self, lease, newest.at, command.number, Some(&what)).await?;
+                finish_undelivered(self, lease, newest.at, command.number, Some(&what)).await?;
             }
         }
         Ok(())
     }
 }
 
-/// Deals with an order that nobody can hear any more: money stays in the session, anything else is done. The order is marked
-/// with it, so that no crash repeats it. One that can't be read is done, too: it must not come again for ever.
-async fn keep_or_drop(
+/// Finishes an order that no contract can receive any more: a top-up goes to the session's account, another order is
+/// dropped. The order is marked as done in the same commit, so that no crash repeats it. An order that can't be read is
+/// marked as done, too: otherwise it would be read for ever.
+async fn finish_undelivered(
     journal: &Journal,
     lease: &Lease,
     at: Millis,
@@ -190,7 +194,7 @@ async fn keep_or_drop(
             place: "the account".to_owned(),
             why: why.to_string(),
         })?;
-        // Money beyond all that there is was never put in.
+        // A top-up that exceeds the largest possible sum was never paid.
         if account.apply(&funded).is_ok() {
             let batch = SessionBatch { at, facts: vec![funded], texts: Vec::new(), done: Some(number) };
             return journal.append_session(lease, batch).await.map(|_| ());
@@ -199,13 +203,13 @@ async fn keep_or_drop(
     journal.mark_done(lease, number).await
 }
 
-/// Whether a contract has begun and has not closed.
+/// Whether a contract has opened and has not closed.
 async fn is_open(journal: &Journal, lease: &Lease, contract: &Path) -> Result<bool, JournalError> {
     let newest = journal.newest_fact(lease.session(), contract).await?;
     Ok(newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_))))
 }
 
-/// Passes on only what the session can't go on after.
+/// Returns only an error after which the session can't continue.
 fn unless_final(outcome: Result<(), JournalError>) -> Result<(), EngineError> {
     match outcome {
         Err(why) if is_final(&why) => Err(why.into()),
@@ -214,11 +218,11 @@ fn unless_final(outcome: Result<(), JournalError>) -> Result<(), EngineError> {
 }
 
 fn pause(failures: u32) -> Duration {
-    RETRY.saturating_mul(2_u32.saturating_pow(failures)).min(RETRY_MAX)
+    READ_RETRY.saturating_mul(2_u32.saturating_pow(failures)).min(READ_RETRY_MAX)
 }
 
-/// Whether the journal is of no use any more, so that there is nothing to wait for. A write that failed is told by the next one,
-/// which finds the writer stopped.
+/// Whether the journal can't be used any more, so that trying again is useless. After a failed write, the next write
+/// returns `Stopped`.
 fn is_final(why: &JournalError) -> bool {
     match why {
         JournalError::DiskFull { .. }

@@ -1,24 +1,24 @@
-//! Overruns: a provider that bills more than was held for a call. The contract pays its hold and no more, so that the rest is
-//! nobody's money: such a provider is asked nothing more in the session, unless its owner allows it.
+//! Overruns: a provider bills more than was held for a call. The contract pays no more than its hold, so nobody pays
+//! the rest. The session sends no more requests to this provider, unless the owner allows overruns.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guildhall_kernel::{Ask, AskId, Brief, Cost, Fact, Msat, Path, Stored};
 
-/// What becomes of a provider that bills more than was held for a call.
+/// What the session does about a provider that bills more than was held for a call.
 #[derive(Clone)]
 pub enum Overruns {
-    /// It is asked nothing more in the session.
+    /// The session sends no more requests to the provider.
     Stop(ProviderOf),
-    /// It is asked on: the owner pays whatever it bills.
+    /// Requests continue: the owner pays whatever the provider bills.
     Allow,
 }
 
-/// Tells which provider is paid for whoever works under a brief, if any is: also under a brief of an earlier root.
+/// Returns the provider that is paid for the agent of a brief, if there is one. Also works for briefs of earlier roots.
 pub type ProviderOf = Arc<dyn Fn(&Brief) -> Option<String> + Send + Sync>;
 
-/// One bill above what was held.
+/// One bill that is higher than the hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overrun {
     held: Msat,
@@ -31,14 +31,14 @@ impl Overrun {
     }
 }
 
-/// The providers of a session, as far as they are asked nothing more.
+/// The providers of a session to which no more requests are sent.
 pub(super) struct Providers {
     overruns: Overruns,
     stopped: Mutex<BTreeMap<String, Overrun>>,
 }
 
 impl Providers {
-    /// Looks through what is stored: whoever overran in an earlier process is stopped in this one, too.
+    /// Starts from the stored facts: a provider that overran in an earlier process stays stopped in this process.
     pub(super) fn new(overruns: Overruns, past: Billed) -> Providers {
         let mut stopped = BTreeMap::new();
         for (brief, overrun) in past.overruns {
@@ -49,29 +49,29 @@ impl Providers {
         Providers { overruns, stopped: Mutex::new(stopped) }
     }
 
-    /// Returns the provider whose bills are to be watched for whoever works under a brief.
+    /// Returns the provider whose bills are checked for the agent of a brief.
     pub(super) fn of(&self, brief: &Brief) -> Option<String> {
         self.overruns.provider_of(brief)
     }
 
-    /// Notes what a provider billed for a call.
+    /// Records what a provider billed for a call.
     pub(super) fn billed(&self, provider: &str, held: Msat, cost: Cost) {
         if let Some(overrun) = Overrun::of(held, cost) {
             self.stopped().entry(provider.to_owned()).or_insert(overrun);
         }
     }
 
-    /// Returns why a provider is asked nothing more, if so.
+    /// Returns why no more requests are sent to a provider, if it is stopped.
     pub(super) fn refusal(&self, provider: &str) -> Option<String> {
         let Overrun { held, excess } = *self.stopped().get(provider)?;
         Some(format!(
-            "{provider} billed {excess} more than the {held} held for a call: no further calls to it; \
-             `--allow-overrun` goes on"
+            "{provider} billed {excess} more than the {held} held for a call: no more calls are sent to it; \
+             to continue, use `--allow-overrun`"
         ))
     }
 
     fn stopped(&self) -> MutexGuard<'_, BTreeMap<String, Overrun>> {
-        // A panic while it was held left it whole: each change is one insert.
+        // A panic while the lock was held leaves the map valid: each change is one insert.
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,7 +85,7 @@ impl Overruns {
     }
 }
 
-/// What models were paid, by a session's facts: a fold that keeps nothing but overruns once a contract has closed.
+/// Collects the overruns in a session's facts. Everything else about a contract is dropped when it closes.
 #[derive(Default)]
 pub(super) struct Billed {
     briefs: BTreeMap<Path, Arc<Brief>>,
@@ -94,7 +94,7 @@ pub(super) struct Billed {
 }
 
 impl Billed {
-    pub(super) fn note(&mut self, Stored { contract, fact, .. }: &Stored) {
+    pub(super) fn apply(&mut self, Stored { contract, fact, .. }: &Stored) {
         match fact {
             Fact::Opened(brief) => {
                 self.briefs.insert(contract.clone(), Arc::clone(brief));

@@ -1,5 +1,5 @@
-//! Session time: it goes on from where it was left, as fast as this process runs, and never back. It stops while only a person
-//! is awaited: somebody waits for one, and no model or tool is at work.
+//! Session time: the clock of a session. It continues from the last stored time and never goes back. It stops while all
+//! work waits for a person: at least one contract waits for a person, and no model or tool call is running.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,86 +10,86 @@ use tokio::time::Instant;
 
 /// The clock of one session in one process.
 pub(super) struct SessionTime {
-    left: Millis,
+    start: Millis,
     state: Mutex<State>,
-    resumed: Notify,
+    started_again: Notify,
 }
 
 struct State {
-    /// What had passed when it was last set going.
+    /// The time that had passed when the clock was last started or stopped.
     passed: Duration,
-    /// When that was, unless it stands.
+    /// When the clock was last started. None while it is stopped.
     since: Option<Instant>,
-    leaves: usize,
-    awaiting: usize,
+    calls: usize,
+    waits_for_person: usize,
 }
 
-/// What time goes by.
+/// An activity that decides whether session time runs.
 #[derive(Clone, Copy)]
-pub(super) enum Why {
-    /// A model or a tool is at work.
-    LeafUnderWay,
+pub(super) enum Activity {
+    /// A model or tool call is running.
+    CallRunning,
     /// A contract waits for a person.
-    PersonAwaited,
+    WaitingForPerson,
 }
 
-/// Counts as long as it is kept.
-pub(super) struct Counted {
+/// Counts one activity until it is dropped.
+pub(super) struct ActivityGuard {
     time: Arc<SessionTime>,
-    why: Why,
+    activity: Activity,
 }
 
-/// How long it is until a moment.
+/// How long it takes until a moment of session time.
 enum Until {
-    Past,
-    Running(Duration),
-    Standing,
+    Reached,
+    In(Duration),
+    Paused,
 }
 
 impl SessionTime {
-    pub(super) fn from(left: Millis) -> SessionTime {
-        let state = State { passed: Duration::ZERO, since: Some(Instant::now()), leaves: 0, awaiting: 0 };
-        SessionTime { left, state: Mutex::new(state), resumed: Notify::new() }
+    pub(super) fn new(start: Millis) -> SessionTime {
+        let state = State { passed: Duration::ZERO, since: Some(Instant::now()), calls: 0, waits_for_person: 0 };
+        SessionTime { start, state: Mutex::new(state), started_again: Notify::new() }
     }
 
     pub(super) fn now(&self) -> Millis {
-        self.left.after(Millis(u64::try_from(self.state().passed().as_millis()).unwrap_or(u64::MAX)))
+        self.start.after(Millis(u64::try_from(self.state().passed().as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// Lets time go by one thing more, until that is dropped.
-    pub(super) fn count(self: &Arc<SessionTime>, why: Why) -> Counted {
-        self.change(|state| *state.counter(why) += 1);
-        Counted { time: Arc::clone(self), why }
+    /// Counts one more activity, until the returned guard is dropped.
+    pub(super) fn count(self: &Arc<SessionTime>, activity: Activity) -> ActivityGuard {
+        self.change(|state| *state.counter(activity) += 1);
+        ActivityGuard { time: Arc::clone(self), activity }
     }
 
-    /// Waits for a moment; for ever if there is none.
-    pub(super) async fn reach(&self, moment: Option<Millis>) {
+    /// Waits for a moment of session time, or for ever if there is none.
+    pub(super) async fn wait_until(&self, moment: Option<Millis>) {
         let Some(moment) = moment else { return std::future::pending().await };
         loop {
-            // Made before the look, so that no resumption is missed after it.
-            let resumed = self.resumed.notified();
+            // Created before the check, so that a start of the clock after the check is not missed.
+            let started_again = self.started_again.notified();
             match self.until(moment) {
-                Until::Past => return,
-                Until::Running(wait) => tokio::time::sleep(wait).await,
-                Until::Standing => resumed.await,
+                Until::Reached => return,
+                Until::In(wait) => tokio::time::sleep(wait).await,
+                Until::Paused => started_again.await,
             }
         }
     }
 
     fn until(&self, moment: Millis) -> Until {
         let state = self.state();
-        let wait = Duration::from_millis(moment.0.saturating_sub(self.left.0)).saturating_sub(state.passed());
+        let wait = Duration::from_millis(moment.0.saturating_sub(self.start.0)).saturating_sub(state.passed());
         match state.since {
-            _ if wait.is_zero() => Until::Past,
-            Some(_) => Until::Running(wait),
-            None => Until::Standing,
+            _ if wait.is_zero() => Until::Reached,
+            Some(_) => Until::In(wait),
+            None => Until::Paused,
         }
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state();
         change(&mut state);
-        let runs = state.leaves > 0 || state.awaiting == 0;
+        let runs = state.calls > 0 || state.waits_for_person == 0;
         if runs == state.since.is_some() {
             return;
         }
@@ -97,12 +97,12 @@ impl SessionTime {
         state.since = runs.then(Instant::now);
         drop(state);
         if runs {
-            self.resumed.notify_waiters();
+            self.started_again.notify_waiters();
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while it was held left it whole: it is only counted in there.
+        // A panic while the lock was held leaves the state valid: only counters change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -112,18 +112,18 @@ impl State {
         self.passed + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    fn counter(&mut self, why: Why) -> &mut usize {
-        match why {
-            Why::LeafUnderWay => &mut self.leaves,
-            Why::PersonAwaited => &mut self.awaiting,
+    fn counter(&mut self, activity: Activity) -> &mut usize {
+        match activity {
+            Activity::CallRunning => &mut self.calls,
+            Activity::WaitingForPerson => &mut self.waits_for_person,
         }
     }
 }
 
-impl Drop for Counted {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        let why = self.why;
-        self.time.change(|state| *state.counter(why) -= 1);
+        let activity = self.activity;
+        self.time.change(|state| *state.counter(activity) -= 1);
     }
 }
 
@@ -135,66 +135,66 @@ mod tests {
     use guildhall_kernel::Millis;
     use tokio::time::{advance, timeout};
 
-    use super::{SessionTime, Why};
+    use super::{Activity, SessionTime};
 
     async fn pass(ms: u64) {
         advance(Duration::from_millis(ms)).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_goes_on_from_where_it_was_left() {
-        let time = SessionTime::from(Millis(5000));
+    async fn session_time_continues_from_its_start() {
+        let time = SessionTime::new(Millis(5000));
         pass(30).await;
         assert_eq!(time.now(), Millis(5030));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_stops_while_only_a_person_is_awaited() {
-        let time = Arc::new(SessionTime::from(Millis(0)));
-        let person = time.count(Why::PersonAwaited);
+    async fn session_time_stops_while_all_work_waits_for_a_person() {
+        let time = Arc::new(SessionTime::new(Millis(0)));
+        let person = time.count(Activity::WaitingForPerson);
         pass(1000).await;
-        assert_eq!(time.now(), Millis(0), "only a person is awaited");
-        let call = time.count(Why::LeafUnderWay);
+        assert_eq!(time.now(), Millis(0), "all work waits for a person");
+        let call = time.count(Activity::CallRunning);
         pass(20).await;
-        assert_eq!(time.now(), Millis(20), "a model is at work as well");
+        assert_eq!(time.now(), Millis(20), "a call is running, too");
         drop(call);
         pass(1000).await;
-        assert_eq!(time.now(), Millis(20), "only a person is awaited again");
+        assert_eq!(time.now(), Millis(20), "all work waits for a person again");
         drop(person);
         pass(3).await;
         assert_eq!(time.now(), Millis(23));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_moment_wakes_when_session_time_reaches_it() {
-        let time = Arc::new(SessionTime::from(Millis(0)));
-        let person = time.count(Why::PersonAwaited);
+    async fn a_wait_ends_when_session_time_reaches_its_moment() {
+        let time = Arc::new(SessionTime::new(Millis(0)));
+        let person = time.count(Activity::WaitingForPerson);
         let waiting = tokio::spawn({
             let time = Arc::clone(&time);
-            async move { time.reach(Some(Millis(50))).await }
+            async move { time.wait_until(Some(Millis(50))).await }
         });
         pass(10_000).await;
-        assert!(!waiting.is_finished(), "time stands");
+        assert!(!waiting.is_finished(), "session time is stopped");
         drop(person);
         let began = tokio::time::Instant::now();
-        timeout(Duration::from_secs(1), waiting).await.expect("it wakes").expect("it does not panic");
+        timeout(Duration::from_secs(1), waiting).await.expect("the wait ends").expect("the task does not panic");
         assert_eq!(began.elapsed(), Duration::from_millis(50));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_sleeps_while_time_stops_sleeps_on() {
-        let time = Arc::new(SessionTime::from(Millis(0)));
+    async fn a_wait_takes_longer_when_session_time_stops_meanwhile() {
+        let time = Arc::new(SessionTime::new(Millis(0)));
         let waiting = tokio::spawn({
             let time = Arc::clone(&time);
-            async move { time.reach(Some(Millis(50))).await }
+            async move { time.wait_until(Some(Millis(50))).await }
         });
         pass(20).await;
-        let person = time.count(Why::PersonAwaited);
+        let person = time.count(Activity::WaitingForPerson);
         pass(10_000).await;
-        assert!(!waiting.is_finished(), "time stands");
+        assert!(!waiting.is_finished(), "session time is stopped");
         drop(person);
         let began = tokio::time::Instant::now();
-        timeout(Duration::from_secs(1), waiting).await.expect("it wakes").expect("it does not panic");
+        timeout(Duration::from_secs(1), waiting).await.expect("the wait ends").expect("the task does not panic");
         assert_eq!(began.elapsed(), Duration::from_millis(30));
     }
 }

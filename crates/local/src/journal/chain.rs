@@ -1,5 +1,5 @@
-//! The chain of hashes over a session's rows. It covers the stored bytes themselves, so that it can be checked by any later
-//! version, and nothing here ever writes them anew.
+//! The chain of hashes over a session's rows. The hashes cover the stored bytes themselves, so that every later version can
+//! check them. Stored bytes are never rewritten.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use guildhall_kernel::Hash;
 use super::JournalError;
 use crate::id::SessionId;
 
-/// Which of a session's two chains.
+/// One of the two hash chains of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chain {
     Facts,
@@ -17,9 +17,9 @@ pub(crate) enum Chain {
 }
 
 impl Chain {
-    /// Returns what the chain of this session begins with.
+    /// Returns the hash that a session's chain starts with.
     pub(crate) fn genesis(self, session: &SessionId) -> Hash {
-        // These words are part of the stored form: they never change.
+        // These texts are part of the stored form and must never change.
         let context = match self {
             Chain::Facts => "guildhall journal 1: facts of a session",
             Chain::Account => "guildhall journal 1: account of a session",
@@ -28,8 +28,8 @@ impl Chain {
     }
 }
 
-/// Returns the hash of a row after the one with hash `before`. Each part is preceded by its length, so that nothing can
-/// move from one column into the next.
+/// Returns the hash of a row that follows a row with the hash `before`. Each part is hashed after its length, so that no
+/// bytes can move from one column to the next unnoticed.
 pub(crate) fn link(before: Hash, parts: &[&[u8]]) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0);
@@ -50,8 +50,8 @@ pub fn hash_text(bytes: &[u8]) -> Hash {
     Hash(*blake3::hash(bytes).as_bytes())
 }
 
-/// Where a session's journal stands: how many rows its two chains have, and the last hash of each. Printed on the bill, so
-/// that a tail which was cut off is found, though what is left is a sound chain.
+/// The head of a session: how many rows its two chains have, and the last hash of each. It is printed on the bill. A chain
+/// whose end was cut off is still valid by itself; a comparison with a printed head detects the cut.
 ///
 /// ```
 /// use guildhall_local::{Head, hash_text};
@@ -60,19 +60,19 @@ pub fn hash_text(bytes: &[u8]) -> Hash {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// How many facts: the last one's sequence number.
+    /// How many facts the session has, which is the sequence number of the last fact.
     pub facts: u64,
-    /// The last fact's hash.
+    /// The hash of the last fact.
     pub hash: Hash,
-    /// How many facts of the account.
+    /// How many facts the account has.
     pub account: u64,
-    /// The last one's hash.
+    /// The hash of the account's last fact.
     pub account_hash: Hash,
 }
 
-/// Says that a text is not a journal's head.
+/// Error: the text is not a journal head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a journal head: copy it from `guildhall verify`, such as 12:9f…:2:a4…")]
+#[error("{0:?} is not a journal head: copy the head that `guildhall verify` prints, such as 12:9f…:2:a4…")]
 pub struct HeadError(pub String);
 
 impl fmt::Display for Head {
@@ -97,75 +97,75 @@ impl FromStr for Head {
     }
 }
 
-/// What is wrong with a session, as a check found it first.
+/// The first error that a check of a session found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// The session's head row is missing, or is not what was stored.
+    /// The session's head row is missing or was changed.
     #[error("the row that records the state of the session is missing, or was changed after it was stored")]
     Head,
-    /// The session's own row is not what was stored.
+    /// The session's own row was changed.
     #[error("the session's time, project or label was changed after it was stored")]
     About,
-    /// A fact is not the one that was stored, or a fact is missing before it.
+    /// A fact was changed, or a fact before it is missing.
     #[error("fact {seq} was changed after it was stored, or a fact before it is missing")]
     Fact {
-        /// Its number.
+        /// The fact's number.
         seq: u64,
     },
-    /// The same, of the account.
+    /// A fact of the account was changed, or one before it is missing.
     #[error("fact {n} of the account was changed after it was stored, or one before it is missing")]
     Account {
-        /// Its number.
+        /// The fact's number in the account.
         n: u64,
     },
-    /// Facts are missing at the end, or were added there.
-    #[error("{recorded} facts were stored, and {found} are there")]
+    /// Facts at the end are missing or were added.
+    #[error("{recorded} facts were stored, but the journal has {found}")]
     Facts {
-        /// How many there were, by the session's head.
+        /// How many facts there must be, according to the session's head.
         recorded: u64,
-        /// How many there are.
+        /// How many facts there are.
         found: u64,
     },
-    /// The same, of the account.
-    #[error("{recorded} facts of the account were stored, and {found} are there")]
+    /// Facts at the end of the account are missing or were added.
+    #[error("{recorded} facts of the account were stored, but the journal has {found}")]
     Accounts {
-        /// How many there were, by the session's head.
+        /// How many facts there must be, according to the session's head.
         recorded: u64,
-        /// How many there are.
+        /// How many facts there are.
         found: u64,
     },
-    /// The index by which a contract's facts are read does not fit the facts.
+    /// The index of each contract's facts does not match the facts.
     #[error("the index of the facts of each contract is damaged")]
     Index,
-    /// The commands that wait are not those that were stored.
-    #[error("the commands that wait in the inbox were changed after they were stored")]
+    /// The commands in the inbox that are not executed yet were changed.
+    #[error("the open commands in the inbox were changed after they were stored")]
     Inbox,
-    /// The calls in line are not those that were stored.
+    /// The list of calls that wait for a permit was changed.
     #[error("the list of calls that are not sent yet was changed after it was stored")]
     InLine,
-    /// The lease is not the one that was stored.
+    /// The lease was changed.
     #[error("the row that records which process last ran the session was changed after it was stored")]
     Lease,
-    /// A fact names a text that is missing, or is not what was stored.
+    /// A text that a fact names is missing or was changed.
     #[error("the text {hash} is missing, or was changed after it was stored")]
     Text {
-        /// Its hash.
+        /// The text's hash.
         hash: Hash,
     },
-    /// The journal ends before the head that was printed.
+    /// The journal has fewer facts than the printed head.
     #[error(
         "the given head counts {printed} facts, but the journal has only {found}: the end of the journal was cut off"
     )]
     Cut {
-        /// How many there were.
+        /// How many facts the printed head counts.
         printed: u64,
-        /// How many there are.
+        /// How many facts there are.
         found: u64,
     },
     /// The journal has other facts than when the head was printed.
     #[error("the given head is of another journal: they differ at or before fact {seq}")]
-    Another {
-        /// The printed head's fact.
+    OtherJournal {
+        /// The last fact that the printed head counts.
         seq: u64,
     },
 }
@@ -176,7 +176,7 @@ impl Broken {
         match self {
             Broken::Head => "its head row".to_owned(),
             Broken::About => "its own row".to_owned(),
-            Broken::Fact { seq } | Broken::Another { seq } => format!("fact {seq}"),
+            Broken::Fact { seq } | Broken::OtherJournal { seq } => format!("fact {seq}"),
             Broken::Account { n } => format!("fact {n} of the account"),
             Broken::Facts { recorded, found } => format!("fact {}", recorded.min(found).saturating_add(1)),
             Broken::Accounts { recorded, found } => {
@@ -184,7 +184,7 @@ impl Broken {
             }
             Broken::Index => "the index of its facts".to_owned(),
             Broken::Inbox => "its inbox".to_owned(),
-            Broken::InLine => "its calls in line".to_owned(),
+            Broken::InLine => "its list of waiting calls".to_owned(),
             Broken::Lease => "its lease".to_owned(),
             Broken::Text { hash } => format!("text {hash}"),
             Broken::Cut { found, .. } => format!("fact {}", found.saturating_add(1)),
@@ -192,52 +192,52 @@ impl Broken {
     }
 }
 
-/// What is wrong with the hall as a whole.
+/// An error in the hall as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HallBroken {
-    /// The database's own structure is damaged.
+    /// The structure of the database is damaged.
     #[error("the database is damaged: {0}")]
     Database(String),
-    /// A table, an index or a trigger is not as this program defines it.
+    /// A table, an index or a trigger differs from the definition in this program.
     #[error("the definition of {name} in the database is missing, or was changed after it was stored")]
     Definition {
-        /// Its name.
+        /// The name of the table, index or trigger.
         name: String,
     },
     /// The row that covers all sessions is missing.
     #[error("the row that covers all sessions is missing")]
     HeadMissing,
-    /// The row that covers all sessions is not what was stored.
+    /// The row that covers all sessions was changed.
     #[error("the row that covers all sessions was changed after it was stored")]
     Head,
     /// Sessions were deleted or added.
-    #[error("{recorded} sessions were stored, and {found} are there")]
+    #[error("{recorded} sessions were stored, but the journal has {found}")]
     Sessions {
-        /// How many there were, by the hall's head.
+        /// How many sessions there must be, according to the hall's head.
         recorded: u64,
-        /// How many there are.
+        /// How many sessions there are.
         found: u64,
     },
-    /// A session's head is not the one that was stored.
+    /// The head of a session was changed.
     #[error("the row that records the state of a session was changed after it was stored")]
     SessionHeads,
-    /// Rows are left of a session that is not there.
+    /// There are rows of a session that does not exist.
     #[error("session {session:?} is missing, but the table {table} has rows for this session")]
     Stray {
-        /// Its id, as the rows have it.
+        /// The session's id in these rows.
         session: String,
-        /// Where they are.
+        /// The table with these rows.
         table: &'static str,
     },
-    /// A session is listed that was not stored under that id.
+    /// A session is listed, but no session was stored under its id.
     #[error("session {session:?} is listed, but no session was stored under this id")]
     Unknown {
-        /// Its id.
+        /// The session's id.
         session: String,
     },
 }
 
-/// What ends a check: the journal can't be read, or something in it is not what was stored.
+/// The reason why a check ended: the journal can't be read, or stored data was changed.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Broken(Broken),
@@ -245,7 +245,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Returns the error that names the session.
+    /// Converts the fault to an error that names the session.
     pub(crate) fn of(self, session: &SessionId) -> JournalError {
         match self {
             Fault::Broken(broken) => {
@@ -281,7 +281,7 @@ mod tests {
     use crate::id::SessionId;
 
     #[test]
-    fn the_chain_is_what_it_always_was() {
+    fn the_hashes_of_a_chain_never_change() {
         let session: SessionId = "a".parse().unwrap();
         let genesis = Chain::Facts.genesis(&session);
         assert_eq!(genesis.to_string(), "1813c8f3bf9711cc68e7c4612a20b9d79239f7be7d68dcf5586d62daeb8e5a5b");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_refused() {
+    fn a_text_that_is_not_a_head_is_refused() {
         let head = Head { facts: 1, hash: hash_text(b"a"), account: 0, account_hash: hash_text(b"b") }.to_string();
         for junk in ["", "1", ":::", &head[1..], &head[..head.len() - 1], &format!("{head}:1")] {
             assert!(junk.parse::<Head>().is_err(), "{junk:?}");

@@ -1,4 +1,4 @@
-//! What can go wrong with the journal, as a person is told it: what happened, what was kept, what to do next.
+//! The errors of the journal. Their messages are for people: what happened, which data is safe, what to do next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,232 +13,234 @@ use crate::id::SessionId;
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
 
-/// Says why the journal did not do what it was asked. Unless it says otherwise, nothing of that was stored, and
-/// everything acknowledged before is.
+/// An error of the journal. Unless its message says otherwise, the failed request stored nothing, and everything acknowledged
+/// before is stored.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// The disk is full, or the journal reached its limit.
     #[error(
-        "the disk is full: what was to be stored last is not. Everything acknowledged before is kept. Free some space, then \
-         type it again; a session that was at work goes on with `guildhall resume`"
+        "the disk is full: the last data was not stored. Everything acknowledged before is kept. Free some space, then run the \
+         command again; to continue an interrupted session, run `guildhall resume`"
     )]
     DiskFull {
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: Arc<rusqlite::Error>,
     },
-    /// The system did not take a write, though the disk is not full.
+    /// The system refused a write, though the disk is not full.
     #[error(
-        "the system refuses to write the journal ({source}), as it does where a quota or a limit on the size of files is \
-         reached: what was to be stored last is not. Everything acknowledged before is kept. When more may be written, type \
-         it again; a session that was at work goes on with `guildhall resume`"
+        "the system refuses to write the journal ({source}); a quota or a limit on file sizes may be reached. The last data was \
+         not stored. Everything acknowledged before is kept. Raise the limit, then run the command again; to continue an \
+         interrupted session, run `guildhall resume`"
     )]
     Unwritable {
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: Arc<rusqlite::Error>,
     },
-    /// The system could not make facts durable. It is not tried again: after a failed sync nobody knows what the disk has.
+    /// The system could not make facts durable. The write is not tried again: after a failed sync, the state of the disk is
+    /// unknown.
     #[error(
-        "the journal could not be made durable ({source}). Everything acknowledged before is kept; the last facts may be \
-         stored or not. Check the disk, then see with `guildhall ls` what there is; a session that was at work goes on with \
+        "the journal could not be made durable ({source}). Everything acknowledged before is kept; the last facts may or may not \
+         be stored. Check the disk, then list your sessions with `guildhall ls`; to continue an interrupted session, run \
          `guildhall resume`"
     )]
     NotDurable {
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: Arc<rusqlite::Error>,
     },
-    /// The writer met an error earlier and stores nothing any more.
-    #[error("the journal has stopped and stores nothing more in this process: {why}")]
+    /// The writer stopped at an earlier error and stores nothing more.
+    #[error("the journal stores nothing more in this process because of an earlier error: {why}")]
     Stopped {
-        /// The error that stopped it.
+        /// The error that stopped the writer.
         why: Box<JournalError>,
     },
-    /// The database is damaged, or is none.
+    /// The database is damaged, or the file is not a database.
     #[error(
-        "the journal in {0} is damaged ({source}). Nothing was changed. Keep a copy of the directory; then go back to a backup, \
-         see what `sqlite3 {0} .recover` can read, or begin anew in another directory with GUILDHALL_HOME", file.display()
+        "the journal in {0} is damaged ({source}). Nothing was changed. Copy the directory before you try anything. Then restore a \
+         backup, recover rows with `sqlite3 {0} .recover`, or start in another directory with GUILDHALL_HOME", file.display()
     )]
     Damaged {
-        /// Which file.
+        /// The database file.
         file: PathBuf,
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: Arc<rusqlite::Error>,
     },
-    /// A database, but not a journal of ours.
-    #[error("{} is a database of another program: nothing was changed. Choose another directory with GUILDHALL_HOME", file.display())]
+    /// The file is a database, but not a journal of Guildhall.
+    #[error("{} is a database of another program. Nothing was changed. Choose another directory with GUILDHALL_HOME", file.display())]
     Foreign {
-        /// Which file.
+        /// The database file.
         file: PathBuf,
     },
-    /// A later Guildhall wrote the journal.
+    /// A newer version of Guildhall wrote the journal.
     #[error(
-        "the journal in {} has format {found}, and this guildhall reads formats up to {SCHEMA}: nothing was changed. Install \
-         the newer guildhall that wrote it", file.display()
+        "the journal in {} has format {found}, but this guildhall reads only formats up to {SCHEMA}. Nothing was changed. Install \
+         the newer guildhall that wrote the journal", file.display()
     )]
     Newer {
-        /// Which file.
+        /// The database file.
         file: PathBuf,
-        /// Its format.
+        /// The journal's format.
         found: i64,
     },
-    /// An older format is to be brought to this one, and somebody else has the journal open.
+    /// The journal has an older format, and it can't be converted while another process has it open.
     #[error(
-        "the journal in {} was written by an older guildhall and must be brought to format {SCHEMA}, but another process has \
-         it open: nothing was changed. End that process, then type this again", file.display()
+        "the journal in {} was written by an older guildhall and must be converted to format {SCHEMA}, but another process has it \
+         open. Nothing was changed. End that process, then run the command again", file.display()
     )]
     InUse {
-        /// Which file.
+        /// The database file.
         file: PathBuf,
     },
     /// The journal's directory, or a file in it, can't be written.
     #[error(
-        "{} can't be written ({source}): nothing was stored. Sessions there can be listed, shown and verified. To work, make it \
-         writable, or choose another directory with GUILDHALL_HOME", path.display()
+        "{} can't be written ({source}): nothing was stored. Sessions in this directory can be listed, shown and verified. To run \
+         sessions, make it writable, or choose another directory with GUILDHALL_HOME", path.display()
     )]
     ReadOnly {
-        /// Which.
+        /// The path that can't be written.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system returned.
         source: Arc<io::Error>,
     },
-    /// The newest commits were only in the log, and the log is gone.
+    /// The newest commits were only in the write-ahead log, and the log is gone.
     #[error(
-        "the last {} commits of the journal are gone: they were in {}-wal, which was deleted, cut or replaced, or the home was copied while in use. Nothing was \
-         changed, and nothing can be stored. Put that file back; or, if an older copy of the journal was put there on purpose, go \
-         on without these commits by deleting {}", recorded.saturating_sub(*found), file.display(), marker.display()
+        "the last {} commits of the journal are gone: they were in {}-wal, and this file was deleted, cut or replaced, or the home \
+         was copied while in use. Nothing was changed, and nothing can be stored. Put the file back. Or, if you put an older copy of \
+         the journal there on purpose, delete {} to continue without these commits",
+        recorded.saturating_sub(*found), file.display(), marker.display()
     )]
     LogMissing {
         /// The database.
         file: PathBuf,
-        /// The file that says how many commits there were.
+        /// The file that records how many commits there were.
         marker: PathBuf,
-        /// How many there were.
+        /// How many commits the marker records.
         recorded: u64,
-        /// How many there are.
+        /// How many commits the database has.
         found: u64,
     },
     /// The linked SQLite has a bug that can lose facts.
     #[error("this guildhall was built with SQLite {linked}, which can lose facts: build it with 3.51.3 or later")]
     UnsafeSqlite {
-        /// Its version.
+        /// The linked version.
         linked: String,
     },
-    /// Another process kept the database for too long.
+    /// Another process used the database for too long.
     #[error(
         "another process is using the journal: nothing was stored. Try again; run `guildhall ls` to see which sessions are running"
     )]
     Busy,
-    /// SQLite could not do it.
+    /// Another error of SQLite.
     #[error("the journal could not be used: {source}")]
     Sqlite {
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: Arc<rusqlite::Error>,
     },
     /// A file or directory could not be used.
     #[error("{} could not be {doing}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// What the journal tried to do with it, as a participle: "opened", "written".
         doing: &'static str,
-        /// What the system said.
+        /// The error that the system returned.
         source: Arc<io::Error>,
     },
-    /// A stored row is not what the journal writes.
+    /// A stored row differs from what the journal wrote.
     #[error(
         "the journal of {session} is damaged at {place}: {why}. Nothing was changed. Check all of it with `guildhall verify {session}`"
     )]
     Corrupt {
-        /// Whose.
+        /// The damaged session.
         session: SessionId,
-        /// Which row.
+        /// The damaged row.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the row.
         why: String,
     },
-    /// There is no such session.
-    #[error("there is no session {session}: list yours with `guildhall ls`")]
+    /// The session does not exist.
+    #[error("there is no session {session}: list your sessions with `guildhall ls`")]
     UnknownSession {
-        /// What was named.
+        /// The id that was given.
         session: SessionId,
     },
-    /// There is such a session already.
+    /// A session with this id already exists.
     #[error("session {session} already exists: choose another id, or run `guildhall resume {session}` to continue it")]
     SessionExists {
-        /// What was named.
+        /// The id that was given.
         session: SessionId,
     },
     /// Another process runs the session.
     #[error(
-        "session {session} is run by process {} for {} s already: wait until it has ended, say something to it with \
-         `guildhall message {session} \"…\"`, or end it with `guildhall stop {session}`", holder.pid, held_ms / 1000
+        "session {session} has been running in process {} for {} s: wait until it ends, send it a message with \
+         `guildhall message {session} \"…\"`, or stop it with `guildhall stop {session}`", holder.pid, held_ms / 1000
     )]
     Held {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Who runs it.
+        /// The process that runs the session.
         holder: Holder,
-        /// For how long.
+        /// For how long that process has held the lease.
         held_ms: u64,
     },
-    /// Somebody took the session over, though this process had not let go of it.
+    /// Another process took the session over while this process was still running it.
     #[error("session {session} was taken over by process {}: this process stores nothing more in it", holder.pid)]
     LeaseLost {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Who runs it now.
+        /// The process that runs the session now.
         holder: Holder,
     },
-    /// A text is not the one it was handed over as.
+    /// A text does not match the reference that it was passed with.
     #[error(
-        "a text of {found_bytes} bytes with hash {found} was handed over as one of {named_bytes} with hash {named}: nothing was stored"
+        "a text of {found_bytes} bytes with hash {found} was passed as a text of {named_bytes} bytes with hash {named}: nothing was stored"
     )]
     TextMismatch {
-        /// The hash it was to have.
+        /// The hash in the reference.
         named: Hash,
-        /// The length it was to have.
+        /// The length in the reference.
         named_bytes: u32,
-        /// The hash it has.
+        /// The hash of the text.
         found: Hash,
-        /// Its length.
+        /// The length of the text.
         found_bytes: usize,
     },
     /// A fact names a text that is not stored.
     #[error("a fact names the text {hash}, which is not stored: pass the text with the fact. Nothing was stored")]
     TextMissing {
-        /// Its hash.
+        /// The text's hash.
         hash: Hash,
     },
-    /// A stored text is not the one that was stored under its hash.
+    /// A stored text was changed after it was stored.
     #[error(
         "the text {hash} is damaged: its bytes do not match this hash. Run `guildhall verify` to see which sessions use this text"
     )]
     TextDamaged {
-        /// The hash under which it was stored.
+        /// The hash under which the text was stored.
         hash: Hash,
     },
-    /// A text is over [`TEXT_BYTES_MAX`].
-    #[error("a text of {bytes} bytes is too long to store: cut it to {TEXT_BYTES_MAX}")]
+    /// A text is longer than [`TEXT_BYTES_MAX`].
+    #[error("a text of {bytes} bytes is too long to store: shorten it to at most {TEXT_BYTES_MAX} bytes")]
     TextTooLong {
-        /// Its length.
+        /// The text's length.
         bytes: usize,
     },
-    /// A command is over [`COMMAND_BYTES_MAX`].
+    /// A command is longer than [`COMMAND_BYTES_MAX`].
     #[error("the command is too long ({bytes} bytes): shorten it to at most {COMMAND_BYTES_MAX} bytes")]
     CommandTooLong {
-        /// Its length.
+        /// The command's length.
         bytes: usize,
     },
-    /// Something can't be written as JSON.
-    #[error("this can't be stored as JSON: {why}")]
+    /// A value can't be written as JSON.
+    #[error("a value can't be stored as JSON: {why}")]
     NotJson {
-        /// Why.
+        /// What is wrong with the value.
         why: String,
     },
 }
 
 impl JournalError {
-    /// Returns whether the writer must stop on it: the world failed, as opposed to a request that was refused.
-    pub(crate) fn stops(&self) -> bool {
+    /// Returns whether the writer must stop after this error: the system failed, as opposed to a request that was refused.
+    pub(crate) fn stops_writer(&self) -> bool {
         match self {
             JournalError::DiskFull { .. }
             | JournalError::Unwritable { .. }
@@ -268,8 +270,8 @@ impl JournalError {
         }
     }
 
-    /// Names the database that is damaged.
-    pub(crate) fn within(self, database: &Path) -> JournalError {
+    /// Adds the path of the database to an error about damage.
+    pub(crate) fn in_database(self, database: &Path) -> JournalError {
         if let JournalError::Damaged { source, .. } = self {
             JournalError::Damaged { file: database.to_owned(), source }
         } else {
@@ -277,7 +279,7 @@ impl JournalError {
         }
     }
 
-    /// Tells a disk that takes no more from other errors of a file that belongs to the journal itself.
+    /// Converts an error of one of the journal's own files. A full disk and a quota get their own variants.
     pub(crate) fn own_file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> JournalError {
         let other = JournalError::file(path, doing);
         move |error| {

@@ -1,6 +1,6 @@
-//! Heads: one row per session that says where the session stands, and one for the hall that covers all of them. The commit
-//! that changes a session updates both, so a row that somebody deletes, changes or adds by other means is found. They are no
-//! protection against a person who computes the hashes anew; the head that a bill prints is.
+//! Heads: one row per session that records its state, and one row for the hall that covers all sessions. Every commit that
+//! changes a session updates both rows. A row that is deleted, changed or added in any other way is therefore detected. Head
+//! rows don't protect against a person who computes new hashes; the head that is printed on a bill does.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{JournalError, verify, walk};
 use crate::id::SessionId;
 use crate::lease::Holder;
 
-/// What the hash of each kind of row begins with. These words are part of the stored form: they never change.
+/// The texts that the hash of each kind of row starts with. They are part of the stored form and must never change.
 const ABOUT: &str = "guildhall journal 3: a session";
 const COMMAND: &str = "guildhall journal 3: a command that waits";
 const IN_LINE: &str = "guildhall journal 3: a call in line";
@@ -20,10 +20,11 @@ const LEASE: &str = "guildhall journal 3: the lease of a session";
 const SESSION_HEAD: &str = "guildhall journal 3: head of a session";
 const HALL_HEAD: &str = "guildhall journal 3: head of the hall";
 
-/// The hash of an empty set, and of what is not there.
+/// The hash of an empty set, and of a missing row.
 pub(crate) const NOTHING: Hash = Hash([0; 32]);
 
-/// Adds a row's hash to a set's, or takes it out again. Sets change with every commit, and must not be read whole for that.
+/// Adds a row's hash to the hash of a set, or removes it. A set changes with every commit, so updating its hash must not
+/// require reading the whole set.
 pub(crate) fn xor(set: Hash, item: Hash) -> Hash {
     let mut mixed = set.0;
     mixed.iter_mut().zip(item.0).for_each(|(byte, other)| *byte ^= other);
@@ -39,12 +40,12 @@ pub(crate) fn about(session: &SessionId, created_at: i64, project: &[u8], label:
     item(ABOUT, session, &[&created_at.to_le_bytes(), project, label])
 }
 
-/// Returns the hash of a command that waits.
+/// Returns the hash of a command that is not executed yet.
 pub(crate) fn command(session: &SessionId, number: i64, at: i64, command: &[u8]) -> Hash {
     item(COMMAND, session, &[&number.to_le_bytes(), &at.to_le_bytes(), command])
 }
 
-/// Returns the hash of a call in line.
+/// Returns the hash of a call that waits for a permit.
 pub(crate) fn in_line(session: &SessionId, contract: &[u8], ask: i64) -> Hash {
     item(IN_LINE, session, &[contract, &ask.to_le_bytes()])
 }
@@ -55,29 +56,29 @@ pub(crate) fn lease(session: &SessionId, holder: &Holder) -> Hash {
     item(LEASE, session, &[&epoch.to_le_bytes(), &pid.to_le_bytes(), boot.as_bytes(), &since.0.to_le_bytes()])
 }
 
-/// Where a session stands, as its head row says.
+/// The state of a session, as recorded in its head row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionHead {
     /// The hash of the session's own row: when it began, its project and its label.
     pub(crate) about: Hash,
-    /// The last fact's number and hash.
+    /// The number and the hash of the last fact.
     pub(crate) facts: u64,
     pub(crate) facts_hash: Hash,
-    /// The same of the account.
+    /// The number and the hash of the account's last fact.
     pub(crate) account: u64,
     pub(crate) account_hash: Hash,
-    /// The number of the newest command, done or not.
+    /// The number of the newest command, executed or not.
     pub(crate) commands: u64,
-    /// All commands that wait.
+    /// The hash of the set of commands that are not executed yet.
     pub(crate) commands_open: Hash,
-    /// All calls in line.
+    /// The hash of the set of calls that wait for a permit.
     pub(crate) in_line: Hash,
-    /// The lease.
+    /// The hash of the lease.
     pub(crate) lease: Hash,
 }
 
 impl SessionHead {
-    /// Returns the head of a session that has nothing yet.
+    /// Returns the head of a new, empty session.
     pub(crate) fn new(session: &SessionId, about: Hash) -> SessionHead {
         SessionHead {
             about,
@@ -92,7 +93,7 @@ impl SessionHead {
         }
     }
 
-    /// Returns what people are shown of it.
+    /// Returns the part of the head that people see.
     pub(crate) fn printed(&self) -> Head {
         Head { facts: self.facts, hash: self.facts_hash, account: self.account, account_hash: self.account_hash }
     }
@@ -105,7 +106,7 @@ impl SessionHead {
         item(SESSION_HEAD, session, &[&[&facts[..], &account, &commands], &hashes[..]].concat())
     }
 
-    /// Reads a session's head. One that is missing, or is not what was stored, is broken.
+    /// Reads a session's head. A missing or changed head is an error.
     pub(crate) fn read(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
         let mut find = db.prepare_cached(
             "SELECT about, facts, facts_hash, account, account_hash, commands, commands_open, in_line, lease, hash
@@ -166,14 +167,14 @@ fn number(row: &Row<'_>, column: usize) -> Option<u64> {
     row.get::<_, i64>(column).ok().map(i64::cast_unsigned)
 }
 
-/// Where the hall stands.
+/// The state of the hall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HallHead {
-    /// How many commits there were.
+    /// How many commits there have been.
     pub(crate) commits: u64,
     /// How many sessions there are.
     pub(crate) sessions: u64,
-    /// The heads of all of them.
+    /// The hash of the set of all session heads.
     pub(crate) heads: Hash,
 }
 
@@ -185,7 +186,7 @@ impl HallHead {
         link(key, &[&self.commits.to_le_bytes(), &self.sessions.to_le_bytes(), &self.heads.0])
     }
 
-    /// Reads the hall's head and the hash that is stored with it.
+    /// Reads the hall's head and its stored hash.
     fn read(db: &Connection) -> Result<Option<(HallHead, Hash)>, rusqlite::Error> {
         let mut find = db.prepare_cached("SELECT commits, sessions, heads, hash FROM hall_head WHERE one = 1")?;
         let read = |row: &Row<'_>| {
@@ -221,86 +222,86 @@ impl<'a> Change<'a> {
         Change { db, group, own: HeadUpdates::default() }
     }
 
-    /// Returns the head of a session that is there, to be changed.
+    /// Returns the head of an existing session, for changes.
     pub(crate) fn head(&mut self, session: &SessionId) -> Result<&mut SessionHead, JournalError> {
         if !self.own.0.contains_key(session) {
-            let touch = if let Some(touch) = self.group.0.get(session) {
-                touch.clone()
+            let update = if let Some(update) = self.group.0.get(session) {
+                update.clone()
             } else {
                 let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
                 HeadUpdate { before: Some(head.hash(session)), head }
             };
-            self.own.0.insert(session.clone(), touch);
+            self.own.0.insert(session.clone(), update);
         }
-        Ok(&mut self.own.0.get_mut(session).expect("it was put there").head)
+        Ok(&mut self.own.0.get_mut(session).expect("inserted above").head)
     }
 
-    /// Gives a session that begins a head.
+    /// Adds the head of a new session.
     pub(crate) fn begin(&mut self, session: &SessionId, about: Hash) {
-        let touch = HeadUpdate { before: None, head: SessionHead::new(session, about) };
-        self.own.0.insert(session.clone(), touch);
+        let update = HeadUpdate { before: None, head: SessionHead::new(session, about) };
+        self.own.0.insert(session.clone(), update);
     }
 
-    /// Returns the heads that the job has changed, once it is done.
+    /// Returns the heads that the job has changed. Call it when the job has finished.
     pub(crate) fn done(self) -> HeadUpdates {
         self.own
     }
 }
 
-/// The sessions that a transaction changes, with the heads that they will have.
+/// The sessions that a transaction changes, with their new heads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeadUpdates(BTreeMap<SessionId, HeadUpdate>);
 
 #[derive(Clone, Debug)]
 struct HeadUpdate {
-    /// The hash of the stored head; none if the session begins.
+    /// The hash of the stored head, or none for a new session.
     before: Option<Hash>,
     head: SessionHead,
 }
 
 impl HeadUpdates {
-    /// Takes over what a job has changed.
+    /// Adds the changes of a job.
     pub(crate) fn take(&mut self, job: HeadUpdates) {
         self.0.extend(job.0);
     }
 
-    /// Stores the heads, and the hall's with them. Returns the number of this commit, if anything changed.
+    /// Stores the heads of the sessions and of the hall. Returns the number of this commit, if anything changed.
     pub(crate) fn store(self, db: &Connection) -> Result<Option<u64>, rusqlite::Error> {
         if self.0.is_empty() {
             return Ok(None);
         }
         let (mut hall, stored) = HallHead::read(db)?.unwrap_or((HallHead::NEW, HallHead::NEW.hash()));
-        // What did not fit before this commit must not fit afterwards: a commit hides no damage.
+        // If the stored hash was wrong before this commit, it must stay wrong: a commit must not hide damage.
         let damage = xor(hall.hash(), stored);
         for (session, HeadUpdate { before, head }) in self.0 {
             let after = head.store(db, &session)?;
             hall.sessions = hall.sessions.wrapping_add(u64::from(before.is_none()));
             hall.heads = xor(xor(hall.heads, before.unwrap_or(NOTHING)), after);
         }
-        // The row may hold any number that a damaged disk gave it.
+        // The addition wraps, because a damaged row may contain any number.
         hall.commits = hall.commits.wrapping_add(1);
         hall.store(db, xor(hall.hash(), damage))?;
         Ok(Some(hall.commits))
     }
 }
 
-/// Gives every session of an older format its head, from the rows that it has. One whose rows can't be read gets none, so
-/// that it is named as damaged and keeps nobody from the others.
-pub(crate) fn found(db: &Connection) -> Result<(), JournalError> {
-    let mut touched = HeadUpdates::default();
+/// Creates the head of every session of an older format from its rows. A session whose rows can't be read gets no head: it is
+/// reported as damaged, and the other sessions remain usable.
+pub(crate) fn create_heads(db: &Connection) -> Result<(), JournalError> {
+    let mut updates = HeadUpdates::default();
     for row in walk::sessions(db)? {
         match verify::head_of_rows(db, &row.id) {
-            Ok(head) => touched.0.insert(row.id, HeadUpdate { before: None, head }),
+            Ok(head) => updates.0.insert(row.id, HeadUpdate { before: None, head }),
             Err(Fault::Broken(_)) => None,
             Err(Fault::Journal(error)) => return Err(error),
         };
     }
     HallHead::NEW.store(db, HallHead::NEW.hash())?;
-    touched.store(db)?;
+    updates.store(db)?;
     Ok(())
 }
 
-/// Compares the hall's head with the heads of the sessions that there are.
+/// Compares the hall's head with the heads of the existing sessions.
 pub(crate) fn check_hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let mut broken = Vec::new();
     let (mut sessions, mut heads) = (0, NOTHING);

@@ -1,9 +1,9 @@
-//! The marker: a small file beside the database that says how many commits there are, as long as some of them may be only in
-//! the log. Whoever loses the log loses those commits without a trace in the database; the marker is the trace.
+//! The marker: a small file beside the database that records how many commits there are, while some of them may be only in the
+//! write-ahead log. If the log is lost, the database alone does not show that commits are missing; the marker does.
 //!
-//! It is made durable before the first commit of a process and brought up to date after each, without another sync: what it
-//! says is never more than what is durable, so it gives no false alarm after a crash, wherever that comes. The last
-//! process that writes removes it when everything is in the database itself.
+//! The marker is made durable before the first commit of a process. After each commit it is updated without a sync. Its number
+//! is therefore never higher than the number of durable commits, and a crash at any point causes no false alarm. The last
+//! process that writes removes the marker when all commits are in the database itself.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,27 +11,27 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::JournalError;
-use super::schema::{self, Turn};
+use super::schema::{self, OpenLock};
 
-/// The marker's name in the journal's directory: who removes all files of the database removes it with them.
+/// The marker's name in the journal's directory. The name starts like the database's, so that people delete both together.
 const MARKER: &str = "journal.db-marker";
 
-/// What the file says before the number.
-const SAYS: &str = "commits in journal.db and journal.db-wal: ";
+/// The text before the number.
+const PREFIX: &str = "commits in journal.db and journal.db-wal: ";
 
-/// How many digits the number has, always: a new number replaces all of the old one.
+/// The number always has this many digits, so that a new number overwrites the old one completely.
 const DIGITS: usize = 20;
 
-/// The longest marker that is read.
+/// How many bytes of the marker are read at most.
 const BYTES_MAX: u64 = 200;
 
-/// Returns where the marker is.
+/// Returns the path of the marker.
 pub(crate) fn path(dir: &Path) -> PathBuf {
     dir.join(MARKER)
 }
 
-/// Returns how many commits there must be, as far as the marker says. One that is not there, or that nobody can read, says
-/// nothing.
+/// Returns how many commits there must be, according to the marker. A missing marker, or one without a valid number, counts
+/// as 0.
 pub(crate) fn commits(dir: &Path) -> Result<u64, JournalError> {
     let path = path(dir);
     let read = File::open(&path).and_then(read);
@@ -46,20 +46,21 @@ fn read(file: impl Read) -> io::Result<u64> {
     let mut bytes = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(text.strip_prefix(SAYS).and_then(|number| number.trim().parse().ok()).unwrap_or(0))
+    Ok(text.strip_prefix(PREFIX).and_then(|number| number.trim().parse().ok()).unwrap_or(0))
 }
 
 fn written(commits: u64) -> String {
-    format!("{SAYS}{commits:0DIGITS$}\n")
+    format!("{PREFIX}{commits:0DIGITS$}\n")
 }
 
-/// The marker of a process that writes. As long as one has it, nobody removes the file.
+/// The marker of a process that writes. Its lock prevents other processes from removing the file.
 #[derive(Debug)]
 pub(crate) struct Marker(File);
 
 impl Marker {
-    /// Makes the marker durable, if it is not there, and keeps it there. Only one process at a time may do so.
-    pub(crate) fn take(dir: &Path, commits: u64, _turn: &Turn) -> Result<Marker, JournalError> {
+    /// Creates a durable marker if there is none, and locks it. The caller must hold the lock that serializes opening and
+    /// closing.
+    pub(crate) fn take(dir: &Path, commits: u64, _lock: &OpenLock) -> Result<Marker, JournalError> {
         let path = path(dir);
         let failed = || JournalError::own_file(&path, "written");
         if !path.exists() {
@@ -75,18 +76,19 @@ impl Marker {
         Ok(Marker(file))
     }
 
-    /// Says that there are so many commits. If another process says less right afterwards, less is found until the next commit.
+    /// Writes the number of commits. If another process writes a lower number afterwards, a loss of those commits is not
+    /// detected until the next commit.
     pub(crate) fn advance(&self, commits: u64) -> io::Result<()> {
         self.0.write_all_at(written(commits).as_bytes(), 0)
     }
 }
 
-/// Removes the marker if nobody needs it any more: no other process writes, and `checkpoint` says that the log has nothing
-/// that the database lacks. One that stays does no harm.
+/// Removes the marker if it is not needed any more: no other process writes, and `checkpoint` reports that the whole log is
+/// in the database. A marker that stays does no harm.
 pub(crate) fn remove(
     dir: &Path,
     own: Option<Marker>,
-    _turn: &Turn,
+    _lock: &OpenLock,
     checkpoint: impl FnOnce() -> Result<bool, JournalError>,
 ) -> Result<(), JournalError> {
     let path = path(dir);

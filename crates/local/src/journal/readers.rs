@@ -1,4 +1,4 @@
-//! A few connections that only read, lent out one reader at a time.
+//! A small pool of read-only connections.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::JournalError;
 use super::schema::{self, Reading};
 
-/// How many may read at once; more wait.
+/// How many reads can run at the same time; more reads wait.
 const READERS_MAX: usize = 4;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Readers {
     reading: Reading,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
-    // Where the file is, if it is a copy: removed after the connections.
+    // The directory of the file, if the file is a copy. It is removed after the connections are closed.
     _copy: Option<TempDir>,
 }
 
@@ -28,18 +28,18 @@ impl Readers {
         Readers { file, reading, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS_MAX)), _copy: None }
     }
 
-    /// Says that the file is a copy in this directory.
+    /// Marks the file as a copy in this directory.
     pub(crate) fn of_copy(self, copy: TempDir) -> Readers {
         Readers { _copy: Some(copy), ..self }
     }
 
-    /// Runs `work` on a connection at once, on this thread.
+    /// Runs `work` immediately on this thread, on a new connection.
     pub(crate) fn now<T>(&self, work: impl FnOnce(&Connection) -> Result<T, JournalError>) -> Result<T, JournalError> {
         let result = schema::open_reader(&self.file, self.reading).and_then(|db| work(&db));
-        result.map_err(|error| error.within(&self.file))
+        result.map_err(|error| error.in_database(&self.file))
     }
 
-    /// Runs `work` on a connection of its own, on a thread that may block. All it reads is from one moment.
+    /// Runs `work` on a blocking thread, on a connection from the pool. Everything that it reads is from one transaction.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
@@ -49,18 +49,18 @@ impl Readers {
         let work = tokio::task::spawn_blocking(move || {
             let lent = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut db = lent.map_or_else(|| schema::open_reader(&file, reading), Ok)?;
-            let moment = db.transaction()?;
-            let result = work(&moment);
-            drop(moment);
+            let transaction = db.transaction()?;
+            let result = work(&transaction);
+            drop(transaction);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
             drop(permit);
-            result.map_err(|error| error.within(&file))
+            result.map_err(|error| error.in_database(&file))
         });
         match work.await {
             Ok(result) => result,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => unreachable!("nobody cancels a read"),
+                Err(_) => unreachable!("a read is never cancelled"),
             },
         }
     }

@@ -1,5 +1,5 @@
-//! Rows: how facts and texts are written to the database. The bytes that were stored are what the chain covers, so they are
-//! made once, here.
+//! Rows: how facts and texts are written to the database. The hash chain covers the stored bytes, so these bytes are produced
+//! only here.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::heads::Change;
 use super::{JournalError, TEXT_BYTES_MAX, hash_text};
 use crate::id::SessionId;
 
-/// Facts in their stored form, and the texts that they name.
+/// Facts in their stored form, with the texts that they name.
 pub(crate) struct Prepared {
     pub(crate) bodies: Vec<String>,
     named: BTreeSet<Hash>,
@@ -22,7 +22,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the stored form, and checks each text against its hash.
+    /// Produces the stored form, and checks each text against its hash.
     pub(crate) fn new(facts: &[impl Serialize], texts: Vec<(TextRef, Vec<u8>)>) -> Result<Prepared, JournalError> {
         texts.iter().try_for_each(|(named, bytes)| check_text(named, bytes))?;
         let mut named = BTreeSet::new();
@@ -38,14 +38,14 @@ impl Prepared {
         Ok(Prepared { bodies, named, texts })
     }
 
-    /// About how much this is to write.
+    /// Returns approximately how many bytes will be written.
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(|(_, bytes)| bytes.len()).sum();
         self.bodies.iter().map(String::len).sum::<usize>() + texts
     }
 
-    /// Stores the texts, and refuses facts that name others which are not stored. One that was stored and is gone may be
-    /// named again: a session that has lost a text can be ended.
+    /// Stores the texts, and returns an error if a fact names another text that is not stored. A lost text that an earlier
+    /// fact names may be named again, so that a session that lost a text can still be ended.
     pub(crate) fn store_texts(&self, db: &Connection, session: &SessionId) -> Result<(), JournalError> {
         let mut find = db.prepare_cached("SELECT 1 FROM text WHERE hash = ?1")?;
         let mut named_before = db.prepare_cached("SELECT 1 FROM fact WHERE session = ?1 AND instr(body, ?2) > 0")?;
@@ -60,7 +60,8 @@ impl Prepared {
         for (text, bytes) in &self.texts {
             let kind = serde_json::to_value(text.kind).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
             let row = (text.hash.0, bytes, kind.as_str().unwrap_or_default());
-            // What is under its hash already may have been damaged meanwhile: what is acknowledged can be read.
+            // The text that is already stored under this hash may be damaged. It is replaced, so that every acknowledged text
+            // is readable.
             if insert.execute(row)? == 0 && damaged.execute((text.hash.0, bytes))? > 0 {
                 insert.execute(row)?;
             }
@@ -86,7 +87,7 @@ pub fn texts_named(fact: &Fact) -> Vec<TextRef> {
     texts_in(&serde_json::to_value(fact).expect("a fact is JSON"))
 }
 
-/// Returns the texts that a fact's JSON names, wherever in it they stand.
+/// Returns the texts that a fact's JSON names, at any depth.
 pub(crate) fn texts_in(fact: &Value) -> Vec<TextRef> {
     let mut found = Vec::new();
     let mut open = vec![fact];
@@ -106,7 +107,7 @@ pub(crate) fn texts_in(fact: &Value) -> Vec<TextRef> {
     found
 }
 
-/// What all facts of one batch share.
+/// The columns that all facts of one batch share.
 pub(crate) struct Shared {
     pub(crate) contract: String,
     pub(crate) at: Millis,
@@ -120,7 +121,7 @@ impl Shared {
     }
 }
 
-/// Adds facts to a session and returns their numbers and the last hash.
+/// Adds facts to a session. Returns their numbers and the last hash.
 pub(crate) fn add_facts(
     change: &mut Change<'_>,
     session: &SessionId,
@@ -143,12 +144,12 @@ pub(crate) fn add_facts(
     Ok((first..head.facts + 1, head.facts_hash))
 }
 
-/// Returns a fact's hash. Its texts are its contract, its cause and its body, as they stand in the database.
+/// Returns the hash of a fact. The texts are its contract, its cause and its body, as stored in the database.
 pub(crate) fn link_fact(before: Hash, seq: u64, v: i64, at: i64, [contract, cause, body]: [&[u8]; 3]) -> Hash {
     link(before, &[&seq.to_le_bytes(), &v.to_le_bytes(), contract, &at.to_le_bytes(), cause, body])
 }
 
-/// Adds facts to a session's account.
+/// Adds facts to a session's account. Returns their numbers and the last hash.
 pub(crate) fn add_account(
     change: &mut Change<'_>,
     session: &SessionId,
@@ -170,8 +171,8 @@ pub(crate) fn add_account(
     Ok((first..head.account + 1, head.account_hash))
 }
 
-/// Returns the hash of a fact of the account, which comes after a fact of the session at a time. In form 1 it does not cover
-/// the form.
+/// Returns the hash of a fact of the account. `after` is the session's last fact at that time. In form 1 the hash does not
+/// cover the number of the form.
 pub(crate) fn link_account(before: Hash, n: u64, v: i64, [after, at]: [i64; 2], body: &[u8]) -> Hash {
     let (n, form, after, at) = (n.to_le_bytes(), v.to_le_bytes(), after.to_le_bytes(), at.to_le_bytes());
     match v {
@@ -187,9 +188,9 @@ mod tests {
     use super::{link_account, texts_in};
 
     #[test]
-    fn the_hash_of_an_account_s_fact_covers_its_form_from_form_2_on() {
+    fn the_hash_of_a_fact_of_the_account_covers_the_form_since_form_2() {
         let hash = |v| link_account(Hash([7; 32]), 1, v, [2, 3], b"{}");
-        // What the first release stored: a change here makes every account from then look damaged.
+        // The hash that the first release stored. If it changes, every account of that release looks damaged.
         assert_eq!(hash(1).to_string(), "1398a9725e62b2c8b94032c72115a1201906fc34ce1e9d79bd77f63cf228857c");
         assert!(hash(1) != hash(2) && hash(2) != hash(3));
     }

@@ -1,5 +1,5 @@
-//! The database: how it is opened and what is in it. Every format that was released opens for ever; one that is newer than
-//! this program is left untouched.
+//! The database: how it is opened, and its tables. This program can open every format that was ever released. It does not
+//! touch a database with a newer format.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{DATABASE, JournalError, Limits, heads, marker};
 
-/// The format that this version writes.
+/// The format that this version of the program writes.
 pub const SCHEMA: i64 = 3;
 
 /// The first format that has heads.
@@ -21,34 +21,34 @@ const HEADS_SINCE: i64 = 3;
 /// SQLite up to 3.51.2 can lose commits when several connections write and checkpoint.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// Tells our databases from others: "GLDH".
+/// The application id that marks a database as a journal of Guildhall: "GLDH".
 const APPLICATION: i64 = 0x474c_4448;
 
-/// How long one process waits for another that writes.
+/// How long a process waits while another process writes.
 const BUSY_MS_MAX: u64 = 10_000;
 
-/// What makes each format out of the one before. A released step never changes.
+/// The SQL that converts each format to the next. A released step must never change.
 const STEPS: [&str; 3] = [include_str!("format_1.sql"), include_str!("format_2.sql"), include_str!("format_3.sql")];
 
-/// How many statements a connection keeps prepared: more than there are.
+/// How many prepared statements a connection caches: more than the program has.
 const STATEMENTS_MAX: usize = 64;
 
-/// A process's turn to open or close a journal: one at a time, since both are several steps.
-pub(crate) struct Turn {
-    // Held open, not used: closing it ends the turn.
+/// The lock for opening or closing a journal. Both take several steps, so only one process at a time may do them.
+pub(crate) struct OpenLock {
+    // Only held open: closing the file releases the lock.
     _lock: File,
 }
 
-impl Turn {
-    /// Waits for the turn.
-    pub(crate) fn take(dir: &Path) -> Result<Turn, JournalError> {
+impl OpenLock {
+    /// Waits for the lock.
+    pub(crate) fn take(dir: &Path) -> Result<OpenLock, JournalError> {
         let file = dir.join("opening.lock");
         let taken = private().append(true).open(&file).and_then(|lock| lock.lock().map(|()| lock));
-        Ok(Turn { _lock: taken.map_err(JournalError::file(&file, "locked"))? })
+        Ok(OpenLock { _lock: taken.map_err(JournalError::file(&file, "locked"))? })
     }
 }
 
-/// Refuses a SQLite that can lose commits.
+/// Returns an error if the linked SQLite can lose commits.
 pub(crate) fn check_version() -> Result<(), JournalError> {
     if rusqlite::version_number() < SQLITE_VERSION_MIN {
         return Err(JournalError::UnsafeSqlite { linked: rusqlite::version().into() });
@@ -56,23 +56,23 @@ pub(crate) fn check_version() -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Makes the directory and opens the one connection that writes.
+/// Creates the directory and opens the one connection that writes.
 pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
     make_dir(dir)?;
     let file = dir.join(DATABASE);
-    let _turn = Turn::take(dir)?;
-    // Before the database is read: it has at least what the marker says by now.
+    let _lock = OpenLock::take(dir)?;
+    // Read the marker before the database: the database then has at least as many commits as the marker records.
     let recorded = marker::commits(dir)?;
     make_file(&file)?;
     let connect = || -> Result<Connection, JournalError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(&file, flags)?;
-        keep_plans(&db)?;
+        cache_statements(&db)?;
         db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
-        // What is refused is left as it is: closing must not write a log back, or remove it.
+        // A refused database stays unchanged: closing it must not write the log back or remove it.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        refuse_others(&db, &file)?;
-        refuse_loss(&db, dir, recorded)?;
+        refuse_foreign(&db, &file)?;
+        refuse_missing_commits(&db, dir, recorded)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.execute_batch(
             "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA foreign_keys = ON;
@@ -90,15 +90,15 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
         }
         Ok(db)
     };
-    connect().map_err(|error| error.within(&file))
+    connect().map_err(|error| error.in_database(&file))
 }
 
-/// How a database is read.
+/// How a reading connection opens the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// Beside others, who may write.
+    /// Other processes may write at the same time.
     Shared,
-    /// As one that can't change: nothing is locked, and there is no log.
+    /// The database can't change: SQLite takes no locks and reads no log.
     Immutable,
 }
 
@@ -109,13 +109,13 @@ pub(crate) fn open_reader(file: &Path, reading: Reading) -> Result<Connection, J
         Reading::Shared => Connection::open_with_flags(file, flags)?,
         Reading::Immutable => Connection::open_with_flags(immutable(file), flags | OpenFlags::SQLITE_OPEN_URI)?,
     };
-    keep_plans(&db)?;
+    cache_statements(&db)?;
     db.busy_timeout(Duration::from_millis(BUSY_MS_MAX))?;
     db.execute_batch("PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
     Ok(db)
 }
 
-/// The URI of a database that can't change.
+/// Returns the URI of a database that can't change.
 fn immutable(file: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in file.as_os_str().as_encoded_bytes() {
@@ -132,9 +132,9 @@ fn hex(digit: u8) -> char {
     char::from_digit(u32::from(digit), 16).expect("four bits are one digit")
 }
 
-/// Keeps statements, and keeps them as they were prepared, whatever is bound to them: SQLite would otherwise plan one anew for each other
-/// number, and there is only one way through our tables.
-fn keep_plans(db: &Connection) -> Result<(), rusqlite::Error> {
+/// Caches prepared statements with their query plans. Without `QPSG`, SQLite could make a new plan when bound values change,
+/// but our queries always have the same best plan.
+fn cache_statements(db: &Connection) -> Result<(), rusqlite::Error> {
     db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
@@ -143,9 +143,9 @@ fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
     db.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
 }
 
-/// Leaves alone what another program, or a later version of this one, has written. An empty file is neither: a power cut
-/// during the very first opening leaves one.
-pub(crate) fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalError> {
+/// Returns an error for a database of another program or of a newer version of this program. An empty file is accepted: a
+/// power cut while the database is created can leave one.
+pub(crate) fn refuse_foreign(db: &Connection, file: &Path) -> Result<(), JournalError> {
     let found = number(db, "user_version")?;
     let application = number(db, "application_id")?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -158,20 +158,21 @@ pub(crate) fn refuse_others(db: &Connection, file: &Path) -> Result<(), JournalE
     Ok(())
 }
 
-/// Returns whether the database has today's format.
+/// Returns whether the database has the current format.
 pub(crate) fn is_current(db: &Connection) -> Result<bool, JournalError> {
     Ok(number(db, "user_version")? == SCHEMA)
 }
 
-/// Returns which tables, indexes and triggers are not as this program defines them. Others may be there as well.
-pub(crate) fn undefined(db: &Connection) -> Result<Vec<String>, JournalError> {
-    let sound = Connection::open_in_memory()?;
-    STEPS.iter().try_for_each(|step| sound.execute_batch(step))?;
+/// Returns the tables, indexes and triggers that are missing or differ from this program's definitions. Additional ones are
+/// ignored.
+pub(crate) fn wrong_definitions(db: &Connection) -> Result<Vec<String>, JournalError> {
+    let reference = Connection::open_in_memory()?;
+    STEPS.iter().try_for_each(|step| reference.execute_batch(step))?;
     let found = definitions(db)?;
-    Ok(definitions(&sound)?.into_iter().filter(|named| !found.contains(named)).map(|(name, _)| name).collect())
+    Ok(definitions(&reference)?.into_iter().filter(|named| !found.contains(named)).map(|(name, _)| name).collect())
 }
 
-/// Every table, index and trigger with what defines it, whatever blanks SQLite puts there.
+/// Returns every table, index and trigger with its definition, without white space.
 fn definitions(db: &Connection) -> Result<BTreeSet<(String, Vec<u8>)>, JournalError> {
     let mut all = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
     let mut rows = all.query([])?;
@@ -185,8 +186,8 @@ fn definitions(db: &Connection) -> Result<BTreeSet<(String, Vec<u8>)>, JournalEr
     Ok(definitions)
 }
 
-/// Refuses a database that lacks commits which the marker says were stored.
-pub(crate) fn refuse_loss(db: &Connection, dir: &Path, recorded: u64) -> Result<(), JournalError> {
+/// Returns an error if the database has fewer commits than the marker records.
+pub(crate) fn refuse_missing_commits(db: &Connection, dir: &Path, recorded: u64) -> Result<(), JournalError> {
     let found = if number(db, "user_version")? < HEADS_SINCE { 0 } else { heads::commits(db)? };
     if found >= recorded {
         return Ok(());
@@ -194,8 +195,9 @@ pub(crate) fn refuse_loss(db: &Connection, dir: &Path, recorded: u64) -> Result<
     Err(JournalError::LogMissing { file: dir.join(DATABASE), marker: marker::path(dir), recorded, found })
 }
 
-/// Brings the database to today's format in one transaction, while nobody else has it open: an older program would go on
-/// writing rows without heads. The log is not used meanwhile, so that the new format is in the database itself.
+/// Converts the database to the current format in one transaction, while no other process has it open: an older program would
+/// continue to write rows without heads. The write-ahead log is off meanwhile, so that the new format is in the database
+/// itself.
 fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
     if is_current(db)? {
         return Ok(());
@@ -211,14 +213,14 @@ fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
     let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or_default());
     steps.into_iter().try_for_each(|step| tx.execute_batch(step))?;
     if found < HEADS_SINCE {
-        heads::found(&tx)?;
+        heads::create_heads(&tx)?;
     }
     tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"))?;
     tx.commit()?;
     Ok(())
 }
 
-/// Makes a directory that only its owner can enter.
+/// Creates a directory that only its owner can enter.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
     if dir.is_dir() {
         return Ok(());
@@ -228,7 +230,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(dir).map_err(JournalError::file(dir, "made"))?;
-    // A directory that a power cut takes would take the journal with it.
+    // Without this sync, a power cut could remove the new directory and the journal in it.
     #[cfg(unix)]
     for made in [Some(dir), dir.parent()].into_iter().flatten().filter(|made| made.is_dir()) {
         File::open(made).and_then(|made| made.sync_all()).map_err(JournalError::file(made, "made durable"))?;
@@ -236,7 +238,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Opens options that make files which only their owner can read.
+/// Returns options that create files which only their owner can read.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
@@ -245,8 +247,8 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Makes the file before SQLite does, which would let others read it; the log and the index take its mode over. One that is
-/// there is not touched: closing it would end the locks that this process holds on it.
+/// Creates the database file, because SQLite would let other users read it. The log and its index get the same mode. An
+/// existing file is not opened: closing it would release the locks that this process holds on it.
 fn make_file(file: &Path) -> Result<(), JournalError> {
     match private().append(true).create_new(true).open(file) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(JournalError::file(file, "made")(error)),
@@ -254,7 +256,7 @@ fn make_file(file: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Makes a file's contents be exactly these: whoever reads it sees all of the old or all of the new.
+/// Replaces the contents of a file. A reader sees either all of the old contents or all of the new.
 pub(crate) fn replace(file: &Path, contents: &[u8]) -> Result<(), JournalError> {
     let mut fresh = file.as_os_str().to_owned();
     fresh.push(".new");

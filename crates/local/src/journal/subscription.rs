@@ -1,5 +1,5 @@
-//! Facts as they become durable. A subscriber reads the database from its own place on and is only told when there is more,
-//! so there is no gap and no repetition, whatever it missed and however slow it is.
+//! Subscriptions: facts as they become durable. A subscriber reads the database from its own position and is only notified
+//! that there are more facts. It therefore misses no fact and gets no fact twice, however slow it is.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -11,45 +11,45 @@ use tokio::sync::watch;
 use super::{Journal, JournalError};
 use crate::id::SessionId;
 
-/// How many facts are read at once.
+/// How many facts are read in one query.
 const PAGE: u32 = 512;
 
-/// How often a subscriber looks for facts of another process.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// How often a subscriber checks for facts of another process.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Tells subscribers of this process how far each session is durable.
+/// Notifies subscribers in this process about the last durable fact of each session.
 #[derive(Debug, Default)]
-pub(crate) struct Heads(Mutex<BTreeMap<SessionId, watch::Sender<u64>>>);
+pub(crate) struct DurableCounts(Mutex<BTreeMap<SessionId, watch::Sender<u64>>>);
 
-impl Heads {
+impl DurableCounts {
     pub(crate) fn watch(&self, session: &SessionId) -> watch::Receiver<u64> {
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heads.retain(|_, head| head.receiver_count() > 0);
-        heads.entry(session.clone()).or_default().subscribe()
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.retain(|_, count| count.receiver_count() > 0);
+        counts.entry(session.clone()).or_default().subscribe()
     }
 
     pub(crate) fn publish(&self, session: &SessionId, seq: u64) {
-        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(head) = heads.get(session) {
-            head.send_replace(seq);
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get(session) {
+            count.send_replace(seq);
         }
     }
 }
 
-/// A session's facts from some place on, then each further one as soon as it is durable.
+/// A session's facts from a given number on, followed by each new fact when it becomes durable.
 #[derive(Debug)]
 pub struct Subscription {
     journal: Journal,
     session: SessionId,
     next: u64,
     page: VecDeque<Stored>,
-    head: watch::Receiver<u64>,
+    durable: watch::Receiver<u64>,
 }
 
 impl Subscription {
     pub(crate) fn new(journal: Journal, session: SessionId, from: u64) -> Subscription {
-        let head = journal.heads().watch(&session);
-        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), head }
+        let durable = journal.durable().watch(&session);
+        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), durable }
     }
 
     /// Returns the next fact, and waits for it if necessary. Cancelling the wait loses no facts.
@@ -59,23 +59,24 @@ impl Subscription {
                 self.next = fact.seq + 1;
                 return Ok(fact);
             }
-            // Seen before the read: what becomes durable during it ends the wait below at once.
-            self.head.borrow_and_update();
+            // Marked as seen before the read: a fact that becomes durable during the read then ends the wait below
+            // immediately.
+            self.durable.borrow_and_update();
             self.page = self.journal.page(&self.session, self.next, PAGE).await?.into();
             if self.page.is_empty() {
-                // Facts of this process are announced; those of another are found by looking. A closed channel can't be:
-                // the subscription holds the journal that holds its other end.
-                let _ = tokio::time::timeout(LOOK_AGAIN, self.head.changed()).await;
+                // Facts of this process trigger a notification; facts of other processes are found by polling. The channel
+                // can't be closed, because the subscription holds the journal, which holds the sender.
+                let _ = tokio::time::timeout(POLL_INTERVAL, self.durable.changed()).await;
             }
         }
     }
 
-    /// Returns whether more facts were found with the last one: then it is not the newest.
+    /// Returns whether more facts were read together with the last returned fact. If so, that fact is not the newest.
     pub fn has_more(&self) -> bool {
         !self.page.is_empty()
     }
 
-    /// Returns the next fact if there is one already.
+    /// Returns the next fact, or `None` if it is not stored yet.
     pub async fn try_next(&mut self) -> Result<Option<Stored>, JournalError> {
         if self.page.is_empty() {
             self.page = self.journal.page(&self.session, self.next, PAGE).await?.into();

@@ -1,4 +1,4 @@
-//! What only the inside can provoke: a commit that fails.
+//! A test that needs access to the inside of the journal: a commit that fails.
 
 use tempfile::tempdir;
 
@@ -6,7 +6,7 @@ use super::{Journal, JournalError, NewSession};
 use crate::clock::UnixMs;
 
 #[tokio::test]
-async fn after_a_commit_that_failed_nothing_more_is_stored() {
+async fn nothing_more_is_stored_after_a_failed_commit() {
     let dir = tempdir().unwrap();
     let journal = Journal::open(dir.path()).unwrap();
     let new = |id: &str| {
@@ -14,7 +14,7 @@ async fn after_a_commit_that_failed_nothing_more_is_stored() {
         journal.create(NewSession { id, created_at: UnixMs(1), project: "/".into(), label: String::new() })
     };
     new("before").await.unwrap();
-    // A debt that the database calls in only at the commit.
+    // A foreign key violation that SQLite reports only at the commit.
     let work = |change: &mut super::heads::Change<'_>| {
         change.db.execute_batch(
             "PRAGMA defer_foreign_keys = ON;

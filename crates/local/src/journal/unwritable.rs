@@ -1,5 +1,5 @@
-//! A journal that can't be written, and can be read all the same: its directory is on a medium that is read-only, belongs to
-//! somebody else, or lacks commits. Nothing in it is changed.
+//! Reading a journal that can't be written: its directory is on a read-only disk, belongs to another user, or lacks commits.
+//! Nothing in the directory is changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use super::readers::Readers;
 use super::schema::{self, Reading};
 use super::{DATABASE, JournalError, Limits, marker};
 
-/// What SQLite keeps beside a database.
+/// The endings of the files that SQLite creates beside a database.
 const LOG: &str = "-wal";
 const INDEX: &str = "-shm";
 const ROLLBACK: &str = "-journal";
 
-/// Says why a journal that is there can't be written, if it can't.
+/// Returns why an existing journal can't be written, if it can't.
 pub(crate) fn why(dir: &Path) -> Option<JournalError> {
     let database = dir.join(DATABASE);
     if !database.exists() {
@@ -41,8 +41,9 @@ fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |file| file.len())
 }
 
-/// Finds a way to read the database of this directory. A log needs an index, which SQLite would have to make: without one, and
-/// for a format that has to be brought to today's, a private copy is read, which is removed when the journal is closed.
+/// Finds a way to read the database in this directory. To read a log, SQLite needs an index file, which it can't create here.
+/// Without an index, or if the format has to be converted, a private copy is read. The copy is removed when the journal is
+/// closed.
 pub(crate) fn readers(dir: &Path) -> Result<Readers, JournalError> {
     let database = dir.join(DATABASE);
     let [log, index, rollback] = [LOG, INDEX, ROLLBACK].map(|end| beside(&database, end));
@@ -52,16 +53,16 @@ pub(crate) fn readers(dir: &Path) -> Result<Readers, JournalError> {
         (1.., false, 0) | (_, _, 1..) => None,
     };
     let readable = reading.map(|reading| Ok((reading, is_readable(&database, reading)?)));
-    match readable.transpose().map_err(|error: JournalError| error.within(&database))? {
+    match readable.transpose().map_err(|error: JournalError| error.in_database(&database))? {
         Some((reading, true)) => Ok(Readers::new(database, reading)),
         Some((_, false)) | None => copied(&database),
     }
 }
 
-/// Whether a database can be read where it is. One that has an older format can't, nor one whose log SQLite can't open.
+/// Returns whether a database can be read in place. It can't if it has an older format, or if SQLite can't open its log.
 fn is_readable(database: &Path, reading: Reading) -> Result<bool, JournalError> {
     let opened = schema::open_reader(database, reading).and_then(|db| {
-        schema::refuse_others(&db, database)?;
+        schema::refuse_foreign(&db, database)?;
         schema::is_current(&db)
     });
     match opened {
@@ -70,7 +71,7 @@ fn is_readable(database: &Path, reading: Reading) -> Result<bool, JournalError> 
     }
 }
 
-/// Copies a database and what belongs to it to a directory that only this user can enter, and reads it there.
+/// Copies a database and its log to a directory that only this user can enter, and reads the copy.
 fn copied(database: &Path) -> Result<Readers, JournalError> {
     let copy = TempDir::new().map_err(JournalError::file(database, "copied to be read"))?;
     let file = copy.path().join(DATABASE);
@@ -81,7 +82,7 @@ fn copied(database: &Path) -> Result<Readers, JournalError> {
             fs::copy(&from, beside(&file, end)).map_err(JournalError::file(&from, "copied to be read"))?;
         }
     }
-    // A copy of what can't be written can't be written either.
+    // The copies inherit the read-only mode of their originals.
     for end in ["", LOG, ROLLBACK] {
         make_writable(&beside(&file, end))?;
     }
@@ -98,8 +99,8 @@ fn make_writable(file: &Path) -> Result<(), JournalError> {
     fs::set_permissions(file, permissions).map_err(JournalError::file(file, "made writable"))
 }
 
-/// Says whether commits are missing that the marker says were stored.
-pub(crate) fn refuse_loss(dir: &Path, readers: &Readers) -> Result<(), JournalError> {
+/// Returns an error if commits are missing that the marker records.
+pub(crate) fn refuse_missing_commits(dir: &Path, readers: &Readers) -> Result<(), JournalError> {
     let recorded = marker::commits(dir)?;
-    readers.now(|db| schema::refuse_loss(db, dir, recorded))
+    readers.now(|db| schema::refuse_missing_commits(db, dir, recorded))
 }

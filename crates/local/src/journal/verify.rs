@@ -1,5 +1,5 @@
-//! The check of what is stored: both chains from their beginning, everything else that a session's head covers, each text
-//! against its hash, and the end against a printed head. It reads rows as they are and trusts nothing.
+//! The check of stored data: both hash chains from their start, all other rows that a session's head covers, each text
+//! against its hash, and the end against a printed head. It reads raw rows and trusts none of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use super::{Contents, JournalError, schema};
 use crate::id::SessionId;
 use crate::lease;
 
-/// How many faults of the database's own structure are told.
+/// How many errors in the structure of the database are reported.
 const FAULTS_MAX: usize = 5;
 
 /// The tables whose rows belong to a session.
 const TABLES: [&str; 6] = ["fact", "session_fact", "inbox", "lease", "in_line", "session_head"];
 
-/// A row that was found to be right, with its hash.
+/// A row whose hash is right, with this hash.
 pub(crate) enum Seen<'a> {
     Fact(&'a RawFact<'a>, Hash),
     Account(&'a RawAccount<'a>, Hash),
 }
 
-/// Checks all of a session but its texts, and calls `see` for each fact.
-pub(crate) fn whole(
+/// Checks everything of a session except its texts, and calls `see` for each fact.
+pub(crate) fn check_session(
     db: &Connection,
     session: &SessionId,
     see: &mut dyn FnMut(Seen<'_>) -> Result<(), Fault>,
@@ -41,7 +41,7 @@ pub(crate) fn whole(
         if !places.contains_key(fact.contract) {
             places.insert(fact.contract.to_vec(), heads::NOTHING);
         }
-        let own = places.get_mut(fact.contract).expect("it was put there");
+        let own = places.get_mut(fact.contract).expect("inserted above");
         *own = heads::xor(*own, place(fact.seq));
         see(Seen::Fact(fact, hash))
     })?;
@@ -61,7 +61,7 @@ pub(crate) fn whole(
     Ok(head)
 }
 
-/// Reads all of a session, checked.
+/// Reads everything of a session except its texts, and checks it.
 pub(crate) fn contents(db: &Connection, session: &SessionId) -> Result<Contents, JournalError> {
     let (mut facts, mut account): (Vec<Stored>, Vec<SessionFact>) = (Vec::new(), Vec::new());
     let mut see = |seen: Seen<'_>| {
@@ -71,12 +71,12 @@ pub(crate) fn contents(db: &Connection, session: &SessionId) -> Result<Contents,
         }
         Ok(())
     };
-    let head = whole(db, session, &mut see).map_err(|fault| fault.of(session))?.printed();
+    let head = check_session(db, session, &mut see).map_err(|fault| fault.of(session))?.printed();
     let row = walk::session(db, session)?.ok_or_else(|| JournalError::UnknownSession { session: session.clone() })?;
     Ok(Contents { row, facts, account, head })
 }
 
-/// Walks a session from end to end. The inner result says what is wrong first, or where the session stands.
+/// Checks a session completely. The inner result is the session's head or the first error that was found.
 pub(crate) fn verify(
     db: &Connection,
     session: &SessionId,
@@ -103,10 +103,10 @@ fn walk_all(db: &Connection, session: &SessionId, printed: Option<&Head>) -> Res
                 fact.body
             }
         };
-        note_texts(body, &mut texts);
+        collect_texts(body, &mut texts);
         Ok(())
     };
-    let head = whole(db, session, &mut see)?.printed();
+    let head = check_session(db, session, &mut see)?.printed();
     for hash in texts {
         match walk::text(db, hash) {
             Ok(Some(_)) => {}
@@ -118,7 +118,7 @@ fn walk_all(db: &Connection, session: &SessionId, printed: Option<&Head>) -> Res
     Ok(head)
 }
 
-/// The hashes that the chains had at the rows of a printed head, if they got there.
+/// The hashes of the two chains at the rows that a printed head counts, as far as the chains have these rows.
 struct AtPrinted {
     facts: (u64, Hash),
     account: (u64, Hash),
@@ -151,26 +151,27 @@ impl AtPrinted {
                 return Err(Broken::Cut { printed: rows, found: all });
             }
             if found.1 != hash {
-                return Err(Broken::Another { seq: rows });
+                return Err(Broken::OtherJournal { seq: rows });
             }
         }
         Ok(())
     }
 }
 
-fn note_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
-    // A body that is no JSON has the hash it was stored with: it is for the fold to say what is wrong with it.
+fn collect_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
+    // A body that is not JSON still has its stored hash, so it is not damaged. The code that reads the fact reports the
+    // error.
     let value = serde_json::from_slice(body).unwrap_or_default();
     texts.extend(texts_in(&value).iter().map(|text| text.hash));
 }
 
-/// The hash of a fact's place in a contract.
+/// The hash of a fact's position, for comparing the index of a contract's facts with the facts.
 fn place(seq: u64) -> Hash {
     link(heads::NOTHING, &[&seq.to_le_bytes()])
 }
 
-/// The places that a contract has by the index; nothing if one of them can't be read. A contract's facts are read by the index
-/// alone, found as they are here: another key that is damaged could lead astray.
+/// Returns the hash of the positions that the index has for a contract, or `None` if a row can't be read. The index is
+/// searched exactly as in [`walk::each_of_contract`], because a search by another key could miss damage.
 fn indexed(db: &Connection, session: &SessionId, contract: &[u8]) -> Result<Option<Hash>, rusqlite::Error> {
     let mut find = db.prepare_cached(
         "SELECT seq FROM fact INDEXED BY fact_of_contract WHERE session = ?1 AND contract = CAST(?2 AS TEXT) ORDER BY seq",
@@ -184,7 +185,7 @@ fn indexed(db: &Connection, session: &SessionId, contract: &[u8]) -> Result<Opti
     Ok(Some(places))
 }
 
-/// The hash of a session's own row; nothing if there is none that could be read.
+/// Returns the hash of a session's own row, or `None` if there is no readable row.
 fn about(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
     let mut find = db.prepare_cached("SELECT created_at, project, label FROM session WHERE id = ?1")?;
     let read = |row: &Row<'_>| {
@@ -195,7 +196,7 @@ fn about(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite:
     Ok(find.query_row([session.as_str()], read).optional()?.flatten())
 }
 
-/// The hash of a session's calls in line; nothing if one of them can't be read.
+/// Returns the hash of the set of a session's calls that wait for a permit, or `None` if a row can't be read.
 fn in_line(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlite::Error> {
     let mut find = db.prepare_cached("SELECT contract, ask FROM in_line WHERE session = ?1")?;
     let mut rows = find.query([session.as_str()])?;
@@ -208,13 +209,13 @@ fn in_line(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlit
     Ok(Some(set))
 }
 
-/// The hash of a session's lease.
+/// Returns the hash of a session's lease.
 fn leased(db: &Connection, session: &SessionId) -> Result<Hash, Fault> {
     let holder = lease::holder(db, session)?;
     Ok(holder.map_or(heads::NOTHING, |holder| heads::lease(session, &holder)))
 }
 
-/// Returns the head that fits the rows as they are: for a session that an older format stored without one.
+/// Computes a session's head from its rows, for a session of an older format without heads.
 pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
     let mut head = SessionHead::new(session, about(db, session)?.ok_or(Broken::About)?);
     (head.facts, head.facts_hash) = last(db, session, Chain::Facts)?;
@@ -242,19 +243,19 @@ fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<(u64, Hash
     Ok(last.unwrap_or_else(|| Ok((0, chain.genesis(session))))?)
 }
 
-/// A number that rows have, with room for those that follow.
+/// Converts a row's number, or returns `None` if too few higher numbers are left.
 fn countable(number: i64) -> Option<u64> {
     u64::try_from(number).ok().filter(|_| number < i64::MAX / 2)
 }
 
-/// Checks what no session by itself can show: the database's own structure, that no session is missing, and that no rows
-/// are left of one that is.
+/// Checks the hall as a whole: the structure of the database, that no session is missing, and that there are no rows of a
+/// missing session.
 pub(crate) fn hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let mut check = db.prepare(&format!("PRAGMA integrity_check({FAULTS_MAX})"))?;
     let lines = check.query_map([], |row| Ok(lossy(row)))?;
     let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
     let mut broken: Vec<HallBroken> = lines.into_iter().filter(|line| line != "ok").map(HallBroken::Database).collect();
-    broken.extend(schema::undefined(db)?.into_iter().map(|name| HallBroken::Definition { name }));
+    broken.extend(schema::wrong_definitions(db)?.into_iter().map(|name| HallBroken::Definition { name }));
     broken.extend(listing(db)?);
     for table in TABLES {
         let stray = format!("SELECT session FROM {table} WHERE session NOT IN (SELECT id FROM session) LIMIT 1");
@@ -265,7 +266,7 @@ pub(crate) fn hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     Ok(broken)
 }
 
-/// Checks that the sessions which are there are those that were stored, without reading any of them.
+/// Checks that the existing sessions are the stored ones, without reading the sessions themselves.
 pub(crate) fn listing(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let mut broken = heads::check_hall(db)?;
     let mut ids = db.prepare_cached("SELECT id FROM session WHERE id NOT IN (SELECT session FROM session_head)")?;

@@ -1,5 +1,5 @@
-//! Reading: rows as they stand in the database, each against its own hash and the hash before it. No fact and no text leaves
-//! the journal that is not the one that was stored.
+//! Reading rows: each row is checked against its own hash and the hash of the row before it. A fact or text that was changed
+//! after it was stored is never returned.
 
 use guildhall_kernel::{FORMAT, FORMATS, Fact, Hash, Millis, SessionFact, Stored};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -11,7 +11,7 @@ use super::{JournalError, SessionRow, hash_text};
 use crate::clock::UnixMs;
 use crate::id::SessionId;
 
-/// A fact as it stands in the database, whatever is there.
+/// A row of a fact as it is in the database, possibly damaged.
 pub(crate) struct RawFact<'a> {
     pub(crate) seq: u64,
     v: i64,
@@ -35,13 +35,13 @@ impl<'a> RawFact<'a> {
         })
     }
 
-    /// Returns the row's hash, if the stored one is right for it.
+    /// Returns the row's hash if it matches the stored hash.
     fn follows(&self, before: Hash) -> Option<Hash> {
         let hash = link_fact(before, self.seq, self.v, self.at, [self.contract, self.cause, self.body]);
         (hash.0 == self.hash).then_some(hash)
     }
 
-    /// Returns the row by itself.
+    /// Returns the row as an owned value.
     pub(crate) fn owned(&self) -> Result<FactRow, Fault> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Broken::Fact { seq: self.seq });
         let (contract, cause, body) = (text(self.contract)?, text(self.cause)?, text(self.body)?);
@@ -49,12 +49,12 @@ impl<'a> RawFact<'a> {
     }
 }
 
-/// Returns a text's or a blob's bytes, sound or not.
+/// Returns the bytes of a text or blob column. The bytes need not be valid UTF-8.
 fn bytes<'a>(row: &'a Row<'_>, column: usize) -> Option<&'a [u8]> {
     row.get_ref(column).ok()?.as_bytes().ok()
 }
 
-/// A fact whose hash was right.
+/// A row of a fact whose hash is right.
 pub(crate) struct FactRow {
     pub(crate) seq: u64,
     v: i64,
@@ -65,7 +65,7 @@ pub(crate) struct FactRow {
 }
 
 impl FactRow {
-    /// Returns the row as one line of JSON, with the texts that it names.
+    /// Returns the row as one line of JSON, including the texts that it names.
     pub(crate) fn line(&self, texts: &serde_json::Value) -> String {
         let FactRow { seq, v, contract, at, cause, body } = self;
         format!(
@@ -73,7 +73,7 @@ impl FactRow {
         )
     }
 
-    /// Returns the fact, or says why it is none.
+    /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);
         let v = known_form(self.v).map_err(corrupt)?;
@@ -86,14 +86,14 @@ impl FactRow {
 
 fn known_form(v: i64) -> Result<u16, String> {
     let form = u16::try_from(v).ok().filter(|form| FORMATS.contains(form));
-    form.ok_or_else(|| format!("it has form {v}, and this guildhall reads forms up to {FORMAT}"))
+    form.ok_or_else(|| format!("the fact has form {v}, but this guildhall reads only forms up to {FORMAT}"))
 }
 
 fn corrupt(session: &SessionId, place: String, why: String) -> JournalError {
     JournalError::Corrupt { session: session.clone(), place, why }
 }
 
-/// The hash of the fact before this one.
+/// Returns the hash of the fact before this one.
 fn hash_before(db: &Connection, session: &SessionId, seq: u64) -> Result<Hash, Fault> {
     if seq <= 1 {
         return Ok(Chain::Facts.genesis(session));
@@ -104,8 +104,8 @@ fn hash_before(db: &Connection, session: &SessionId, seq: u64) -> Result<Hash, F
     found.flatten().map(Hash).ok_or(Fault::Broken(Broken::Fact { seq: before }))
 }
 
-/// Calls `each` for a session's facts from `from` on, at most `limit` of them, in order and without a gap, with the hash of
-/// each. The last one must be the one that the head names.
+/// Calls `each` for a session's facts with their hashes, in order and without a gap, starting with number `from`, at most
+/// `limit` facts. The last fact of the session must match the head.
 pub(crate) fn each_raw(
     db: &Connection,
     session: &SessionId,
@@ -138,7 +138,7 @@ pub(crate) fn each_raw(
     }
 }
 
-/// Calls `each` for a session's facts from `from` on, at most `limit` of them.
+/// Calls `each` for a session's facts, starting with number `from`, at most `limit` facts.
 pub(crate) fn each_fact(
     db: &Connection,
     session: &SessionId,
@@ -153,7 +153,7 @@ pub(crate) fn each_fact(
     walk().map_err(|fault: Fault| fault.of(session))
 }
 
-/// Which facts of a contract are wanted.
+/// Which facts of a contract to read.
 #[derive(Clone, Copy)]
 pub(crate) enum Which {
     All,
@@ -161,7 +161,8 @@ pub(crate) enum Which {
     Newest,
 }
 
-/// Calls `each` for the facts of one contract, in order. Each is checked against the fact before it, whosever that is.
+/// Calls `each` for the facts of one contract, in order. Each fact is checked against the session's fact before it, which may
+/// belong to another contract.
 pub(crate) fn each_of_contract(
     db: &Connection,
     session: &SessionId,
@@ -198,7 +199,7 @@ pub(crate) fn each_of_contract(
     walk().map_err(|fault: Fault| fault.of(session))
 }
 
-/// Returns one fact of a contract, if it has any.
+/// Returns one fact of a contract, if the contract has facts.
 pub(crate) fn one_of_contract(
     db: &Connection,
     session: &SessionId,
@@ -213,7 +214,7 @@ pub(crate) fn one_of_contract(
     Ok(found)
 }
 
-/// A fact of the account as it stands in the database.
+/// A row of a fact of the account as it is in the database, possibly damaged.
 pub(crate) struct RawAccount<'a> {
     pub(crate) n: u64,
     v: i64,
@@ -235,7 +236,7 @@ impl<'a> RawAccount<'a> {
         (hash.0 == self.hash).then_some(hash)
     }
 
-    /// Returns the fact, or says why it is none.
+    /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn fact(&self, session: &SessionId) -> Result<SessionFact, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {} of the account", self.n), why);
         known_form(self.v).map_err(corrupt)?;
@@ -243,7 +244,7 @@ impl<'a> RawAccount<'a> {
     }
 }
 
-/// Calls `each` for the facts of a session's account, in order and without a gap, up to the one that the head names.
+/// Calls `each` for the facts of a session's account, in order and without a gap. The last fact must match the head.
 pub(crate) fn each_of_account(
     db: &Connection,
     session: &SessionId,
@@ -283,14 +284,14 @@ pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<Sessio
     Ok(account)
 }
 
-/// A command that waits, as it stands in the database.
+/// A row of a command that is not executed yet, as it is in the database.
 pub(crate) struct RawCommand {
     pub(crate) number: i64,
     pub(crate) at: i64,
     pub(crate) command: Vec<u8>,
 }
 
-/// Returns the commands of a session that wait, if they are those that were stored.
+/// Returns the commands of a session that are not executed yet, if they match the head.
 pub(crate) fn open_commands(
     db: &Connection,
     session: &SessionId,
@@ -300,7 +301,7 @@ pub(crate) fn open_commands(
     if set == head.commands_open { Ok(commands) } else { Err(Broken::Inbox.into()) }
 }
 
-/// Returns the commands of a session that wait, whatever is there, and the hash of their set.
+/// Returns the commands of a session that are not executed yet, unchecked, with the hash of their set.
 pub(crate) fn commands_as_they_are(db: &Connection, session: &SessionId) -> Result<(Vec<RawCommand>, Hash), Fault> {
     let mut waiting =
         db.prepare_cached("SELECT number, at, command FROM inbox WHERE session = ?1 AND done = 0 ORDER BY number")?;
@@ -316,7 +317,7 @@ pub(crate) fn commands_as_they_are(db: &Connection, session: &SessionId) -> Resu
     Ok((commands, set))
 }
 
-/// Returns a text, if it is stored. One whose bytes do not have its hash is an error.
+/// Returns a text, if it is stored. Returns an error if its bytes do not match the hash.
 pub(crate) fn text(db: &Connection, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
     let mut find = db.prepare_cached("SELECT bytes FROM text WHERE hash = ?1")?;
     let found = find.query_row([hash.0], |row| Ok(bytes(row, 0).map(<[u8]>::to_vec))).optional()?;
@@ -327,7 +328,8 @@ pub(crate) fn text(db: &Connection, hash: Hash) -> Result<Option<Vec<u8>>, Journ
     }
 }
 
-/// Returns all sessions, the newest first. What is damaged of one is for its head to find; an id that is none, for the hall's.
+/// Returns all sessions, the newest first. Damage of a session is not checked here, and rows without a valid id are left out;
+/// the check of the hall reports them.
 pub(crate) fn sessions(db: &Connection) -> Result<Vec<SessionRow>, JournalError> {
     let mut all = db.prepare_cached(
         "SELECT id, created_at, project, label, (SELECT facts FROM session_head WHERE session = id)
@@ -341,7 +343,7 @@ pub(crate) fn sessions(db: &Connection) -> Result<Vec<SessionRow>, JournalError>
     Ok(sessions)
 }
 
-/// Returns one session's row, if there is such a session.
+/// Returns the row of one session, if the session exists.
 pub(crate) fn session(db: &Connection, session: &SessionId) -> Result<Option<SessionRow>, JournalError> {
     let mut one = db.prepare_cached(
         "SELECT id, created_at, project, label, (SELECT facts FROM session_head WHERE session = id)

@@ -1,5 +1,5 @@
-//! The one thread that writes. It takes what has queued up, stores it in one transaction and answers only when that is
-//! durable, so that a thousand contracts share one sync. After an error of the world it stores nothing more, ever.
+//! The only thread that writes. It stores all queued jobs in one transaction and answers them when the transaction is
+//! durable, so that a thousand contracts share one sync. After a system error it stores nothing more.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::heads::{self, Change, HeadUpdates};
 use super::marker::{self, Marker};
-use super::schema::Turn;
+use super::schema::OpenLock;
 use super::{DATABASE, JournalError};
 
-/// How many jobs may wait; more make their senders wait.
+/// How many jobs can be queued; further senders wait.
 const QUEUE_MAX: usize = 1024;
 /// How many jobs share one commit at most.
 const GROUP_MAX: usize = 256;
-/// How many bytes share one commit, but for a single job that has more.
+/// How many bytes share one commit. A single job may have more.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// One thing to store, whoever waits for it.
+/// A job for the writer.
 trait Job: Send {
     fn bytes(&self) -> usize;
-    /// Does its part of the transaction.
+    /// Performs the job inside the transaction.
     fn perform(&mut self, change: &mut Change<'_>) -> Result<(), JournalError>;
-    /// Answers, now that the transaction is durable, or is not.
+    /// Sends the result, after the transaction was committed or has failed.
     fn answer(self: Box<Self>, committed: Result<(), JournalError>);
 }
 
@@ -58,21 +58,21 @@ where
 
     fn answer(self: Box<Self>, committed: Result<(), JournalError>) {
         let Task { done, then, waiter, .. } = *self;
-        let result = committed.and_then(|()| done.expect("what is committed was performed"));
+        let result = committed.and_then(|()| done.expect("a committed job was performed"));
         if let Ok(value) = &result {
             then(value);
         }
-        // Whoever asked may have gone; what is stored stays stored.
+        // The caller may be gone. The stored data stays stored.
         let _ = waiter.send(result);
     }
 }
 
-/// What the writer has done so far.
+/// How much the writer has stored so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Jobs that were answered after a commit.
+    /// Jobs that were committed.
     pub jobs: u64,
-    /// Commits, and so syncs of the log.
+    /// Commits. Each commit syncs the log once.
     pub commits: u64,
 }
 
@@ -82,7 +82,7 @@ struct Counters {
     commits: AtomicU64,
 }
 
-/// The handle through which jobs reach the thread. Dropping it lets the thread finish what has queued up.
+/// The handle that sends jobs to the thread. Dropping it waits until the thread has finished all queued jobs.
 #[derive(Debug)]
 pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
@@ -105,8 +105,9 @@ impl Writer {
         Counts { jobs: read(&self.counters.jobs), commits: read(&self.counters.commits) }
     }
 
-    /// Runs `work` inside the next transaction and returns when that is durable. A refusal undoes this job alone. `then` is
-    /// called on the writing thread after the commit, also if nobody waits for the answer any more.
+    /// Runs `work` inside the next transaction and returns when the transaction is durable. If `work` refuses, only this job
+    /// is undone. `then` is called on the writing thread after the commit, even if the caller does not wait for the answer
+    /// any more.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -116,7 +117,8 @@ impl Writer {
         self.queue(bytes, work, then).await.durable().await
     }
 
-    /// The same, but it returns as soon as the job has its place: jobs are done in the order in which they queued up.
+    /// Like [`Writer::run`], but returns as soon as the job is queued. Jobs are performed in the order in which they are
+    /// queued.
     pub(crate) async fn queue<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -125,18 +127,18 @@ impl Writer {
     ) -> Queued<T> {
         let (waiter, answered) = oneshot::channel();
         let job = Task { bytes, work: Some(work), done: None, then, waiter };
-        let jobs = self.jobs.as_ref().expect("the queue is open as long as the handle");
+        let jobs = self.jobs.as_ref().expect("the queue is open while the handle exists");
         let sent = jobs.send(Box::new(job)).await;
-        assert!(sent.is_ok(), "the thread reads its queue as long as it is open");
+        assert!(sent.is_ok(), "the thread reads its queue while the queue is open");
         Queued(answered)
     }
 }
 
-/// A job that has its place in the queue. Dropping this undoes nothing.
+/// A queued job. Dropping this value does not cancel the job.
 pub(crate) struct Queued<T>(oneshot::Receiver<Result<T, JournalError>>);
 
 impl<T> Queued<T> {
-    /// Returns when the job is durable, or was refused.
+    /// Waits until the job is durable or was refused.
     pub(crate) async fn durable(self) -> Result<T, JournalError> {
         self.0.await.expect("every job is answered")
     }
@@ -157,7 +159,7 @@ struct Thread {
     queue: mpsc::Receiver<Box<dyn Job>>,
     counters: Arc<Counters>,
     dir: PathBuf,
-    /// From the first commit on.
+    /// Present from the first commit on.
     marker: Option<Marker>,
 }
 
@@ -168,11 +170,11 @@ impl Thread {
                 return self.refuse_all(&why);
             }
         }
-        // Tidiness, no more: what the log keeps, and the marker of it, the next opening finds there.
-        let _ = self.tidy();
+        // Errors are ignored: the log and its marker can stay, and the next process that opens the journal handles them.
+        let _ = self.clean_up();
     }
 
-    /// Waits for a job, and takes what has queued up behind it.
+    /// Waits for a job, and takes the jobs that are queued behind it.
     fn next_group(&mut self) -> Option<Vec<Box<dyn Job>>> {
         let first = self.queue.blocking_recv()?;
         let mut bytes = first.bytes();
@@ -185,9 +187,9 @@ impl Thread {
         Some(group)
     }
 
-    /// Stores a group and answers it. An error is one that the writer must stop on.
+    /// Stores a group of jobs and answers them. Returns only an error at which the writer must stop.
     fn write(&mut self, mut group: Vec<Box<dyn Job>>) -> Result<(), JournalError> {
-        let outcome = self.store(&mut group).map_err(|error| error.within(&self.dir.join(DATABASE)));
+        let outcome = self.store(&mut group).map_err(|error| error.in_database(&self.dir.join(DATABASE)));
         if outcome.is_ok() {
             self.counters.jobs.fetch_add(group.len() as u64, Ordering::Relaxed);
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
@@ -195,42 +197,43 @@ impl Thread {
         for job in group {
             job.answer(outcome.clone());
         }
-        outcome.or_else(|error| if error.stops() { Err(error) } else { Ok(()) })
+        outcome.or_else(|error| if error.stops_writer() { Err(error) } else { Ok(()) })
     }
 
     fn store(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
         let marker = if let Some(marker) = &self.marker {
             marker
         } else {
-            let turn = Turn::take(&self.dir)?;
-            self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &turn)?)
+            let lock = OpenLock::take(&self.dir)?;
+            self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &lock)?)
         };
         if let Some(commits) = transact(&self.db, group)? {
-            // A marker that says less finds less. What is stored is stored all the same.
+            // An outdated marker detects fewer missing commits. The data itself is stored.
             let _ = marker.advance(commits);
         }
         Ok(())
     }
 
-    /// Brings everything into the database itself, and removes the marker if no other process writes.
-    fn tidy(&mut self) -> Result<(), JournalError> {
+    /// Moves all commits from the log into the database, and removes the marker if no other process writes.
+    fn clean_up(&mut self) -> Result<(), JournalError> {
         self.checkpoint()?;
-        let turn = Turn::take(&self.dir)?;
-        // Somebody who reads is not waited for: nobody else can open the journal meanwhile.
+        let lock = OpenLock::take(&self.dir)?;
+        // Don't wait for readers: no other process can open the journal meanwhile.
         self.db.busy_timeout(Duration::ZERO)?;
         let marker = self.marker.take();
-        marker::remove(&self.dir, marker, &turn, || self.checkpoint())
+        marker::remove(&self.dir, marker, &lock, || self.checkpoint())
     }
 
-    /// Writes the log back. Returns whether all of it was.
+    /// Writes the log back to the database. Returns whether all of the log was written.
     fn checkpoint(&self) -> Result<bool, JournalError> {
         let busy = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
         Ok(busy == 0)
     }
 
-    /// Answers everybody who still comes with the reason.
+    /// Answers all further jobs with the error that stopped the writer.
     fn refuse_all(mut self, why: &JournalError) {
-        // Closing must not move pages about either. If even this fails, closing does what it always does, which is sound.
+        // After an error, closing must not write the log back. If this setting fails, closing writes it back, which is safe,
+        // too.
         let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         while let Some(job) = self.queue.blocking_recv() {
             job.answer(Err(JournalError::Stopped { why: Box::new(why.clone()) }));
@@ -241,12 +244,12 @@ impl Thread {
 /// Performs jobs in one transaction. Returns the number of the commit, if anything changed.
 fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, JournalError> {
     run(db, "BEGIN IMMEDIATE")?;
-    let mut touched = HeadUpdates::default();
-    let performed = group.iter_mut().try_for_each(|job| perform(db, job.as_mut(), &mut touched));
-    let commits = match performed.and_then(|()| Ok(touched.store(db)?)) {
+    let mut updates = HeadUpdates::default();
+    let performed = group.iter_mut().try_for_each(|job| perform(db, job.as_mut(), &mut updates));
+    let commits = match performed.and_then(|()| Ok(updates.store(db)?)) {
         Ok(commits) => commits,
         Err(error) => {
-            // Whatever it says, nothing is committed, and an error that is on its way out already tells why.
+            // A failed rollback commits nothing either, and the first error is already being returned.
             let _ = run(db, "ROLLBACK");
             return Err(error);
         }
@@ -258,18 +261,19 @@ fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, 
     Ok(commits)
 }
 
-/// Performs one job. A refusal is undone and kept for its answer; only what the writer must stop on is an error.
-fn perform(db: &Connection, job: &mut dyn Job, touched: &mut HeadUpdates) -> Result<(), JournalError> {
+/// Performs one job. A refused job is undone, and its error is stored for the answer. Returns only an error at which the
+/// writer must stop.
+fn perform(db: &Connection, job: &mut dyn Job, updates: &mut HeadUpdates) -> Result<(), JournalError> {
     run(db, "SAVEPOINT job")?;
-    let mut change = Change::new(db, touched);
+    let mut change = Change::new(db, updates);
     let performed = job.perform(&mut change);
     let own = change.done();
     match performed {
         Ok(()) => {
             run(db, "RELEASE job")?;
-            touched.take(own);
+            updates.take(own);
         }
-        Err(error) if error.stops() => return Err(error),
+        Err(error) if error.stops_writer() => return Err(error),
         Err(_) => {
             run(db, "ROLLBACK TO job")?;
             run(db, "RELEASE job")?;
@@ -282,12 +286,12 @@ fn run(db: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
     db.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
-/// Tells a commit that failed from other errors: nobody knows what reached the disk.
+/// Converts the error of a failed commit: it is unknown what reached the disk.
 fn not_durable(error: rusqlite::Error) -> JournalError {
     let known = JournalError::from(error);
     if let JournalError::Sqlite { source } = known {
         JournalError::NotDurable { source }
-    } else if known.stops() {
+    } else if known.stops_writer() {
         known
     } else {
         JournalError::Stopped { why: Box::new(known) }

@@ -1,4 +1,4 @@
-//! Tool calls: how many run at once, and what becomes of them after a crash.
+//! Tool calls: how many run at the same time, and how they continue after a crash.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,21 +8,21 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-/// More calls of one reply than run at once.
-const MANY: usize = 3 * TOOLS;
+/// More calls in one reply than can run at the same time.
+const MORE_CALLS: usize = 3 * TOOL_CALLS_MAX;
 
-/// So many that some would leave while others are stopped, if they could.
-const CROWD: usize = 64 * TOOLS;
+/// So many calls that some would start while others are being stopped, if the engine allowed it.
+const MOST_CALLS: usize = 64 * TOOL_CALLS_MAX;
 
-/// A reply that makes this many calls of one tool.
+/// A reply with this many calls of one tool.
 fn calls_times(name: &str, times: usize) -> Attempt {
     let call = |n| RawCall { id: format!("call-{n}"), name: name.to_owned(), arguments: Ok(json!({})) };
     replies(None, (0..times).map(call).collect())
 }
 
-/// A tool that counts how many of its calls run at once. They end as permits are added.
+/// A tool that counts how many of its calls run at the same time. One call ends for each permit that is added to `gate`.
 #[derive(Clone)]
-struct Gated {
+struct GatedTool {
     effect: Effect,
     made: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
@@ -30,19 +30,19 @@ struct Gated {
     gate: Arc<Semaphore>,
 }
 
-impl Gated {
-    fn new(effect: Effect) -> Gated {
+impl GatedTool {
+    fn new(effect: Effect) -> GatedTool {
         let (made, running, most) = (Arc::default(), Arc::default(), Arc::default());
-        Gated { effect, made, running, most, gate: Arc::new(Semaphore::new(0)) }
+        GatedTool { effect, made, running, most, gate: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Waits until so many calls were made.
+    /// Waits until this many calls were made.
     async fn until_made(&self, calls: usize) {
         until(async || self.made.load(Ordering::Relaxed) >= calls).await;
     }
 }
 
-impl Tool for Gated {
+impl Tool for GatedTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec { name: "wait".to_owned(), description: "Waits.".to_owned(), schema: json!({"type": "object"}) }
     }
@@ -63,7 +63,7 @@ impl Tool for Gated {
     }
 }
 
-/// The answers to tool calls, with what each was charged.
+/// Returns the answers to tool calls, with the cost of each.
 fn answers(facts: &[Stored]) -> Vec<(Answer, Cost)> {
     let answered = |stored: &Stored| {
         let Fact::Answered { answer, cost, .. } = &stored.fact else { return None };
@@ -73,83 +73,86 @@ fn answers(facts: &[Stored]) -> Vec<(Answer, Cost)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_tool_calls_of_a_reply_run_at_once_than_there_are_permits() {
-    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Pure));
-    let script = vec![calls_times("wait", MANY), says("done")];
+async fn tool_calls_of_one_reply_never_exceed_the_limit_of_running_calls() {
+    let (dir, tool) = (tempfile::tempdir().unwrap(), GatedTool::new(Effect::Pure));
+    let script = vec![calls_times("wait", MORE_CALLS), says("done")];
     let hall = Hall::open(dir.path(), script, tool.clone(), Replays::No).await;
     let open_the_gate = async {
-        tool.until_made(TOOLS).await;
-        tool.gate.add_permits(MANY);
+        tool.until_made(TOOL_CALLS_MAX).await;
+        tool.gate.add_permits(MORE_CALLS);
     };
     let (report, ()) = tokio::join!(hall.run(), open_the_gate);
     assert_eq!(report.outcome, Outcome::Done);
-    assert_eq!((tool.made.load(Ordering::Relaxed), tool.most.load(Ordering::Relaxed)), (MANY, TOOLS));
+    assert_eq!((tool.made.load(Ordering::Relaxed), tool.most.load(Ordering::Relaxed)), (MORE_CALLS, TOOL_CALLS_MAX));
     assert_lawful(&hall.facts().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_call_that_waits_for_its_permit_holds_none_of_the_models() {
-    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Pure));
-    let hall = Hall::open(dir.path(), vec![calls_times("wait", MANY)], tool.clone(), Replays::No).await;
+async fn a_tool_call_that_waits_for_its_permit_holds_no_permit_for_model_calls() {
+    let (dir, tool) = (tempfile::tempdir().unwrap(), GatedTool::new(Effect::Pure));
+    let hall = Hall::open(dir.path(), vec![calls_times("wait", MORE_CALLS)], tool.clone(), Replays::No).await;
     let look = async {
-        tool.until_made(TOOLS).await;
+        tool.until_made(TOOL_CALLS_MAX).await;
         let permits: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
         permits.len()
     };
     let free = tokio::select! {
-        report = hall.run() => panic!("nobody opens the gate: {report:?}"),
+        report = hall.run() => panic!("the gate stays closed: {report:?}"),
         free = look => free,
     };
-    assert_eq!(free, LANE);
+    assert_eq!(free, MODEL_CALLS_MAX);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_call_that_is_cancelled_before_its_turn_costs_nothing() {
-    // Of a call that may be made again nothing is noted, so that nothing keeps it once it has a permit.
-    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Pure));
-    let hall = Hall::open(dir.path(), vec![calls_times("wait", CROWD)], tool.clone(), Replays::No).await;
+async fn a_tool_call_that_is_cancelled_before_it_starts_costs_nothing() {
+    // For a repeatable call nothing is recorded, so no write delays it between getting its permit and starting.
+    let (dir, tool) = (tempfile::tempdir().unwrap(), GatedTool::new(Effect::Pure));
+    let hall = Hall::open(dir.path(), vec![calls_times("wait", MOST_CALLS)], tool.clone(), Replays::No).await;
     let cancel = async {
-        tool.until_made(TOOLS).await;
+        tool.until_made(TOOL_CALLS_MAX).await;
         assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
     };
     let (report, ()) = tokio::join!(hall.run(), cancel);
-    assert_eq!((report.outcome, tool.made.load(Ordering::Relaxed)), (Outcome::Cancelled, TOOLS));
+    assert_eq!((report.outcome, tool.made.load(Ordering::Relaxed)), (Outcome::Cancelled, TOOL_CALLS_MAX));
     let facts = hall.facts().await;
     let of_cost = |wanted: Cost| answers(&facts).iter().filter(|(_, cost)| *cost == wanted).count();
-    assert_eq!((of_cost(Cost::Unknown), of_cost(Cost::Known(Msat::ZERO))), (TOOLS, CROWD - TOOLS));
+    assert_eq!(
+        (of_cost(Cost::Unknown), of_cost(Cost::Known(Msat::ZERO))),
+        (TOOL_CALLS_MAX, MOST_CALLS - TOOL_CALLS_MAX)
+    );
     assert_lawful(&facts);
 }
 
-/// Opens a hall, waits until a tool was called so many times, and kills it.
-async fn die_in_tools(dir: &FilePath, tool: &Gated, calls: usize) {
+/// Opens a hall, waits until a tool was called this many times, and stops the process.
+async fn crash_during_tool_calls(dir: &FilePath, tool: &GatedTool, calls: usize) {
     let first = Hall::open(dir, vec![calls_times("wait", calls)], tool.clone(), Replays::No).await;
-    // Those that wait are known to: a crash before that makes nothing but more calls count as lost.
-    let noted = async {
-        tool.until_made(TOOLS).await;
-        until_in_line(dir, calls - TOOLS).await;
+    // Wait until the waiting calls are recorded. After an earlier crash, more calls would count as lost.
+    let all_recorded = async {
+        tool.until_made(TOOL_CALLS_MAX).await;
+        until_in_line(dir, calls - TOOL_CALLS_MAX).await;
     };
     tokio::select! {
-        report = first.run() => panic!("nobody opens the gate: {report:?}"),
-        () = noted => {}
+        report = first.run() => panic!("the gate stays closed: {report:?}"),
+        () = all_recorded => {}
     }
     first.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_call_that_may_run_once_and_waited_for_its_turn_at_a_crash_is_made_after_it() {
-    let (dir, tool) = (tempfile::tempdir().unwrap(), Gated::new(Effect::Once));
-    die_in_tools(dir.path(), &tool, MANY).await;
-    tool.gate.add_permits(MANY);
+async fn a_run_once_tool_call_that_was_waiting_at_a_crash_is_made_afterwards() {
+    let (dir, tool) = (tempfile::tempdir().unwrap(), GatedTool::new(Effect::Once));
+    crash_during_tool_calls(dir.path(), &tool, MORE_CALLS).await;
+    tool.gate.add_permits(MORE_CALLS);
     let hall = Hall::open(dir.path(), vec![says("done")], tool.clone(), Replays::No).await;
     assert_eq!(hall.run().await.outcome, Outcome::Done);
-    assert_eq!(tool.made.load(Ordering::Relaxed), MANY, "each was made once");
+    assert_eq!(tool.made.load(Ordering::Relaxed), MORE_CALLS, "each call was made once");
     let facts = hall.facts().await;
     let lost = answers(&facts).iter().filter(|(answer, _)| *answer == Answer::Lost).count();
-    assert_eq!(lost, TOOLS, "those that had been made when it crashed");
+    assert_eq!(lost, TOOL_CALLS_MAX, "the calls that were running at the crash");
     assert_lawful(&facts);
 }
 
-/// A tool whose calls are looked up after a crash, with this outcome.
+/// A tool whose calls are looked up after a crash. The look-up returns `found`.
 struct Reconcilable {
     calls: Arc<AtomicUsize>,
     looked_up: Arc<Mutex<Vec<String>>>,
@@ -183,7 +186,7 @@ impl Tool for Reconcilable {
     }
 }
 
-/// What came of a call that a crash interrupted.
+/// The result of a call that a crash interrupted.
 struct After {
     answer: Answer,
     cost: Cost,
@@ -193,16 +196,16 @@ struct After {
     looked_up: Vec<String>,
 }
 
-/// What happens before the call is looked up.
+/// What happens between the crash and the look-up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum HiringSoFar {
+enum BeforeLookUp {
     Nothing,
-    /// Another process waits for a permit to look it up, and crashes, too.
+    /// Another process waits for a permit to look the call up, and crashes, too.
     AnotherCrash,
 }
 
-/// Crashes in a call of a reconcilable tool, and goes on.
-async fn crash_in_a_call(found: LookUp, before: HiringSoFar) -> After {
+/// Crashes during a call of a reconcilable tool, and resumes.
+async fn crash_in_a_call(found: LookUp, before: BeforeLookUp) -> After {
     let dir = tempfile::tempdir().unwrap();
     let (made, looked_up) = (Arc::new(AtomicUsize::new(0)), Arc::<Mutex<Vec<String>>>::default());
     let tool = || Reconcilable { calls: Arc::clone(&made), looked_up: Arc::clone(&looked_up), found: found.clone() };
@@ -213,11 +216,11 @@ async fn crash_in_a_call(found: LookUp, before: HiringSoFar) -> After {
         () = died => {}
     }
     first.close().await;
-    if before == HiringSoFar::AnotherCrash {
+    if before == BeforeLookUp::AnotherCrash {
         let second = Hall::open(dir.path(), vec![], tool(), Replays::No).await;
         let _all: Vec<_> = std::iter::from_fn(|| second.tools.try_enter()).collect();
         let many_writes = async {
-            // What the call might note of itself meanwhile is stored by then: all is stored in the order in which it came.
+            // Jobs are stored in order. When these writes are stored, a record about the waiting call would be stored, too.
             for _ in 0..50 {
                 second.engine.account(Vec::new(), Vec::new()).await.unwrap();
             }
@@ -242,30 +245,30 @@ async fn crash_in_a_call(found: LookUp, before: HiringSoFar) -> After {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_found_to_have_happened_is_answered_by_what_was_found_and_not_made_again() {
+async fn a_call_that_happened_is_answered_with_the_found_result_and_not_repeated() {
     let found = ToolResult { cost: sat(3), ..ToolResult::done("paid, receipt 7") };
-    let after = crash_in_a_call(LookUp::Happened(found), HiringSoFar::Nothing).await;
+    let after = crash_in_a_call(LookUp::Happened(found), BeforeLookUp::Nothing).await;
     assert_eq!((after.text.as_deref(), after.cost), (Some("paid, receipt 7"), Cost::Known(sat(3))));
     assert_eq!((after.calls, after.looked_up.as_slice()), (1, &["1#2 {}".to_owned()][..]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_known_not_to_have_happened_is_made() {
-    let after = crash_in_a_call(LookUp::DidNotHappen, HiringSoFar::Nothing).await;
+async fn a_call_that_did_not_happen_is_made() {
+    let after = crash_in_a_call(LookUp::DidNotHappen, BeforeLookUp::Nothing).await;
     assert_eq!((after.text.as_deref(), after.cost), (Some("paid"), Cost::Known(sat(2))));
     assert_eq!((after.calls, after.looked_up.len()), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_of_which_nobody_knows_is_lost_at_its_hold_and_not_made_again() {
-    let after = crash_in_a_call(LookUp::Unknown, HiringSoFar::Nothing).await;
+async fn a_call_with_an_unknown_outcome_is_lost_at_its_hold_and_not_repeated() {
+    let after = crash_in_a_call(LookUp::Unknown, BeforeLookUp::Nothing).await;
     assert_eq!((after.answer, after.cost), (Answer::Lost, Cost::Unknown));
     assert_eq!((after.calls, after.looked_up.len()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_to_be_looked_up_counts_as_made_after_another_crash() {
-    let after = crash_in_a_call(LookUp::Unknown, HiringSoFar::AnotherCrash).await;
+    let after = crash_in_a_call(LookUp::Unknown, BeforeLookUp::AnotherCrash).await;
     assert_eq!((after.answer, after.calls, after.looked_up.len()), (Answer::Lost, 1, 1));
 }
 

@@ -1,4 +1,4 @@
-//! Orders that come too late, and an inbox that can't be read for a while.
+//! Orders that arrive too late, and an inbox that can't be read for a while.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,12 +11,12 @@ fn session() -> SessionId {
     "session".parse().unwrap()
 }
 
-/// An order that gives the root more money.
+/// An order that adds money to the root.
 fn top_up(money: Msat) -> Order {
     Order { to: Path::root(1), what: Stimulus::TopUp { to: Path::root(1), money }, texts: Vec::new() }
 }
 
-/// Grants the root of the tests what its brief says.
+/// Funds the session and requests the root of the tests, with the grant of its brief.
 async fn request(hall: &Hall<Scripted>) {
     let (brief, texts) = brief();
     let (root, money) = (Path::root(1), brief.grant.money);
@@ -24,57 +24,57 @@ async fn request(hall: &Hall<Scripted>) {
     hall.engine.account(vec![SessionFact::Funded { money, root: None }, requested], texts).await.unwrap();
 }
 
-/// What the session has that no root was granted.
+/// Returns the session's money that is not granted to a root.
 async fn free(journal: &Journal) -> Msat {
     Session::restore(journal.account(&session()).await.unwrap()).unwrap().free()
 }
 
-async fn assert_nothing_is_left(journal: &Journal) {
-    assert_eq!(journal.take_after(&session(), 0).await.unwrap(), [], "no order is left over");
+async fn assert_inbox_is_empty(journal: &Journal) {
+    assert_eq!(journal.take_after(&session(), 0).await.unwrap(), [], "no order is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_for_a_root_that_has_closed_stays_in_the_session() {
+async fn money_for_a_closed_root_is_added_to_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
     let other = Journal::open(dir.path()).unwrap();
     other.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
-    let kept = until(async || free(&other).await != Msat::ZERO);
+    let added = until(async || free(&other).await != Msat::ZERO);
     tokio::select! {
-        why = hall.engine.obey(&|why| panic!("{why}")) => panic!("{why}"),
-        () = kept => {}
+        why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
+        () = added => {}
     }
     assert_eq!(free(&other).await, sat(500));
-    assert_nothing_is_left(&other).await;
+    assert_inbox_is_empty(&other).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_waits_unread_when_its_root_closes_is_kept_once_however_often_it_is_delivered() {
+async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_delivered() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    // As a process finds it that takes up a root which closed just before the kill: the order is in the inbox, and is handed
-    // over before anything else.
+    // This is the state after a root closed just before its process was killed: the order is in the inbox, and is delivered
+    // before anything else.
     let number = hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
     for _ in 0..3 {
         let again = async {
             let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
             hall.engine.tell(&Path::root(1), number, what, Vec::new());
-            hall.engine.conclude_orders().await.unwrap();
+            hall.engine.finish_orders().await.unwrap();
         };
         let (report, ()) = tokio::join!(biased; hall.run(), again);
         assert_eq!(report.outcome, Outcome::Done);
     }
     assert_eq!(free(&hall.journal).await, sat(500));
-    assert_nothing_is_left(&hall.journal).await;
+    assert_inbox_is_empty(&hall.journal).await;
     assert_lawful(&hall.facts().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_a_kill_left_in_the_inbox_is_kept_by_whoever_finds_the_session_at_rest() {
+async fn money_that_a_killed_process_left_in_the_inbox_is_added_while_no_process_runs_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
@@ -87,23 +87,23 @@ async fn money_that_a_kill_left_in_the_inbox_is_kept_by_whoever_finds_the_sessio
         journal.keep_late_money(&lease).await.unwrap();
     }
     assert_eq!(free(&journal).await, sat(500));
-    assert_nothing_is_left(&journal).await;
+    assert_inbox_is_empty(&journal).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_money_than_there_is_is_not_kept_and_damages_no_account() {
+async fn a_top_up_above_the_largest_sum_is_dropped_and_damages_no_account() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
     hall.journal.put(&session(), &top_up(Msat::SUPPLY), UnixMs::now()).await.unwrap();
-    hall.engine.conclude_orders().await.unwrap();
+    hall.engine.finish_orders().await.unwrap();
     assert_eq!(free(&hall.journal).await, Msat::ZERO);
-    assert_nothing_is_left(&hall.journal).await;
+    assert_inbox_is_empty(&hall.journal).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_that_can_t_be_read_for_a_while_is_warned_of_once_and_ends_no_session() {
+async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (other, warnings) = (Journal::open(dir.path()).unwrap(), AtomicUsize::new(0));
@@ -123,10 +123,10 @@ async fn an_inbox_that_can_t_be_read_for_a_while_is_warned_of_once_and_ends_no_s
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.engine.obey(&warn) => panic!("{why}"),
-        () = fault => unreachable!("it never ends"),
+        why = hall.engine.process_orders(&warn) => panic!("{why}"),
+        () = fault => unreachable!("this future never ends"),
     };
-    assert_eq!(report.outcome, Outcome::Cancelled, "the order was heard");
+    assert_eq!(report.outcome, Outcome::Cancelled, "the order was received");
     assert_eq!(warnings.load(Ordering::Relaxed), 1);
 }
 
@@ -137,9 +137,9 @@ async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     let other = Journal::open(dir.path()).unwrap();
     let order = Order { to: Path::root(7), what: Stimulus::Cancel, texts: Vec::new() };
     other.put(&session(), &order, UnixMs::now()).await.unwrap();
-    // Marking the order as done fails, and with that the one who writes.
+    // Marking the order as done fails, which stops the writer.
     let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";
     Connection::open(dir.path().join("journal.db")).unwrap().execute_batch(broken).unwrap();
-    let why = hall.engine.obey(&|_| {}).await;
-    assert!(why.to_string().contains("stopped"), "{why}");
+    let why = hall.engine.process_orders(&|_| {}).await;
+    assert!(why.to_string().contains("stores nothing more"), "{why}");
 }

@@ -1,11 +1,11 @@
-//! Calls end with the contract's deadline, with a cancel, and with whatever they panic on.
+//! Calls end at the contract's deadline, when the contract is cancelled, and when they panic.
 
 use guildhall_kernel::{Limit, Millis, Wording};
 use guildhall_local::Permit;
 
 use super::*;
 
-/// The brief of a contract whose report is due then.
+/// The brief of a contract with this deadline.
 fn due(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
     let grant = brief.grant.due(Some(deadline), Millis(0));
@@ -17,7 +17,7 @@ fn all_permits(limiter: &Arc<CallLimiter>) -> Vec<Permit> {
     std::iter::from_fn(|| limiter.try_enter()).collect()
 }
 
-/// The answers of a contract's asks that brought nothing, with what was charged for each.
+/// Returns the answers of calls that were lost or aborted, with the cost of each.
 fn stopped(facts: &[Stored]) -> Vec<(Answer, Msat)> {
     let mut holds = BTreeMap::new();
     let mut stopped = Vec::new();
@@ -33,18 +33,18 @@ fn stopped(facts: &[Stored]) -> Vec<(Answer, Msat)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_still_runs_at_the_deadline_is_cut_off_at_its_hold_and_the_contract_reports() {
+async fn a_call_that_runs_at_the_deadline_is_stopped_costs_its_hold_and_the_contract_reports() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (brief, texts) = due(Millis(150_000));
     let report = hall.engine.run(brief, texts).await.unwrap();
     assert_eq!(report.outcome, Outcome::Exhausted(Limit::Deadline));
-    assert!(matches!(report.text, Wording::Assembled(_)), "the model said nothing");
+    assert!(matches!(report.text, Wording::Assembled(_)), "the model did not reply");
     let facts = hall.facts().await;
     assert_eq!(
         stopped(&facts),
         [(Answer::Lost, sat(10)), (Answer::Lost, sat(10))],
-        "the call was cut off in time for a last request, which ran into the deadline: both cost their holds"
+        "the call was stopped in time for a last request, which ran until the deadline: both cost their holds"
     );
     let at = |kind: &str| facts.iter().find(|stored| stored.fact.kind() == kind).unwrap().at;
     assert_eq!((at("closing"), at("answered"), at("closed")), (Millis(120_000), Millis(135_000), Millis(150_000)));
@@ -53,7 +53,7 @@ async fn a_call_that_still_runs_at_the_deadline_is_cut_off_at_its_hold_and_the_c
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_still_runs_at_the_deadline_is_cut_off() {
+async fn a_tool_that_runs_at_the_deadline_is_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
     let hall = Hall::open(dir.path(), vec![calls("count")], stuck, Replays::No).await;
@@ -65,7 +65,7 @@ async fn a_tool_that_still_runs_at_the_deadline_is_cut_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_time_leaves_most_of_it_to_work_in() {
+async fn most_of_a_short_deadline_is_left_for_work() {
     let dir = tempfile::tempdir().unwrap();
     let stuck = Counting { effect: Effect::Once, calls: Arc::default() };
     let hall = Hall::open(dir.path(), vec![says("this far")], stuck, Replays::No).await;
@@ -76,7 +76,7 @@ async fn a_short_time_leaves_most_of_it_to_work_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cut_off() {
+async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let _all = all_permits(&hall.limiter);
@@ -100,26 +100,26 @@ async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cancelled() {
     assert_eq!(stopped(&hall.facts().await), [(Answer::Aborted, Msat::ZERO)]);
 }
 
-/// A model that has a bug.
-struct Buggy;
+/// A model that panics.
+struct PanickingModel;
 
-impl Model for Buggy {
+impl Model for PanickingModel {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        Box::pin(async { panic!("a bug of the model's") })
+        Box::pin(async { panic!("a bug in the model") })
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[should_panic(expected = "a bug of the model's")]
-async fn nobody_waits_for_a_call_that_panicked() {
+#[should_panic(expected = "a bug in the model")]
+async fn a_panic_in_a_call_ends_the_run() {
     let dir = tempfile::tempdir().unwrap();
-    let hall = open(dir.path(), &Arc::new(Buggy), counting(Effect::Pure).0, Replays::No).await;
+    let hall = open(dir.path(), &Arc::new(PanickingModel), counting(Effect::Pure).0, Replays::No).await;
     let (brief, texts) = brief();
     let _report = hall.engine.run(brief, texts).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
+async fn a_call_without_a_reply_does_not_delay_a_wrap_up() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (brief, texts) = brief();
@@ -129,7 +129,7 @@ async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
         hall.model.stuck.notified().await;
     };
     tokio::select! {
-        _ = hall.engine.run(brief, texts) => panic!("the model never speaks"),
+        _ = hall.engine.run(brief, texts) => panic!("the model never replies"),
         () = last_request_is_made => {}
     }
     let facts = hall.facts().await;
@@ -139,7 +139,7 @@ async fn a_silent_call_does_not_keep_a_report_that_somebody_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_last_report_keeps_nobody_longer_than_two_minutes() {
+async fn a_last_request_without_a_reply_ends_after_two_minutes() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let wrap_up = async {
@@ -148,7 +148,7 @@ async fn a_silent_last_report_keeps_nobody_longer_than_two_minutes() {
     };
     let (report, ()) = tokio::join!(hall.run(), wrap_up);
     assert_eq!(report.outcome, Outcome::Exhausted(Limit::Asked));
-    assert!(matches!(report.text, Wording::Assembled(_)), "the model said nothing");
+    assert!(matches!(report.text, Wording::Assembled(_)), "the model did not reply");
     let facts = hall.facts().await;
     let of_kind = |kind: &str| facts.iter().rfind(|stored| stored.fact.kind() == kind).unwrap().at;
     assert_eq!(of_kind("closed").0 - of_kind("asked").0, 120_000);

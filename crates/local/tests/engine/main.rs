@@ -1,4 +1,4 @@
-//! The engine on one machine, for real: the loop, the journal on disk, time that passes. Only the model is scripted.
+//! The engine on one machine, with the real loop, a journal on disk and real time. Only the model is scripted.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod calls;
@@ -30,19 +30,19 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// How long to wait for what must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for an event that must happen.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Who is paid for the model.
+/// The provider that is paid for the model.
 const PROVIDER: &str = "test-provider";
 
-/// How many model calls run at once.
-const LANE: usize = 8;
+/// How many model calls run at the same time.
+const MODEL_CALLS_MAX: usize = 8;
 
-/// How many tool calls run at once.
-const TOOLS: usize = 4;
+/// How many tool calls run at the same time.
+const TOOL_CALLS_MAX: usize = 4;
 
-/// A model that replies from a list, and says when it was asked. At the end of the list it thinks for ever.
+/// A model that replies from a list and records each request. At the end of the list it never replies.
 #[derive(Default)]
 struct Scripted {
     replies: Mutex<VecDeque<Attempt>>,
@@ -80,7 +80,7 @@ fn calls(name: &str) -> Attempt {
     replies(None, vec![call])
 }
 
-/// A tool whose name says what may be done about it after a crash; it counts its calls.
+/// A tool that counts its calls. `effect` says whether a call may be repeated after a crash.
 struct Counting {
     effect: Effect,
     calls: Arc<Mutex<u32>>,
@@ -102,27 +102,27 @@ impl Tool for Counting {
             *calls
         };
         Box::pin(async move {
-            // The first call never ends, as if the process had died in it.
+            // The first call never ends, as if the process had died during the call.
             if count == 1 { std::future::pending().await } else { ToolResult::done(count.to_string()) }
         })
     }
 }
 
-/// Waits until something holds, and not for ever.
+/// Waits until a condition is true, but not for ever.
 async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let looking = async {
+    let checking = async {
         while !holds().await {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, looking).await.expect("it comes in time");
+    tokio::time::timeout(WAIT_MAX, checking).await.expect("the condition becomes true in time");
 }
 
-/// Waits until it is noted of so many calls that they wait for a permit.
+/// Waits until this many calls are recorded as waiting for a permit.
 async fn until_in_line(dir: &FilePath, calls: usize) {
     let db = Connection::open(dir.join("journal.db")).unwrap();
-    let noted = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
-    until(async || noted() >= calls).await;
+    let recorded = || db.query_row("SELECT count(*) FROM in_line", [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    until(async || recorded() >= calls).await;
 }
 
 fn sat(sat: u64) -> Msat {
@@ -171,7 +171,7 @@ struct Hall<M> {
     tools: Arc<CallLimiter>,
 }
 
-/// Opens the session in this directory, new or as it was left.
+/// Opens the session in this directory. Creates the session if there is none.
 async fn open<M: Model + 'static>(
     dir: &FilePath,
     model: &Arc<M>,
@@ -192,7 +192,7 @@ async fn open_on<M: Model + 'static>(
     open_with(journal, model, tool, replays, overruns).await
 }
 
-/// Opens the session on this journal, where a provider that bills too much is dealt with in this way.
+/// Opens the session on this journal, with this rule for providers that bill too much.
 async fn open_with<M: Model + 'static>(
     journal: Journal,
     model: &Arc<M>,
@@ -216,7 +216,7 @@ async fn open_with<M: Model + 'static>(
         tools: BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]),
         redactor: redactor(),
     });
-    let (limiter, tools) = (Arc::new(CallLimiter::new(LANE)), Arc::new(CallLimiter::new(TOOLS)));
+    let (limiter, tools) = (Arc::new(CallLimiter::new(MODEL_CALLS_MAX)), Arc::new(CallLimiter::new(TOOL_CALLS_MAX)));
     let env = AgentEnv {
         runtime,
         limiter: Arc::clone(&limiter),
@@ -235,7 +235,7 @@ impl<M> Hall<M> {
         self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
     }
 
-    /// Ends the process: what is under way is gone, what is stored stays.
+    /// Ends the process: running calls are lost, stored facts remain.
     async fn close(self) {
         drop(self.engine);
         self.journal.close().await;
@@ -247,7 +247,7 @@ impl<M> Hall<M> {
 }
 
 impl Hall<Scripted> {
-    /// Opens it with a model that replies from a list.
+    /// Opens the session with a model that replies from a list.
     async fn open(dir: &FilePath, script: Vec<Attempt>, tool: impl Tool + 'static, replays: Replays) -> Hall<Scripted> {
         let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
         open(dir, &model, tool, replays).await
@@ -258,8 +258,8 @@ impl Hall<Scripted> {
         self.engine.run(brief, texts).await.unwrap()
     }
 
-    /// Runs until the model is stuck, then dies: what is under way is gone, what is stored stays.
-    async fn die_in_a_call(self) {
+    /// Runs until the model is stuck, then ends the process: running calls are lost, stored facts remain.
+    async fn crash_during_a_call(self) {
         tokio::select! {
             _ = self.run() => panic!("the model should have been stuck"),
             () = self.model.stuck.notified() => {}
@@ -281,7 +281,7 @@ fn assert_lawful(facts: &[Stored]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_works_through_tools_to_its_report_and_the_journal_is_lawful() {
+async fn an_agent_uses_tools_and_reports_and_the_facts_break_no_law() {
     let dir = tempfile::tempdir().unwrap();
     let script = vec![calls("count"), calls("count"), says("two, three")];
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
@@ -292,27 +292,30 @@ async fn an_agent_works_through_tools_to_its_report_and_the_journal_is_lawful() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_crash_the_same_key_is_asked_again_and_the_bill_is_the_same() {
+async fn after_a_crash_the_same_key_is_sent_again_and_the_bill_is_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::Yes).await.die_in_a_call().await;
+    Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::Yes)
+        .await
+        .crash_during_a_call()
+        .await;
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::Yes).await;
     let report = hall.run().await;
     assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(20)));
     let asked = hall.model.asked.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(asked, ["1#3"], "the ask that was open, by its own key");
+    assert_eq!(asked, ["1#3"], "the open ask, with its own key");
     assert_lawful(&hall.facts().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_can_t_be_attached_to_again_is_lost_at_its_hold_and_asked_anew() {
+async fn a_call_that_can_t_be_repeated_by_key_is_lost_at_its_hold_and_requested_again() {
     let dir = tempfile::tempdir().unwrap();
-    Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await.die_in_a_call().await;
+    Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await.crash_during_a_call().await;
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     let report = hall.run().await;
     assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(10 + 10)), "the lost attempt's hold, and the reply");
     let facts = hall.facts().await;
     let lost = facts.iter().filter(|stored| matches!(stored.fact, Fact::Answered { answer: Answer::Lost, .. }));
-    assert_eq!(lost.count(), 1, "it is marked");
+    assert_eq!(lost.count(), 1, "one call is marked as lost");
     assert_lawful(&facts);
 }
 
@@ -337,7 +340,7 @@ async fn a_tool_that_may_run_once_is_not_run_again_after_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
+async fn an_order_from_another_terminal_cancels_and_is_executed_once() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
@@ -349,17 +352,17 @@ async fn an_order_from_another_terminal_cancels_and_is_carried_out_once() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        why = hall.engine.obey(&|why| panic!("{why}")) => panic!("{why}"),
-        () = cancel => unreachable!("it never ends"),
+        why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
+        () = cancel => unreachable!("this future never ends"),
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");
     assert_lawful(&hall.facts().await);
     let left = other.take_after(&"session".parse().unwrap(), 0).await.unwrap();
-    assert_eq!(left, [], "no order is left over");
+    assert_eq!(left, [], "no order is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancel_cuts_a_wrap_up_short() {
+async fn a_cancel_ends_a_wrap_up_immediately() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![calls("count")], counting(Effect::Pure).0, Replays::No).await;
     let wrap_up = async {
@@ -370,8 +373,8 @@ async fn a_cancel_cuts_a_wrap_up_short() {
     };
     let report = tokio::select! {
         report = hall.run() => report,
-        () = wrap_up => unreachable!("it never ends"),
+        () = wrap_up => unreachable!("this future never ends"),
     };
-    assert_eq!(report.outcome, Outcome::Cancelled, "a cancel cuts a wrap-up short");
+    assert_eq!(report.outcome, Outcome::Cancelled, "the cancel ends the wrap-up");
     assert_lawful(&hall.facts().await);
 }

@@ -1,4 +1,4 @@
-//! Providers that take fewer calls than they are sent, and providers that bill more than was held.
+//! Providers that accept fewer calls than they are sent, and providers that bill more than was held.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use guildhall_kernel::Cost;
 
 use super::*;
 
-/// A reply that claims more tokens than were allowed: the hold pays for a hundred.
+/// A reply that reports more tokens than were allowed: the hold covers a hundred.
 fn overruns(words: &str, calls: Vec<RawCall>) -> Attempt {
     Attempt {
         usage: Reported::Whole(Usage { input: 100, output: 5000, ..Usage::default() }),
@@ -19,10 +19,10 @@ fn call() -> Vec<RawCall> {
     vec![RawCall { id: "call".into(), name: "count".into(), arguments: Ok(json!({})) }]
 }
 
-/// A model whose provider turns it away for this reason before it replies.
-struct TurnedAway(WaitReason);
+/// A model whose provider rejects the first request for this reason.
+struct Rejected(WaitReason);
 
-impl Model for TurnedAway {
+impl Model for Rejected {
     fn ask<'a>(&'a self, _: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             watch(Delta::Asking);
@@ -34,12 +34,14 @@ impl Model for TurnedAway {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rate_limit_halves_the_lane_and_an_outage_does_not() {
-    for (why, width) in
-        [(WaitReason::RateLimited, LANE / 2), (WaitReason::Unavailable, LANE), (WaitReason::Unreachable, LANE)]
-    {
+async fn a_rate_limit_halves_the_limiter_and_an_outage_does_not() {
+    for (why, width) in [
+        (WaitReason::RateLimited, MODEL_CALLS_MAX / 2),
+        (WaitReason::Unavailable, MODEL_CALLS_MAX),
+        (WaitReason::Unreachable, MODEL_CALLS_MAX),
+    ] {
         let dir = tempfile::tempdir().unwrap();
-        let hall = open(dir.path(), &Arc::new(TurnedAway(why)), counting(Effect::Pure).0, Replays::No).await;
+        let hall = open(dir.path(), &Arc::new(Rejected(why)), counting(Effect::Pure).0, Replays::No).await;
         let (brief, texts) = brief();
         assert_eq!(hall.engine.run(brief, texts).await.unwrap().outcome, Outcome::Done);
         assert_eq!(hall.limiter.width(), width, "{why:?}");
@@ -47,16 +49,16 @@ async fn a_rate_limit_halves_the_lane_and_an_outage_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replies_widen_the_lane_again() {
+async fn replies_widen_the_limiter_again() {
     let dir = tempfile::tempdir().unwrap();
     let script = std::iter::repeat_with(|| calls("count")).take(8).chain([says("done")]).collect();
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
     hall.limiter.try_enter().unwrap().rate_limited();
     assert_eq!(hall.run().await.outcome, Outcome::Done);
-    assert_eq!(hall.limiter.width(), LANE / 2 + 1);
+    assert_eq!(hall.limiter.width(), MODEL_CALLS_MAX / 2 + 1);
 }
 
-/// The text of the answer that refused a call, with what it cost.
+/// Returns the text of the answer that refused a call, and its cost.
 async fn refusal<M>(hall: &Hall<M>) -> (String, Cost) {
     let facts = hall.facts().await;
     let refused = |stored: &Stored| {
@@ -71,16 +73,16 @@ async fn refusal<M>(hall: &Hall<M>) -> (String, Cost) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more() {
+async fn no_more_requests_are_sent_to_a_provider_that_bills_more_than_was_held() {
     let dir = tempfile::tempdir().unwrap();
     let script = vec![overruns("Let me look.", call()), says("never asked for")];
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
     let report = hall.run().await;
     assert_eq!((report.outcome, report.spent), (Outcome::Failed, sat(10)), "the hold of the first call, and no more");
     assert_eq!(hall.model.asked.lock().unwrap().len(), 1);
-    let said = "test-provider billed 4990sat more than the 10sat held for a call: no further calls to it; \
-                `--allow-overrun` goes on";
-    assert_eq!(refusal(&hall).await, (said.to_owned(), Cost::Known(Msat::ZERO)));
+    let message = "test-provider billed 4990sat more than the 10sat held for a call: no more calls are sent to it; \
+                to continue, use `--allow-overrun`";
+    assert_eq!(refusal(&hall).await, (message.to_owned(), Cost::Known(Msat::ZERO)));
     assert_lawful(&hall.facts().await);
 }
 
@@ -104,32 +106,32 @@ async fn a_provider_that_overran_stays_stopped_after_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_overrun_that_is_allowed_goes_on() {
+async fn an_allowed_overrun_does_not_stop_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let script = vec![overruns("Let me look.", call()), says("done")];
     let model = Arc::new(Scripted { replies: Mutex::new(script.into()), ..Scripted::default() });
     let (journal, tool) = (Journal::open(dir.path()).unwrap(), counting(Effect::Pure).0);
     let hall = open_with(journal, &model, tool, Replays::No, Overruns::Allow).await;
     let report = hall.run().await;
-    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(20)), "its holds, and no more");
+    assert_eq!((report.outcome, report.spent), (Outcome::Done, sat(20)), "both holds, and no more");
 }
 
-/// A model of which the first call overruns once `go` is told, while the second is under way; the second replies after it.
+/// A model with two calls. The first overruns after `go` is notified, while the second runs. The second replies afterwards.
 #[derive(Default)]
-struct Two {
+struct TwoCalls {
     asked: AtomicUsize,
     go: Notify,
     overrun_is_stored: Notify,
 }
 
-impl Model for Two {
+impl Model for TwoCalls {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let first = prompt.key.contract == Path::root(1);
         Box::pin(async move {
             if first {
                 self.go.notified().await;
-                overruns("Done, dearly.", Vec::new())
+                overruns("Done, at a high price.", Vec::new())
             } else {
                 self.go.notify_one();
                 self.overrun_is_stored.notified().await;
@@ -140,8 +142,8 @@ impl Model for Two {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_was_under_way_when_its_provider_overran_is_let_finish() {
-    let (dir, model) = (tempfile::tempdir().unwrap(), Arc::new(Two::default()));
+async fn a_call_that_runs_when_its_provider_overruns_may_finish() {
+    let (dir, model) = (tempfile::tempdir().unwrap(), Arc::new(TwoCalls::default()));
     let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });
@@ -158,9 +160,9 @@ async fn a_call_that_was_under_way_when_its_provider_overran_is_let_finish() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_and_costs_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    // The permit that the second call waits for is that of the first.
+    // The second call waits for the permit of the first.
     let (go, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
-    let model = Arc::new(Gate { go: Arc::clone(&go), asked: Arc::clone(&asked) });
+    let model = Arc::new(GatedModel { go: Arc::clone(&go), asked: Arc::clone(&asked) });
     let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
     let mut rest: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
     drop(rest.pop());
@@ -181,20 +183,20 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     drop(rest);
 }
 
-/// A model whose first call ends when it is told to. All cost more than they may.
-struct Gate {
+/// A model whose first call ends when `go` is notified. All calls cost more than their holds.
+struct GatedModel {
     go: Arc<Notify>,
     asked: Arc<AtomicUsize>,
 }
 
-impl Model for Gate {
+impl Model for GatedModel {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         let first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
         Box::pin(async move {
             if first {
                 self.go.notified().await;
             }
-            overruns("Done, dearly.", Vec::new())
+            overruns("Done, at a high price.", Vec::new())
         })
     }
 }

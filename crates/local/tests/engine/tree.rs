@@ -1,4 +1,4 @@
-//! Many contracts at once: hires that hire, all at work on one journal.
+//! Many contracts at the same time: hires that hire, all writing to one journal.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use super::*;
 /// How many hires each contract above the lowest level makes.
 const TEAM: u64 = 11;
 
-/// A crew in which everybody above the lowest level is made to hire during its first call. The lowest use a tool first, and
-/// are sent money when they are about to report.
+/// A model for a tree of three levels. Contracts above the lowest level are made to hire during their first call. Contracts
+/// at the lowest level use a tool first and receive money when they are about to report.
 #[derive(Default)]
-struct AgentTable {
+struct TeamModel {
     engine: OnceLock<SessionEngine>,
-    gifts: AtomicU64,
+    top_ups: AtomicU64,
     shown: Mutex<Vec<Prompt>>,
 }
 
-impl Model for AgentTable {
+impl Model for TeamModel {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.shown.lock().unwrap().push(prompt.clone());
         let path = &prompt.key.contract;
@@ -29,14 +29,15 @@ impl Model for AgentTable {
         if first && path.level() < 2 {
             for number in 1..=TEAM {
                 let (offer, task) = offer(path, number);
-                let told = self.engine.get().unwrap().tell(path, number, Stimulus::Hire(Box::new(offer)), vec![task]);
-                assert!(told, "{path} is at work");
+                let is_sent =
+                    self.engine.get().unwrap().tell(path, number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                assert!(is_sent, "{path} is running");
             }
         }
         if !first && path.level() == 2 {
-            let gift = TEAM + 1 + self.gifts.fetch_add(1, Ordering::Relaxed);
+            let top_up = TEAM + 1 + self.top_ups.fetch_add(1, Ordering::Relaxed);
             let what = Stimulus::TopUp { to: path.clone(), money: sat(1) };
-            assert!(self.engine.get().unwrap().tell(&Path::root(1), gift, what, vec![]), "the boss is at work");
+            assert!(self.engine.get().unwrap().tell(&Path::root(1), top_up, what, vec![]), "the boss is running");
         }
         let attempt = if first && path.level() == 2 { calls("count") } else { says(&format!("{path} is done")) };
         Box::pin(async move {
@@ -92,33 +93,33 @@ fn boss() -> (Arc<Brief>, Vec<Text>) {
     (Arc::new(brief), texts)
 }
 
-/// Lets the crew work; returns its hall and what the boss reported.
-async fn work(dir: &FilePath, crew: &Arc<AgentTable>) -> (Hall<AgentTable>, Report) {
-    let hall = open(dir, crew, counting(Effect::Pure).0, Replays::No).await;
-    crew.engine.set(hall.engine.clone()).ok().unwrap();
+/// Runs the tree. Returns the hall and the boss's report.
+async fn work(dir: &FilePath, team_model: &Arc<TeamModel>) -> (Hall<TeamModel>, Report) {
+    let hall = open(dir, team_model, counting(Effect::Pure).0, Replays::No).await;
+    team_model.engine.set(hall.engine.clone()).ok().unwrap();
     let (brief, texts) = boss();
     let report = hall.engine.run(brief, texts).await.unwrap();
     (hall, report)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn facts_are_stored_in_the_order_of_their_times_however_many_work_at_once() {
-    // Whether times collide is a matter of luck, so it is tried a few times.
+async fn facts_are_stored_in_the_order_of_their_times_however_many_contracts_run() {
+    // Whether times collide depends on chance, so it is tried a few times.
     for _ in 0..3 {
         let dir = tempfile::tempdir().unwrap();
         let (hall, report) = work(dir.path(), &Arc::default()).await;
         assert_eq!((report.outcome, u64::from(report.heads.0)), (Outcome::Done, TEAM + TEAM * TEAM));
         let facts = hall.facts().await;
-        assert!(facts.is_sorted_by_key(|stored| stored.at), "time goes back");
+        assert!(facts.is_sorted_by_key(|stored| stored.at), "session time went back");
         assert_lawful(&facts);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hirer_is_shown_what_its_hires_report() {
-    let (dir, crew) = (tempfile::tempdir().unwrap(), Arc::default());
-    work(dir.path(), &crew).await;
-    let shown = crew.shown.lock().unwrap();
+    let (dir, team_model) = (tempfile::tempdir().unwrap(), Arc::default());
+    work(dir.path(), &team_model).await;
+    let shown = team_model.shown.lock().unwrap();
     let last = shown.iter().rfind(|prompt| prompt.key.contract == Path::root(1)).unwrap();
     let shown = format!("{:?}", last.messages);
     for number in 1..=TEAM {
@@ -126,18 +127,18 @@ async fn a_hirer_is_shown_what_its_hires_report() {
     }
 }
 
-/// How many hires a boss has whose texts will be gone.
+/// How many hires the boss has whose texts will be deleted.
 const FEW: u64 = 4;
 
-/// A boss who hires a few, each of whom uses a tool and then thinks for ever.
+/// A boss with a few hires. Each hire uses a tool and then never replies.
 #[derive(Default)]
-struct Thinkers {
+struct StuckModel {
     engine: Mutex<Option<SessionEngine>>,
     stuck: AtomicU64,
     asked: AtomicU64,
 }
 
-impl Model for Thinkers {
+impl Model for StuckModel {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let (path, first) = (&prompt.key.contract, prompt.messages.len() == 1);
@@ -146,13 +147,13 @@ impl Model for Thinkers {
                 let (offer, task) = offer(path, number);
                 let engine = self.engine.lock().unwrap().clone().unwrap();
                 // The inbox counts its own orders from 1.
-                let told = engine.tell(path, 1000 + number, Stimulus::Hire(Box::new(offer)), vec![task]);
-                assert!(told, "{path} is at work");
+                let is_sent = engine.tell(path, 1000 + number, Stimulus::Hire(Box::new(offer)), vec![task]);
+                assert!(is_sent, "{path} is running");
             }
         }
         Box::pin(async move {
             match (path.level(), first) {
-                (0, _) => says("They are at it."),
+                (0, _) => says("They are working."),
                 (_, true) => calls("count"),
                 (_, false) => {
                     self.stuck.fetch_add(1, Ordering::SeqCst);
@@ -164,25 +165,25 @@ impl Model for Thinkers {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_tree_is_cancelled_without_the_texts_of_its_hires_that_are_gone() {
-    // Whether a hire hears of its end before it would need its texts must not be a matter of luck.
+async fn a_tree_whose_hires_lack_texts_can_be_cancelled() {
+    // Tried several times: a hire must receive the cancel before it needs its texts, and that must not depend on chance.
     for replays in [Replays::Yes, Replays::No].repeat(5) {
-        let (dir, thinkers) = (tempfile::tempdir().unwrap(), Arc::new(Thinkers::default()));
-        let hall = open(dir.path(), &thinkers, counting(Effect::Pure).0, replays).await;
-        *thinkers.engine.lock().unwrap() = Some(hall.engine.clone());
+        let (dir, stuck_model) = (tempfile::tempdir().unwrap(), Arc::new(StuckModel::default()));
+        let hall = open(dir.path(), &stuck_model, counting(Effect::Pure).0, replays).await;
+        *stuck_model.engine.lock().unwrap() = Some(hall.engine.clone());
         let (brief, texts) = boss();
         tokio::select! {
-            _ = hall.engine.run(brief, texts) => panic!("they think for ever"),
-            () = until(async || thinkers.stuck.load(Ordering::SeqCst) == FEW) => {}
+            _ = hall.engine.run(brief, texts) => panic!("the hires never reply"),
+            () = until(async || stuck_model.stuck.load(Ordering::SeqCst) == FEW) => {}
         }
         let Hall { engine, journal, .. } = hall;
-        drop((engine, thinkers.engine.lock().unwrap().take()));
+        drop((engine, stuck_model.engine.lock().unwrap().take()));
         until(async || journal.running(&"session".parse().unwrap()).await.unwrap().is_none()).await;
         journal.close().await;
         let db = Connection::open(dir.path().join("journal.db")).unwrap();
         assert!(db.execute("DELETE FROM text WHERE kind = 'result'", []).unwrap() > 0);
 
-        let again = Arc::new(Thinkers::default());
+        let again = Arc::new(StuckModel::default());
         let hall = open(dir.path(), &again, counting(Effect::Pure).0, replays).await;
         let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
         hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();

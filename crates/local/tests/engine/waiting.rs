@@ -1,4 +1,4 @@
-//! Session time, as contracts live through it: it stands while only a person is awaited.
+//! Session time in contracts: it stops while all work waits for a person.
 
 use std::time::Duration;
 
@@ -16,11 +16,12 @@ fn open_root(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     (Arc::new(Brief { grant, stay: Stay::Open, ..Brief::clone(&brief) }), texts)
 }
 
-/// Waits until so many asks were answered and the agent waits for its owner. Uses no timer: time would jump to it.
+/// Waits until this many asks were answered and the agent waits for its owner. Uses no timer, because paused time would jump
+/// to it.
 async fn replied(hall: &Hall<Scripted>, count: usize) {
     loop {
         let facts = hall.facts().await;
-        // Once this is stored, the agent has been told of what was stored before.
+        // When this write is stored, the agent has received all earlier facts.
         hall.engine.account(Vec::new(), Vec::new()).await.unwrap();
         if facts.iter().filter(|stored| stored.fact.kind() == "answered").count() == count {
             return;
@@ -34,7 +35,7 @@ fn message(says: &str) -> (Stimulus, Vec<Text>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_waits_for_words_overnight_expires_nothing() {
+async fn a_conversation_that_waits_overnight_for_a_message_does_not_reach_its_deadline() {
     let dir = tempfile::tempdir().unwrap();
     let script = vec![says("good night"), says("good morning")];
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
@@ -55,22 +56,23 @@ async fn a_conversation_that_waits_for_words_overnight_expires_nothing() {
     assert_lawful(&facts);
 }
 
-/// What a contract has stored that asked its owner something, and waits for an answer until a moment.
+/// The stored facts of a contract that asked its owner a question and waits for the answer until a moment.
 fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<Text>) {
     let (mut contract, opened) = Contract::open(Arc::clone(brief), Millis(0)).unwrap();
     let question = redactor().text(TextKind::Message, "Which of the two?");
     let raw = RawCall { id: "ask".into(), name: "ask_hirer".into(), arguments: Ok(json!({})) };
     let stored = serde_json::to_string(&replies(None, vec![raw]).outcome.unwrap()).unwrap();
-    let said = redactor().text(TextKind::Reply, &stored);
+    let reply_text = redactor().text(TextKind::Reply, &stored);
     let calls = vec![Call::AskHirer { question: question.of, until }];
     let verdict = Verdict::default();
-    let reply = Reply { reply: said.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
+    let reply =
+        Reply { reply: reply_text.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
     let id = contract.outstanding().next().unwrap().0;
     let asked = contract.step(Input::Reply { id, reply: Box::new(reply), cost: Cost::Known(sat(10)) }, Millis(0));
-    (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, said])
+    (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, reply_text])
 }
 
-/// A hall in which root 1 has asked its owner something, and waits for an answer for a minute.
+/// A hall in which root 1 has asked its owner a question and waits a minute for the answer.
 async fn asking(dir: &FilePath, script: Vec<Attempt>) -> Hall<Scripted> {
     drop(Hall::open(dir, vec![], counting(Effect::Pure).0, Replays::No).await);
     let (brief, mut texts) = brief();
@@ -89,7 +91,7 @@ async fn asking(dir: &FilePath, script: Vec<Attempt>) -> Hall<Scripted> {
     Hall::open(dir, script, counting(Effect::Pure).0, Replays::No).await
 }
 
-/// What became of the question.
+/// Returns the answer to the question.
 async fn outcome(hall: &Hall<Scripted>) -> Answer {
     let facts = hall.facts().await;
     let answer =
@@ -99,7 +101,7 @@ async fn outcome(hall: &Hall<Scripted>) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_waits_for_its_owner_as_long_as_nothing_else_is_under_way() {
+async fn a_question_waits_for_its_owner_while_no_call_is_running() {
     let dir = tempfile::tempdir().unwrap();
     let hall = asking(dir.path(), vec![says("the first")]).await;
     let owner = async {
@@ -109,14 +111,14 @@ async fn a_question_waits_for_its_owner_as_long_as_nothing_else_is_under_way() {
     };
     let (report, ()) = tokio::join!(hall.run(), owner);
     assert_eq!(report.outcome, Outcome::Done);
-    assert!(matches!(outcome(&hall).await, Answer::Words(_)), "it was answered");
+    assert!(matches!(outcome(&hall).await, Answer::Words(_)), "the question was answered");
     assert_lawful(&hall.facts().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_goes_unanswered_in_time_while_somebody_else_is_at_work() {
+async fn a_question_expires_in_time_while_another_contract_is_working() {
     let dir = tempfile::tempdir().unwrap();
-    // The other root's call never ends by itself.
+    // The call of the other root never ends.
     let hall = asking(dir.path(), vec![]).await;
     let (other, texts) = brief();
     let other = Brief { path: Path::root(2), ..Brief::clone(&other) };
@@ -127,5 +129,5 @@ async fn a_question_goes_unanswered_in_time_while_somebody_else_is_at_work() {
     }
     assert_eq!(outcome(&hall).await, Answer::NoReply);
     let asked = hall.model.asked.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(asked, ["2#1", "1#3"], "the one who asked goes on without an answer");
+    assert_eq!(asked, ["2#1", "1#3"], "the contract that asked continues without an answer");
 }

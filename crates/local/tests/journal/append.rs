@@ -1,4 +1,4 @@
-//! What is acknowledged is there, all of it, in order, once.
+//! Every acknowledged fact is stored: complete, in order, once.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use guildhall_kernel::{Cause, FORMAT, Millis, Msat, Path, SessionFact, Stored, T
 use guildhall_local::{Batch, Journal, JournalError, SessionBatch, SessionRow, TEXT_BYTES_MAX, UnixMs, hash_text};
 use tempfile::tempdir;
 
-use crate::{batch, begin, fact, go_on, heard, id, new, raw, text};
+use crate::{batch, begin, fact, heard, id, new, raw, resume, text};
 
 #[tokio::test]
-async fn facts_are_read_as_they_were_stored_also_after_a_restart() {
+async fn facts_are_read_as_they_were_stored_even_after_a_restart() {
     let dir = tempdir().unwrap();
     let root = Path::root(1);
     let (journal, lease) = begin(dir.path()).await;
@@ -17,7 +17,7 @@ async fn facts_are_read_as_they_were_stored_also_after_a_restart() {
     let first = Batch { texts, cause: Cause::Opening, ..batch(&root, vec![fact(1), heard("hello")]) };
     let appended = journal.append(&lease, first).await.unwrap();
     assert_eq!(appended.seqs, 1..3);
-    // A text that is stored already need not come again, and may.
+    // A text that is already stored may be passed again, but need not be.
     let again = Batch { texts: vec![text("hello")], ..batch(&root.hire(1), vec![heard("hello")]) };
     assert_eq!(journal.append(&lease, again).await.unwrap().seqs, 3..4);
     let again = batch(&root.hire(1), vec![heard("hello")]);
@@ -26,7 +26,7 @@ async fn facts_are_read_as_they_were_stored_also_after_a_restart() {
     drop(lease);
     journal.close().await;
 
-    let (journal, _lease) = go_on(dir.path()).await;
+    let (journal, _lease) = resume(dir.path()).await;
     let stored = |seq, contract: &Path, cause: Cause, fact| {
         let contract = contract.clone();
         Stored { v: FORMAT, seq, contract, at: Millis(5), cause, fact }
@@ -42,13 +42,13 @@ async fn facts_are_read_as_they_were_stored_also_after_a_restart() {
     assert_eq!(journal.facts(&id(), 5).await.unwrap(), []);
     assert_eq!(journal.contract_facts(&id(), &root).await.unwrap(), all[..2]);
     assert_eq!(journal.text(hash_text(b"hello")).await.unwrap().as_deref(), Some(&b"hello"[..]));
-    assert_eq!(journal.text(hash_text(b"never said")).await.unwrap(), None);
+    assert_eq!(journal.text(hash_text(b"never stored")).await.unwrap(), None);
     assert_eq!(journal.head(&id()).await.unwrap(), head);
     assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
 }
 
 #[tokio::test]
-async fn a_batch_is_stored_whole_or_not_at_all() {
+async fn a_batch_is_stored_completely_or_not_at_all() {
     let dir = tempdir().unwrap();
     let root = Path::root(1);
     let (journal, lease) = begin(dir.path()).await;
@@ -72,12 +72,12 @@ async fn a_batch_is_stored_whole_or_not_at_all() {
 
     assert_eq!(journal.head(&id()).await.unwrap(), head);
     assert_eq!(journal.text(hash_text(b"here")).await.unwrap(), None);
-    // A refusal is one request's: the next is stored.
+    // A refusal affects only one request: the next request is stored.
     assert_eq!(journal.append(&lease, batch(&root, vec![fact(1)])).await.unwrap().seqs, 1..2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_contracts_share_a_commit_and_one_refusal_is_nobody_elses() {
+async fn many_contracts_share_a_commit_and_a_refusal_affects_only_its_own_job() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let lease = Arc::new(lease);
@@ -90,7 +90,8 @@ async fn many_contracts_share_a_commit_and_one_refusal_is_nobody_elses() {
             for n in 1..=20 {
                 let appended = journal.append(&lease, batch(&path, vec![fact(n), fact(n)])).await.unwrap();
                 assert_eq!(appended.seqs.end - appended.seqs.start, 2);
-                let refused = journal.append(&lease, batch(&path, vec![fact(n), heard("nobody stored this")])).await;
+                let refused =
+                    journal.append(&lease, batch(&path, vec![fact(n), heard("this text is not stored")])).await;
                 assert!(matches!(refused, Err(JournalError::TextMissing { .. })));
             }
         });
@@ -128,7 +129,7 @@ async fn the_account_has_a_chain_of_its_own() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_newest_first_and_begun_once() {
+async fn sessions_are_listed_newest_first_and_created_once() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
@@ -145,14 +146,14 @@ async fn sessions_are_listed_newest_first_and_begun_once() {
     };
     let all = [listed("later".parse().unwrap(), 9_000, 0), listed(id(), 1_000, 1)];
     assert_eq!(journal.sessions().await.unwrap(), all);
-    let unknown = "nobody".parse().unwrap();
+    let unknown = "unknown-session".parse().unwrap();
     let refused = journal.facts(&unknown, 1).await.unwrap_err();
     assert!(matches!(refused, JournalError::UnknownSession { .. }), "{refused}");
     assert!(matches!(journal.lease(&unknown, UnixMs(0)).await, Err(JournalError::UnknownSession { .. })));
 }
 
 #[tokio::test]
-async fn no_tool_changes_a_fact_by_accident() {
+async fn triggers_prevent_accidental_changes_of_facts() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
@@ -183,13 +184,13 @@ async fn a_hundred_thousand_facts_are_there_after_a_restart() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_the_owner_can_read_what_is_stored() {
+async fn only_the_owner_can_read_the_stored_files() {
     use std::os::unix::fs::PermissionsExt;
     let parent = tempdir().unwrap();
     let dir = parent.path().join("deep").join("hall");
     let (journal, lease) = begin(&dir).await;
     journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
-    // Another handle keeps the log and the index from being tidied away.
+    // Another open handle prevents the removal of the log and its index.
     let reading = Journal::open(&dir).unwrap();
     reading.sessions().await.unwrap();
     drop(lease);
@@ -208,7 +209,7 @@ async fn only_the_owner_can_read_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_contract_s_newest_fact_is_the_last_of_its_own() {
+async fn the_newest_fact_of_a_contract_ignores_other_contracts() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let (root, hire) = (Path::root(1), Path::root(1).hire(1));

@@ -1,4 +1,4 @@
-//! A process that is killed while it writes: whatever it was told is stored is stored.
+//! A process is killed while it writes: everything that was acknowledged is stored.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path as FilePath;
@@ -9,20 +9,20 @@ use guildhall_kernel::{Fact, Path};
 use guildhall_local::{Batch, Journal, Lease};
 use tempfile::tempdir;
 
-use crate::{batch, begin, fact, go_on, heard, id, text};
+use crate::{batch, begin, fact, heard, id, resume, text};
 
-/// Where a child is told which journal to write to.
+/// The environment variable that tells a child process which journal to write to.
 const CHILD_DIR: &str = "GUILDHALL_TEST_CHILD_DIR";
 
 const ROUNDS: usize = 40;
 const WRITERS: u32 = 4;
 
-/// Starts this test program again, to run one of the tests below as a process of its own.
+/// Starts this test program again, to run one of the tests below as a separate process.
 pub(crate) fn start(test: &str, dir: &FilePath) -> Child {
     child(&std::env::current_exe().unwrap(), test, dir).spawn().unwrap()
 }
 
-/// This test program, or a copy of it, about to run one of its tests.
+/// Returns a command that runs one test of this program, or of a copy of it.
 pub(crate) fn child(program: &FilePath, test: &str, dir: &FilePath) -> Command {
     let mut child = Command::new(program);
     child.args(["--exact", test, "--nocapture"]).env(CHILD_DIR, dir);
@@ -30,21 +30,21 @@ pub(crate) fn child(program: &FilePath, test: &str, dir: &FilePath) -> Command {
     child
 }
 
-/// Returns the journal's directory in a child, and nothing in the test program that people start.
+/// Returns the journal's directory in a child process. Returns `None` in the test program that people start.
 pub(crate) fn child_dir() -> Option<std::path::PathBuf> {
     std::env::var_os(CHILD_DIR).map(Into::into)
 }
 
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
 }
 
-/// Not a test but the process that is killed: four contracts that append for ever, each batch with a text of its own.
+/// Not a test, but the process that is killed: four contracts append for ever, each batch with its own text.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child_that_appends() {
     let Some(dir) = child_dir() else { return };
-    let (journal, lease) = go_on(&dir).await;
+    let (journal, lease) = resume(&dir).await;
     let lease = Arc::new(lease);
     let mut writers = tokio::task::JoinSet::new();
     for contract in 1..=WRITERS {
@@ -60,7 +60,7 @@ async fn append_for_ever(journal: Journal, lease: Arc<Lease>, path: Path) {
         let facts = vec![fact(n), heard(&words), fact(n)];
         let appended =
             journal.append(&lease, Batch { texts: vec![text(&words)], ..batch(&path, facts) }).await.unwrap();
-        say(&format!("ack {path} {n} {} {}", appended.seqs.end - 1, appended.hash));
+        print_line(&format!("ack {path} {n} {} {}", appended.seqs.end - 1, appended.hash));
     }
 }
 
@@ -74,7 +74,7 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     for round in 0..ROUNDS {
         let mut child = start("crash::child_that_appends", dir.path());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Another moment each round; what it still says before the end counts as well.
+        // Each round kills the process at another moment. Acknowledgements that it printed before its end count as well.
         let acks = lines.by_ref().map(Result::unwrap).filter(|line| line.starts_with("ack "));
         let mut acks: Vec<String> = acks.take(1 + round % 7 * 5).collect();
         child.kill().unwrap();
@@ -88,8 +88,8 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
 }
 
 async fn check(dir: &FilePath, acks: &[String]) {
-    let (journal, _lease) = go_on(dir).await;
-    let head = journal.verify_chain(&id(), None).await.unwrap().expect("the chain is whole");
+    let (journal, _lease) = resume(dir).await;
+    let head = journal.verify_chain(&id(), None).await.unwrap().expect("the chain is complete");
     let facts = journal.facts(&id(), 1).await.unwrap();
     assert_eq!(facts.len() as u64, head.facts);
     for ack in acks {
@@ -101,8 +101,9 @@ async fn check(dir: &FilePath, acks: &[String]) {
     }
     for contract in 1..=WRITERS {
         let facts = journal.contract_facts(&id(), &Path::root(contract)).await.unwrap();
-        assert_eq!(facts.len() % 3, 0, "a batch is whole");
-        let whole = facts.chunks(3).zip(0..).all(|(batch, n)| batch[0].fact == fact(n) && batch[2].fact == fact(n));
-        assert!(whole, "no batch is missing or doubled");
+        assert_eq!(facts.len() % 3, 0, "every batch is complete");
+        let is_complete =
+            facts.chunks(3).zip(0..).all(|(batch, n)| batch[0].fact == fact(n) && batch[2].fact == fact(n));
+        assert!(is_complete, "no batch is missing or duplicated");
     }
 }

@@ -1,4 +1,4 @@
-//! A disk that is full, files that are damaged, rows that were changed: said plainly, never a panic, nothing lost.
+//! A full disk, damaged files, changed rows: each gives a clear error, never a panic, and nothing is lost.
 
 use std::fs;
 
@@ -18,33 +18,33 @@ async fn a_full_disk_stops_the_journal_and_loses_nothing_acknowledged() {
     let full = loop {
         let words = format!("{acked} {}", "x".repeat(2_000));
         let facts = vec![fact(acked), heard(&words)];
-        let spoken = Batch { texts: vec![text(&words)], ..batch(&Path::root(1), facts) };
-        match journal.append(&lease, spoken).await {
+        let batch_with_text = Batch { texts: vec![text(&words)], ..batch(&Path::root(1), facts) };
+        match journal.append(&lease, batch_with_text).await {
             Ok(_) => acked += 1,
             Err(error) => break error,
         }
     };
     assert!(matches!(full, JournalError::DiskFull { .. }), "{full}");
-    assert!(full.to_string().contains("goes on with `guildhall resume`"), "{full}");
+    assert!(full.to_string().contains("run `guildhall resume`"), "{full}");
     assert!(acked > 10, "{acked}");
     let later = journal.append(&lease, batch(&Path::root(1), vec![fact(0)])).await.unwrap_err();
     let JournalError::Stopped { why } = &later else { panic!("{later}") };
     assert!(matches!(**why, JournalError::DiskFull { .. }), "{later}");
-    // Reading goes on.
+    // Reading still works.
     let facts = journal.facts(&id(), 1).await.unwrap();
     assert_eq!(facts.len(), 2 * acked as usize);
     let head = journal.head(&id()).await.unwrap();
     drop(lease);
     journal.close().await;
 
-    // With room again, so does writing.
-    let (journal, lease) = crate::go_on(dir.path()).await;
+    // Writing works again when there is space.
+    let (journal, lease) = crate::resume(dir.path()).await;
     assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
     journal.append(&lease, batch(&Path::root(1), vec![fact(0)])).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_journal_is_left_as_it_is() {
+async fn a_file_that_is_not_a_journal_is_not_changed() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("journal.db");
     fs::write(&file, "this is a shopping list, and rather a long one at that ".repeat(200)).unwrap();
@@ -60,7 +60,7 @@ async fn a_file_that_is_no_journal_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn pages_full_of_noise_are_named_as_damage() {
+async fn overwritten_pages_are_reported_as_damage() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     for n in 0..200 {
@@ -80,7 +80,7 @@ async fn pages_full_of_noise_are_named_as_damage() {
 }
 
 #[tokio::test]
-async fn a_changed_row_is_named() {
+async fn a_changed_row_is_reported() {
     let changes = [
         ("UPDATE fact SET body = replace(body, '3', '4') WHERE seq = 3", Broken::Fact { seq: 3 }),
         ("UPDATE fact SET body = CAST(x'ff' AS TEXT) WHERE seq = 3", Broken::Fact { seq: 3 }),
@@ -124,7 +124,7 @@ async fn a_changed_row_is_named() {
         assert_eq!(journal.verify_chain(&id(), None).await.unwrap(), Ok(head));
         tamper(dir.path(), sql);
         assert_eq!(journal.verify_chain(&id(), None).await.unwrap(), Err(broken.clone()), "{sql}");
-        // What is damaged is neither shown nor built upon; only texts are checked when they are read.
+        // A damaged session is neither shown nor continued. Texts are checked only when they are read.
         drop(lease);
         if !matches!(broken, Broken::Text { .. }) {
             assert_damaged(&journal.contents(&id()).await.unwrap_err(), sql);
@@ -133,16 +133,19 @@ async fn a_changed_row_is_named() {
     }
 }
 
-/// An error names the session, the place, and what to type.
+/// Checks that an error names the session and the place, and says what to type.
 #[track_caller]
 fn assert_damaged(error: &JournalError, sql: &str) {
     assert!(matches!(error, JournalError::Corrupt { .. }), "{sql}: {error}");
-    let told = error.to_string();
-    assert!(told.contains("quiet-heron is damaged at ") && told.contains("guildhall verify quiet-heron"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.contains("quiet-heron is damaged at ") && message.contains("guildhall verify quiet-heron"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
-async fn a_tail_that_was_cut_off_is_found() {
+async fn missing_facts_at_the_end_are_detected() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
@@ -150,19 +153,19 @@ async fn a_tail_that_was_cut_off_is_found() {
     journal.append(&lease, batch(&Path::root(1), (6..=9).map(fact).collect())).await.unwrap();
     let printed = Some(bill.parse().unwrap());
     let later = journal.verify_chain(&id(), printed).await.unwrap();
-    assert_eq!(later.map(|head| head.facts), Ok(9), "an older bill is still true");
+    assert_eq!(later.map(|head| head.facts), Ok(9), "the head on an older bill is still valid");
 
     tamper(dir.path(), "DELETE FROM fact WHERE seq > 3");
     let cut = journal.verify_chain(&id(), None).await.unwrap();
     assert_eq!(cut, Err(Broken::Facts { recorded: 9, found: 3 }));
-    // A process that was at work does not hide it.
+    // A later append does not hide the damage.
     journal.append(&lease, batch(&Path::root(1), vec![fact(7), fact(7)])).await.unwrap();
     let cut = journal.verify_chain(&id(), None).await.unwrap();
     assert_eq!(cut, Err(Broken::Fact { seq: 4 }));
 }
 
 #[tokio::test]
-async fn only_the_printed_head_finds_somebody_who_computes_the_hashes_anew() {
+async fn only_a_printed_head_detects_recomputed_hashes() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
@@ -171,20 +174,20 @@ async fn only_the_printed_head_finds_somebody_who_computes_the_hashes_anew() {
     journal.close().await;
     tamper(dir.path(), "DELETE FROM fact WHERE seq > 3");
     without_heads(dir.path());
-    let (journal, lease) = crate::go_on(dir.path()).await;
+    let (journal, lease) = crate::resume(dir.path()).await;
     assert_eq!(journal.verify_chain(&id(), None).await.unwrap().map(|head| head.facts), Ok(3));
     assert_eq!(journal.verify_hall().await.unwrap(), []);
     let cut = journal.verify_chain(&id(), printed).await.unwrap();
     assert_eq!(cut, Err(Broken::Cut { printed: 5, found: 3 }));
 
-    // Whoever writes it on differently is found as well.
+    // New facts in place of the deleted ones are detected, too.
     journal.append(&lease, batch(&Path::root(1), vec![fact(7), fact(7)])).await.unwrap();
     let another = journal.verify_chain(&id(), printed).await.unwrap();
-    assert_eq!(another, Err(Broken::Another { seq: 5 }));
+    assert_eq!(another, Err(Broken::OtherJournal { seq: 5 }));
 }
 
 #[tokio::test]
-async fn a_session_that_was_deleted_is_found() {
+async fn a_deleted_session_is_detected() {
     let dir = tempdir().unwrap();
     let (journal, _lease) = begin(dir.path()).await;
     for id in ["second", "third"] {
@@ -198,7 +201,7 @@ async fn a_session_that_was_deleted_is_found() {
     let deleted = [HallBroken::Sessions { recorded: 3, found: 2 }];
     assert_eq!(journal.verify_hall().await.unwrap(), deleted);
     assert_eq!(journal.check_listing().await.unwrap(), deleted);
-    // A later commit does not hide it, nor does a session that takes its place.
+    // Neither a later commit nor a new session hides the damage.
     journal.create(new("fourth".parse().unwrap())).await.unwrap();
     assert_eq!(journal.verify_hall().await.unwrap(), [HallBroken::Sessions { recorded: 4, found: 3 }]);
     let row = "INSERT INTO session VALUES ('fifth', 1, '/', '')";
@@ -208,10 +211,10 @@ async fn a_session_that_was_deleted_is_found() {
 }
 
 #[tokio::test]
-async fn a_definition_that_was_dropped_or_changed_is_named() {
+async fn a_dropped_definition_is_reported() {
     let dir = tempdir().unwrap();
     let (journal, _lease) = begin(dir.path()).await;
-    // What others add to the database is theirs.
+    // Tables that other programs add are ignored.
     crate::raw(dir.path()).execute_batch("CREATE TABLE notes (text TEXT); ANALYZE").unwrap();
     assert_eq!(journal.verify_hall().await.unwrap(), []);
     let dropped = "DROP TRIGGER fact_stays; DROP INDEX inbox_open";
@@ -221,7 +224,7 @@ async fn a_definition_that_was_dropped_or_changed_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_hall_s_head_stays_wrong() {
+async fn a_later_commit_does_not_hide_damage_of_the_hall_s_head() {
     for (sql, broken) in [
         ("UPDATE hall_head SET commits = commits - 1", HallBroken::Head),
         ("UPDATE hall_head SET sessions = 7", HallBroken::Head),
@@ -234,7 +237,7 @@ async fn what_is_wrong_with_the_hall_s_head_stays_wrong() {
         let (journal, lease) = begin(dir.path()).await;
         tamper(dir.path(), sql);
         assert_eq!(journal.verify_hall().await.unwrap(), [broken], "{sql}");
-        // Work goes on, and hides nothing.
+        // The session can continue, and the damage is still reported.
         journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
         journal.create(new("second".parse().unwrap())).await.unwrap();
         assert_eq!(journal.verify_hall().await.unwrap().len(), 1, "{sql}");
@@ -242,18 +245,18 @@ async fn what_is_wrong_with_the_hall_s_head_stays_wrong() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_not_what_was_stored_is_named_when_it_is_read() {
+async fn a_changed_text_is_reported_when_it_is_read() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
-    let said = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
-    journal.append(&lease, said).await.unwrap();
+    let batch_with_text = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
+    journal.append(&lease, batch_with_text).await.unwrap();
     tamper(dir.path(), "UPDATE text SET bytes = CAST('jello' AS BLOB)");
     let hash = hash_text(b"hello");
     let damaged = journal.text(hash).await.unwrap_err();
     assert!(matches!(damaged, JournalError::TextDamaged { hash: named } if named == hash), "{damaged}");
     assert!(damaged.to_string().contains(&hash.to_string()), "{damaged}");
     assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 1, "the rest can be read");
-    // Whoever says the same again is told that it is stored, and it is.
+    // Storing the same text again replaces the damaged one.
     let again = Batch { texts: vec![text("hello")], ..batch(&Path::root(1), vec![heard("hello")]) };
     journal.append(&lease, again).await.unwrap();
     assert_eq!(journal.text(hash).await.unwrap().as_deref(), Some(&b"hello"[..]));
@@ -261,7 +264,7 @@ async fn a_text_that_is_not_what_was_stored_is_named_when_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_fact_that_cannot_be_read_is_named() {
+async fn a_fact_that_cannot_be_read_is_reported() {
     for sql in [
         "UPDATE fact SET body = '{\"compacted\":{}}' WHERE seq = 2",
         "UPDATE fact SET body = '' WHERE seq = 2",

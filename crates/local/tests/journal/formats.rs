@@ -1,4 +1,4 @@
-//! Every format that was released opens for ever, a newer one is left alone, and a half-born one is begun anew.
+//! Every released format can be opened, a newer format is not changed, and an incomplete new journal is created again.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,9 +9,9 @@ use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, 
 use tempfile::tempdir;
 
 use crate::crash::start;
-use crate::{batch, begin, fact, go_on, heard, id, raw, text};
+use crate::{batch, begin, fact, heard, id, raw, resume, text};
 
-/// What format 1 was written with. Nobody can write it any more.
+/// A journal of format 1. No current program can write this format.
 fn fixture() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.db")
 }
@@ -20,7 +20,7 @@ fn fixture() -> PathBuf {
 const PRINTED: &str = "3:4fcf2779c8f9fe9a9d5881fc55324c45414271901b9b00fa8d40686f50164047:\
                        1:d1939555925824a69bd7e81278a806d5691120e4539a1c88704d0f5827b9ec02";
 
-/// Format 2 is format 1 with one table more.
+/// Format 2 is format 1 with one more table.
 const FORMAT_2: &str = concat!(include_str!("../../src/journal/format_2.sql"), "PRAGMA user_version = 2;");
 
 async fn fill(dir: &FilePath) -> Journal {
@@ -40,29 +40,29 @@ async fn fill(dir: &FilePath) -> Journal {
 }
 
 #[tokio::test]
-async fn older_formats_open_and_are_given_heads() {
-    let told: [Fact; 3] = [heard("hello"), fact(1), fact(2)];
+async fn older_formats_open_and_get_heads() {
+    let expected: [Fact; 3] = [heard("hello"), fact(1), fact(2)];
     let head: Head = PRINTED.parse().unwrap();
     for step in ["", FORMAT_2] {
         let dir = tempdir().unwrap();
         fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
         raw(dir.path()).execute_batch(step).unwrap();
-        let (journal, lease) = go_on(dir.path()).await;
+        let (journal, lease) = resume(dir.path()).await;
         let facts = journal.facts(&id(), 1).await.unwrap();
-        assert_eq!(facts.iter().map(|stored| stored.fact.clone()).collect::<Vec<_>>(), told);
-        assert!(facts.iter().all(|stored| stored.v == 1), "what is stored is not rewritten");
+        assert_eq!(facts.iter().map(|stored| stored.fact.clone()).collect::<Vec<_>>(), expected);
+        assert!(facts.iter().all(|stored| stored.v == 1), "stored facts are not rewritten");
         assert_eq!(journal.account(&id()).await.unwrap().len(), 1);
         assert_eq!(journal.take_after(&id(), 0).await.unwrap()[0].command, "stop");
         assert_eq!(lease.holder().epoch, 2);
-        // The chain too is what it was: a bill from then is true today.
+        // The hashes are unchanged, too: a head that was printed then is still valid.
         assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
         assert_eq!(journal.verify_hall().await.unwrap(), []);
         journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
-        assert_eq!(journal.put(&id(), &"go on", UnixMs(10)).await.unwrap(), 2);
+        assert_eq!(journal.put(&id(), &"continue", UnixMs(10)).await.unwrap(), 2);
         assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap().map(|head| head.facts), Ok(4));
         drop(lease);
         journal.close().await;
-        // The heads that were given are checked like any other.
+        // The new heads are checked like any others.
         crate::tamper(dir.path(), "DELETE FROM fact WHERE seq = 4");
         let journal = Journal::open(dir.path()).unwrap();
         assert!(journal.verify_chain(&id(), None).await.unwrap().is_err());
@@ -70,7 +70,7 @@ async fn older_formats_open_and_are_given_heads() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_of_an_older_format_keeps_nobody_from_the_others() {
+async fn a_damaged_session_of_an_older_format_does_not_block_other_sessions() {
     let dir = tempdir().unwrap();
     fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
     raw(dir.path())
@@ -88,14 +88,14 @@ async fn a_damaged_session_of_an_older_format_keeps_nobody_from_the_others() {
         let damaged = journal.contents(&damaged.parse().unwrap()).await.unwrap_err();
         assert!(matches!(damaged, JournalError::Corrupt { .. }), "{damaged}");
     }
-    assert_eq!(journal.verify_hall().await.unwrap().len(), 3, "all are named");
+    assert_eq!(journal.verify_hall().await.unwrap().len(), 3, "all three are reported");
 }
 
 #[tokio::test]
-async fn a_journal_that_another_process_has_open_is_not_brought_to_a_new_format() {
+async fn a_journal_that_another_process_has_open_is_not_converted() {
     let dir = tempdir().unwrap();
     fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
-    // As the older program has it: it would go on writing rows without heads.
+    // The older program has the journal open: it would continue to write rows without heads.
     let other = raw(dir.path());
     other.execute_batch("PRAGMA journal_mode = WAL; SELECT * FROM fact").unwrap();
     let refused = Journal::open(dir.path()).unwrap_err();
@@ -108,7 +108,7 @@ async fn a_journal_that_another_process_has_open_is_not_brought_to_a_new_format(
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused_and_left_alone() {
+async fn a_newer_format_is_refused_and_not_changed() {
     let dir = tempdir().unwrap();
     fill(dir.path()).await.close().await;
     raw(dir.path()).execute_batch("PRAGMA user_version = 7").unwrap();
@@ -120,7 +120,7 @@ async fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_refused_keeps_its_log() {
+async fn a_refused_journal_keeps_its_log() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     drop(lease);
@@ -130,7 +130,7 @@ async fn what_is_refused_keeps_its_log() {
     assert!(lines.any(|line| line.starts_with("ack ")));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The newer program was killed, and its log is not for us to write back.
+    // The newer program was killed. This program must not write its log back.
     let log = dir.path().join("journal.db-wal");
     let newer = raw(dir.path());
     newer.execute_batch("PRAGMA user_version = 7").unwrap();
@@ -142,7 +142,7 @@ async fn what_is_refused_keeps_its_log() {
 }
 
 #[tokio::test]
-async fn a_half_born_journal_is_begun_anew() {
+async fn an_incomplete_new_journal_is_created_again() {
     for statements in ["", "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); DROP TABLE t"] {
         let dir = tempdir().unwrap();
         fs::write(dir.path().join("journal.db"), "").unwrap();
@@ -153,7 +153,7 @@ async fn a_half_born_journal_is_begun_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_that_begin_a_journal_at_once_do_not_hinder_each_other() {
+async fn processes_can_create_a_journal_at_the_same_time() {
     for _ in 0..20 {
         let dir = tempdir().unwrap();
         let mut opening = tokio::task::JoinSet::new();

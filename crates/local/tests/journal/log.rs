@@ -1,4 +1,4 @@
-//! A log that goes missing is found, and nothing else is taken for it.
+//! A missing log is detected, and nothing else is reported as a missing log.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -9,12 +9,12 @@ use guildhall_local::{Journal, JournalError};
 use tempfile::{TempDir, tempdir};
 
 use crate::crash::start;
-use crate::{batch, begin, fact, go_on, id, new};
+use crate::{batch, begin, fact, id, new, resume};
 
 const LOG: &str = "journal.db-wal";
 const MARKER: &str = "journal.db-marker";
 
-/// What the directory is after a process was killed in the middle of its work: all that was acknowledged is in the log.
+/// Returns a directory whose process was killed while it wrote: all acknowledged facts are in the log.
 async fn killed() -> TempDir {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
@@ -31,10 +31,10 @@ async fn killed() -> TempDir {
     dir
 }
 
-/// Copies what a process leaves behind that ends at this moment.
+/// Copies the files as they would be if the process ended at this moment.
 fn copy(from: &FilePath) -> TempDir {
     let to = tempdir().unwrap();
-    // The marker first: what it says must be in the others.
+    // Copy the marker first: the commits that it counts must be in the other files.
     for name in [MARKER, "journal.db", LOG] {
         if from.join(name).exists() {
             fs::copy(from.join(name), to.path().join(name)).unwrap();
@@ -49,28 +49,28 @@ fn cut(file: PathBuf, by: u64) {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_leaves_nothing_that_looks_like_a_loss() {
+async fn a_killed_process_causes_no_false_alarm() {
     let dir = killed().await;
     for _ in 0..2 {
-        let (journal, lease) = go_on(dir.path()).await;
+        let (journal, lease) = resume(dir.path()).await;
         assert!(journal.unwritable().is_none());
         assert!(journal.verify_chain(&id(), None).await.unwrap().is_ok());
         journal.append(&lease, batch(&Path::root(9), vec![fact(2)])).await.unwrap();
         drop(lease);
         journal.close().await;
-        assert!(!dir.path().join(MARKER).exists(), "removed with the last process");
+        assert!(!dir.path().join(MARKER).exists(), "the last process removes the marker");
     }
 }
 
 #[tokio::test]
-async fn a_log_that_was_deleted_or_cut_is_found_and_nothing_is_stored_on_what_is_left() {
+async fn a_deleted_or_cut_log_is_detected_and_nothing_more_is_stored() {
     let dir = killed().await;
     let damage: [&dyn Fn(&FilePath); 5] = [
         &|dir| fs::remove_file(dir.join(LOG)).unwrap(),
         &|dir| cut(dir.join(LOG), u64::MAX),
         &|dir| cut(dir.join(LOG), 40_000),
         &|dir| {
-            // One flipped bit in the log: SQLite takes what comes before for all there is.
+            // One flipped bit in the log: SQLite reads only the commits before it, without an error.
             let mut bytes = fs::read(dir.join(LOG)).unwrap();
             let middle = bytes.len() / 2;
             bytes[middle] ^= 4;
@@ -93,13 +93,13 @@ async fn a_log_that_was_deleted_or_cut_is_found_and_nothing_is_stored_on_what_is
             assert!(why.to_string().contains("journal.db-marker"), "{why}");
             let refused = journal.create(new("later".parse().unwrap())).await.unwrap_err();
             assert!(matches!(refused, JournalError::LogMissing { .. }), "{n}: {refused}");
-            // What is left can be looked at.
+            // The remaining data can be read.
             let sessions = journal.sessions().await.unwrap();
             assert_eq!(sessions.len(), usize::from(n != 4));
             journal.close().await;
-            assert_eq!(fs::read(copy.path().join(LOG)).unwrap_or_default(), left, "{n}: the log is left as it is");
+            assert_eq!(fs::read(copy.path().join(LOG)).unwrap_or_default(), left, "{n}: the log is not changed");
         }
-        // A log that comes back is as good as ever.
+        // When the log is put back, everything works again.
         fs::copy(dir.path().join("journal.db"), copy.path().join("journal.db")).unwrap();
         fs::copy(dir.path().join(LOG), copy.path().join(LOG)).unwrap();
         let journal = Journal::open(copy.path()).unwrap();
@@ -109,21 +109,21 @@ async fn a_log_that_was_deleted_or_cut_is_found_and_nothing_is_stored_on_what_is
 }
 
 #[tokio::test]
-async fn whoever_deletes_the_marker_goes_on_without_what_is_lost() {
+async fn deleting_the_marker_continues_without_the_lost_commits() {
     let dir = killed().await;
     fs::remove_file(dir.path().join(LOG)).unwrap();
     assert!(Journal::open(dir.path()).unwrap().unwritable().is_some());
     fs::remove_file(dir.path().join(MARKER)).unwrap();
-    let (journal, lease) = go_on(dir.path()).await;
+    let (journal, lease) = resume(dir.path()).await;
     journal.append(&lease, batch(&Path::root(9), vec![fact(2)])).await.unwrap();
     assert_eq!(journal.facts(&id(), 1).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn no_moment_at_which_a_process_ends_looks_like_a_loss() {
+async fn a_process_that_ends_at_any_moment_causes_no_false_alarm() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
-    // Copied while it is open, the directory is what a crash at this moment leaves.
+    // A copy of the open directory is what a crash at this moment would leave.
     for n in 0..30 {
         let copy = copy(dir.path());
         let left = Journal::open(copy.path()).unwrap();
@@ -132,18 +132,18 @@ async fn no_moment_at_which_a_process_ends_looks_like_a_loss() {
         left.close().await;
         journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
     }
-    // Between the last checkpoint and the removal of the marker: all is in the database, and the marker says so.
+    // A crash between the last checkpoint and the removal of the marker: all commits are in the database.
     let marker = fs::read(dir.path().join(MARKER)).unwrap();
     drop(lease);
     journal.close().await;
     assert_eq!(fs::read(dir.path().join(LOG)).unwrap_or_default(), b"", "all is in the database");
     fs::write(dir.path().join(MARKER), marker).unwrap();
-    let (journal, lease) = go_on(dir.path()).await;
+    let (journal, lease) = resume(dir.path()).await;
     assert!(journal.unwritable().is_none());
     drop(lease);
     journal.close().await;
     assert!(!dir.path().join(MARKER).exists());
-    // A marker that nobody can read says nothing.
+    // A marker without a valid number is ignored.
     for noise in [&b""[..], b"commits", &[0xff; 300]] {
         fs::write(dir.path().join(MARKER), noise).unwrap();
         assert!(Journal::open(dir.path()).unwrap().unwritable().is_none());
@@ -151,7 +151,7 @@ async fn no_moment_at_which_a_process_ends_looks_like_a_loss() {
 }
 
 #[tokio::test]
-async fn the_marker_stays_as_long_as_anybody_writes() {
+async fn the_marker_stays_while_any_process_writes() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let other = Journal::open(dir.path()).unwrap();
@@ -159,11 +159,11 @@ async fn the_marker_stays_as_long_as_anybody_writes() {
     let reading = Journal::open(dir.path()).unwrap();
     assert_eq!(reading.sessions().await.unwrap().len(), 2);
     other.close().await;
-    assert!(dir.path().join(MARKER).exists(), "the first still writes");
+    assert!(dir.path().join(MARKER).exists(), "the first process still writes");
     journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
     let copy = copy(dir.path());
     fs::remove_file(copy.path().join(LOG)).unwrap();
-    assert!(Journal::open(copy.path()).unwrap().unwritable().is_some(), "its commits are covered");
+    assert!(Journal::open(copy.path()).unwrap().unwritable().is_some(), "the marker covers its commits");
     drop(lease);
     journal.close().await;
     drop(reading);
@@ -174,7 +174,7 @@ async fn the_marker_stays_as_long_as_anybody_writes() {
 }
 
 #[tokio::test]
-async fn whoever_only_looks_leaves_no_marker() {
+async fn a_process_that_only_reads_leaves_no_marker() {
     let dir = tempdir().unwrap();
     let journal = Journal::open(dir.path()).unwrap();
     assert_eq!(journal.sessions().await.unwrap(), []);

@@ -1,5 +1,5 @@
-//! What the journal promises, each promise tried on a real database in a directory of its own.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+//! Tests of the journal's promises. Each test uses a real database in its own directory.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod append;
 mod crash;
@@ -27,7 +27,7 @@ fn new(id: SessionId) -> NewSession {
     NewSession { id, created_at: UnixMs(1_000), project: "/home/ada/ship".into(), label: "Fix the build".into() }
 }
 
-/// Opens a journal with one session and takes it.
+/// Creates a journal with one session and takes its lease.
 async fn begin(dir: &FilePath) -> (Journal, Lease) {
     let journal = Journal::open(dir).unwrap();
     journal.create(new(id())).await.unwrap();
@@ -35,14 +35,14 @@ async fn begin(dir: &FilePath) -> (Journal, Lease) {
     (journal, lease)
 }
 
-/// Opens a journal that is there, and takes its session.
-async fn go_on(dir: &FilePath) -> (Journal, Lease) {
+/// Opens an existing journal and takes the lease of its session.
+async fn resume(dir: &FilePath) -> (Journal, Lease) {
     let journal = Journal::open(dir).unwrap();
     let lease = journal.lease(&id(), UnixMs(3_000)).await.unwrap();
     (journal, lease)
 }
 
-/// A fact that tells itself apart by a number.
+/// A fact that is identified by a number.
 fn fact(n: u32) -> Fact {
     Fact::Compacted { upto: n, bytes: 7 }
 }
@@ -59,7 +59,7 @@ fn batch(contract: &Path, facts: Vec<Fact>) -> Batch {
     }
 }
 
-/// A text as it is handed over.
+/// A text with its reference, as it is passed to the journal.
 fn text(words: &str) -> (TextRef, Vec<u8>) {
     let bytes = u32::try_from(words.len()).unwrap();
     (TextRef { hash: hash_text(words.as_bytes()), bytes, kind: TextKind::Message }, words.into())
@@ -70,12 +70,12 @@ fn heard(words: &str) -> Fact {
     Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: Stimulus::Message(text(words).0) }
 }
 
-/// The database itself, as somebody with other tools would open it.
+/// Opens the database directly, as other tools would.
 fn raw(dir: &FilePath) -> Connection {
     Connection::open(dir.join("journal.db")).unwrap()
 }
 
-/// Does what the triggers forbid, and puts them back.
+/// Runs SQL that the triggers forbid, and restores the triggers.
 fn tamper(dir: &FilePath, sql: &str) {
     let db = raw(dir);
     let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
@@ -94,7 +94,7 @@ fn tamper(dir: &FilePath, sql: &str) {
     run("COMMIT");
 }
 
-/// Makes format 2 out of today's: what it had, and nothing of what was added.
+/// Converts the current format back to format 2.
 fn without_heads(dir: &FilePath) {
     raw(dir)
         .execute_batch(

@@ -1,5 +1,5 @@
-//! A journal that can't be written can be read, and is not touched. Root could write everything, so a process of its own
-//! looks at it, which is not root.
+//! A journal that can't be written can be read and is not changed. Root can write everything, so a separate process reads the
+//! journal as another user.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -13,15 +13,15 @@ use guildhall_kernel::{Hash, Path};
 use guildhall_local::{Journal, JournalError, hash_text};
 use tempfile::{TempDir, tempdir};
 
-use crate::crash::{child, child_dir, say, start};
+use crate::crash::{child, child_dir, print_line, start};
 use crate::{batch, begin, fact, id, new};
 
-/// A user who owns nothing.
+/// The id of a user who owns nothing.
 const NOBODY: u32 = 65534;
 
-/// Not a test but the process that looks: says how many facts there are, and what storing something says.
+/// Not a test, but the process that reads: prints how many facts there are, and the result of storing something.
 #[tokio::test]
-async fn child_that_looks() {
+async fn child_that_reads() {
     let Some(dir) = child_dir() else { return };
     let journal = Journal::open(&dir).unwrap();
     let listed = journal.sessions().await.unwrap();
@@ -38,11 +38,11 @@ async fn child_that_looks() {
     };
     let leased = journal.lease(&id(), guildhall_local::UnixMs(1)).await;
     assert_eq!(leased.is_err(), refused != "stored");
-    say(&format!("saw {} facts, {refused}", contents.facts.len()));
+    print_line(&format!("read {} facts, {refused}", contents.facts.len()));
 }
 
-/// What somebody sees who may read everything below a directory, and may not write what is named.
-fn seen(dir: &FilePath, unwritable: &[PathBuf]) -> String {
+/// Returns the output of a process that may read everything in a directory but must not write the named paths.
+fn read_as_other_user(dir: &FilePath, unwritable: &[PathBuf]) -> String {
     let everything = [vec![dir.to_owned()], files(dir)].concat();
     for path in &everything {
         let mode = match (path.is_dir(), unwritable.contains(path)) {
@@ -53,26 +53,26 @@ fn seen(dir: &FilePath, unwritable: &[PathBuf]) -> String {
         };
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }
-    let before = touchable(dir);
-    // The program may lie where only its owner can go.
+    let before = file_hashes(dir);
+    // The directory of the test program may be closed to other users.
     let env = tempdir().unwrap();
     fs::set_permissions(env.path(), Permissions::from_mode(0o755)).unwrap();
     let program = env.path().join("look");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let mut command = child(&program, "read_only::child_that_looks", dir);
+    let mut command = child(&program, "read_only::child_that_reads", dir);
     if dir.metadata().unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
     let child = command.current_dir("/").stderr(Stdio::piped()).spawn().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    let told = told.lines().find_map(|line| line.strip_prefix("saw "));
-    let told = told.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr))).to_owned();
-    if told.contains("read-only") {
-        assert_eq!(touchable(dir), before, "nothing was touched");
+    let ended = child.wait_with_output().unwrap();
+    let output = String::from_utf8_lossy(&ended.stdout);
+    let output = output.lines().find_map(|line| line.strip_prefix("read "));
+    let output = output.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&ended.stderr))).to_owned();
+    if output.contains("read-only") {
+        assert_eq!(file_hashes(dir), before, "nothing was changed");
     }
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
-    told
+    output
 }
 
 /// All files and directories below a directory.
@@ -87,20 +87,19 @@ fn files(dir: &FilePath) -> Vec<PathBuf> {
     found
 }
 
-/// What the journal consists of, each file with the hash of what it contains. The index of the log is none of it: readers
-/// leave notes for each other there.
-fn touchable(dir: &FilePath) -> BTreeMap<PathBuf, Hash> {
+/// Returns the journal's files with the hash of each file's contents, except the log's index, which readers write to.
+fn file_hashes(dir: &FilePath) -> BTreeMap<PathBuf, Hash> {
     let files = dir.read_dir().unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let files = files.filter(|path| !path.ends_with("journal.db-shm"));
     files.map(|path| (path.clone(), hash_text(&fs::read(path).unwrap()))).collect()
 }
 
-/// Sees a directory in which nothing may be written.
-fn seen_read_only(dir: &FilePath) -> String {
-    seen(dir, &[vec![dir.to_owned()], files(dir)].concat())
+/// Reads a directory in which nothing can be written.
+fn read_without_write_access(dir: &FilePath) -> String {
+    read_as_other_user(dir, &[vec![dir.to_owned()], files(dir)].concat())
 }
 
-/// A directory that others can get to.
+/// Returns a directory that other users can reach.
 fn open_dir() -> (TempDir, PathBuf) {
     let parent = tempdir().unwrap();
     fs::set_permissions(parent.path(), Permissions::from_mode(0o755)).unwrap();
@@ -117,7 +116,7 @@ async fn closed() -> (TempDir, PathBuf) {
     (parent, dir)
 }
 
-/// What a process leaves that was killed: most of it is in the log.
+/// Returns a directory whose process was killed: most facts are in the log.
 async fn killed() -> (TempDir, PathBuf, String) {
     let (parent, dir) = closed().await;
     let mut child = start("crash::child_that_appends", &dir);
@@ -135,32 +134,32 @@ async fn killed() -> (TempDir, PathBuf, String) {
 }
 
 #[tokio::test]
-async fn what_may_be_written_is_written() {
+async fn a_writable_journal_is_written() {
     let (_parent, dir) = closed().await;
-    assert_eq!(seen(&dir, &[]), "2 facts, stored", "the one who looks can write what it may");
+    assert_eq!(read_as_other_user(&dir, &[]), "2 facts, stored", "the other user can write");
 }
 
 #[tokio::test]
-async fn a_journal_that_was_closed_can_be_read() {
+async fn a_closed_journal_can_be_read() {
     let (_parent, dir) = closed().await;
-    assert_eq!(seen_read_only(&dir), "2 facts, read-only hall #1?");
+    assert_eq!(read_without_write_access(&dir), "2 facts, read-only hall #1?");
     let (database, index) = (dir.join("journal.db"), dir.join("journal.db-shm"));
-    assert_eq!(seen(&dir, std::slice::from_ref(&dir)), "2 facts, read-only hall #1?");
-    assert_eq!(seen(&dir, &[database]), "2 facts, read-only journal.db");
+    assert_eq!(read_as_other_user(&dir, std::slice::from_ref(&dir)), "2 facts, read-only hall #1?");
+    assert_eq!(read_as_other_user(&dir, &[database]), "2 facts, read-only journal.db");
     for beside in [index, dir.join("journal.db-wal"), dir.join("opening.lock")] {
         fs::remove_file(beside).ok();
     }
-    assert_eq!(seen_read_only(&dir), "2 facts, read-only hall #1?");
+    assert_eq!(read_without_write_access(&dir), "2 facts, read-only hall #1?");
 }
 
 #[tokio::test]
 async fn a_journal_whose_process_was_killed_can_be_read_with_its_log() {
     let (_parent, dir, facts) = killed().await;
-    assert_eq!(seen_read_only(&dir), format!("{facts}, read-only hall #1?"));
+    assert_eq!(read_without_write_access(&dir), format!("{facts}, read-only hall #1?"));
     fs::remove_file(dir.join("journal.db-shm")).unwrap();
-    assert_eq!(seen_read_only(&dir), format!("{facts}, read-only hall #1?"), "as it is in a copy");
+    assert_eq!(read_without_write_access(&dir), format!("{facts}, read-only hall #1?"), "read from a copy");
     fs::remove_file(dir.join("journal.db-wal")).unwrap();
-    assert_eq!(seen_read_only(&dir), "2 facts, log missing");
+    assert_eq!(read_without_write_access(&dir), "2 facts, log missing");
 }
 
 #[tokio::test]
@@ -169,14 +168,14 @@ async fn a_journal_of_an_older_format_can_be_read() {
     fs::create_dir(&dir).unwrap();
     let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.db");
     fs::copy(fixture, dir.join("journal.db")).unwrap();
-    assert_eq!(seen_read_only(&dir), "3 facts, read-only hall #1?");
+    assert_eq!(read_without_write_access(&dir), "3 facts, read-only hall #1?");
 }
 
 #[tokio::test]
-async fn a_journal_that_somebody_else_writes_can_be_read() {
+async fn a_journal_that_another_process_writes_can_be_read() {
     let (_parent, dir) = closed().await;
-    let (journal, lease) = crate::go_on(&dir).await;
+    let (journal, lease) = crate::resume(&dir).await;
     journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
     drop(lease);
-    assert_eq!(seen_read_only(&dir), "3 facts, read-only hall #1?");
+    assert_eq!(read_without_write_access(&dir), "3 facts, read-only hall #1?");
 }

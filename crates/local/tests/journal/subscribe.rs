@@ -1,4 +1,4 @@
-//! Facts as they become durable: every one, once, in order, from wherever one begins.
+//! Subscriptions: a subscriber gets every fact once, in order, from any starting point.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use crate::{batch, begin, fact, id};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn subscribers_miss_nothing_and_hear_nothing_twice() {
+async fn subscribers_get_every_fact_exactly_once() {
     const CONTRACTS: u32 = 16;
     const STEPS: u32 = 50;
     let dir = tempdir().unwrap();
@@ -25,7 +25,8 @@ async fn subscribers_miss_nothing_and_hear_nothing_twice() {
                 writing.append(&lease, batch(&Path::root(contract), vec![fact(n), fact(n)])).await.unwrap();
             }
         });
-        // Each begins while others write, and from another place; one in four is another process's handle.
+        // Each subscriber starts at another fact while others write. One in four uses another handle, as another process
+        // would.
         let from = u64::from(contract) * 20;
         let reading = if contract % 4 == 0 { Journal::open(dir.path()).unwrap() } else { journal.clone() };
         readers.spawn(async move {
@@ -43,13 +44,13 @@ async fn subscribers_miss_nothing_and_hear_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_gives_up_waiting_loses_nothing() {
+async fn a_subscriber_that_stops_waiting_misses_no_fact() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let mut facts = journal.subscribe(&id(), 1);
     assert_eq!(facts.try_next().await.unwrap(), None);
-    let patience = std::time::Duration::from_millis(5);
-    assert!(tokio::time::timeout(patience, facts.next()).await.is_err());
+    let wait_max = std::time::Duration::from_millis(5);
+    assert!(tokio::time::timeout(wait_max, facts.next()).await.is_err());
     journal.append(&lease, batch(&Path::root(1), vec![fact(1), fact(2)])).await.unwrap();
     assert_eq!(facts.next().await.unwrap().fact, fact(1));
     assert_eq!(facts.try_next().await.unwrap().unwrap().fact, fact(2));

@@ -1,4 +1,4 @@
-//! Transcripts follow the journal, are made anew when damaged, and never stand in its way.
+//! Transcripts follow the journal, are written again when damaged, and never delay the journal.
 
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -8,7 +8,7 @@ use guildhall_local::{Batch, INLINE_BYTES_MAX, Journal};
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::{batch, begin, fact, go_on, heard, id, text};
+use crate::{batch, begin, fact, heard, id, resume, text};
 
 fn folder(dir: &FilePath) -> PathBuf {
     dir.join("sessions/quiet-heron/transcripts")
@@ -24,7 +24,7 @@ fn numbers(dir: &FilePath, contract: &str) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_transcript_has_each_fact_with_what_its_texts_say() {
+async fn a_transcript_has_each_fact_with_its_texts() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     let (short, long) = ("two\nlines", "y".repeat(INLINE_BYTES_MAX + 9));
@@ -48,14 +48,14 @@ async fn a_transcript_has_each_fact_with_what_its_texts_say() {
     assert_eq!((&meta["contract"], &meta["hirer"]), (&"1.3".into(), &"1".into()));
 }
 
-/// A contract's first fact and its last, which name one text.
+/// Returns a contract's first and last facts, which name one text.
 fn opened_and_closed() -> (Fact, Fact) {
     let golden = include_str!("../../../kernel/tests/golden/fact.jsonl");
     let stored = golden.lines().map(|line| serde_json::from_str::<Stored>(line).unwrap());
     let facts: Vec<Fact> = stored.map(|stored| stored.fact).collect();
     let opened = facts.iter().find(|fact| matches!(fact, Fact::Opened(_))).unwrap();
     let closed = facts.iter().find(|fact| matches!(fact, Fact::Closed(_))).unwrap();
-    // The samples name texts by made-up hashes: give each a text that there is.
+    // The samples contain invented hashes: replace each with the hash of a real text.
     let known = |fact: &Fact| {
         let mut value = serde_json::to_value(fact).unwrap();
         let there = serde_json::to_value(text("book a flight").0).unwrap();
@@ -70,7 +70,7 @@ fn meta(dir: &FilePath, contract: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_meta_file_says_who_was_hired_and_how_it_ended() {
+async fn the_meta_file_names_the_agent_and_the_outcome() {
     let (opened, closed) = opened_and_closed();
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
@@ -84,7 +84,7 @@ async fn the_meta_file_says_who_was_hired_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn the_meta_file_still_says_who_was_hired_when_the_end_comes_much_later() {
+async fn the_meta_file_still_names_the_agent_when_the_contract_closes_much_later() {
     let (opened, closed) = opened_and_closed();
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
@@ -114,7 +114,7 @@ fn replace_texts(value: &mut Value, there: &Value) {
 }
 
 #[tokio::test]
-async fn a_damaged_transcript_is_made_anew() {
+async fn a_damaged_transcript_is_written_again() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
     journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
@@ -139,7 +139,7 @@ async fn a_damaged_transcript_is_made_anew() {
             None => fs::remove_file(&file).unwrap(),
             Some(damaged) => fs::write(&file, damaged).unwrap(),
         }
-        let (journal, lease) = go_on(dir.path()).await;
+        let (journal, lease) = resume(dir.path()).await;
         drop(lease);
         journal.close().await;
         assert_eq!(fs::read_to_string(&file).unwrap(), whole, "{damaged:?}");
@@ -147,26 +147,26 @@ async fn a_damaged_transcript_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_transcript_that_cannot_be_written_stops_nothing_and_is_caught_up_later() {
+async fn a_transcript_that_can_t_be_written_stops_nothing_and_is_completed_later() {
     let dir = tempdir().unwrap();
     let (journal, lease) = begin(dir.path()).await;
-    // A directory stands where the file should be.
+    // A directory is in the place of the file.
     let file = folder(dir.path()).join("1.jsonl");
     fs::create_dir_all(&file).unwrap();
     journal.append(&lease, batch(&Path::root(1), vec![fact(1)])).await.unwrap();
-    let trouble = loop {
-        if let Some(trouble) = journal.transcript_trouble() {
-            break trouble;
+    let failure = loop {
+        if let Some(failure) = journal.transcript_failure() {
+            break failure;
         }
         tokio::task::yield_now().await;
     };
-    assert_eq!(trouble.session, id());
-    assert!(trouble.why.to_string().contains("1.jsonl"), "{}", trouble.why);
+    assert_eq!(failure.session, id());
+    assert!(failure.why.to_string().contains("1.jsonl"), "{}", failure.why);
     assert_eq!(journal.facts(&id(), 1).await.unwrap().len(), 1);
 
     fs::remove_dir(&file).unwrap();
     journal.append(&lease, batch(&Path::root(1), vec![fact(2)])).await.unwrap();
-    while journal.transcript_trouble().is_some() {
+    while journal.transcript_failure().is_some() {
         tokio::task::yield_now().await;
     }
     drop(lease);
@@ -187,5 +187,5 @@ async fn the_longest_path_has_a_transcript_too() {
     journal.close().await;
     let written = folder(dir.path()).read_dir().unwrap().count();
     assert_eq!(written, 4, "two contracts, each with its meta file");
-    assert!(Journal::open(dir.path()).unwrap().transcript_trouble().is_none());
+    assert!(Journal::open(dir.path()).unwrap().transcript_failure().is_none());
 }

@@ -247,7 +247,7 @@ impl ContractDriver {
         let mut state = self.hall.state();
         let (texts, deadline) = (state.texts.clone(), due(contract, key.ask));
         let mut open_asks = OpenAsks::default();
-        state.facts.iter().for_each(|stored| open_asks.note(&stored.contract, &stored.fact));
+        state.facts.iter().for_each(|stored| open_asks.apply(&stored.contract, &stored.fact));
         let waits = open_asks.of_hires(&self.path);
         if deadline.is_some_and(|deadline| deadline <= state.now) {
             return state.answer(&key, Answer::Lost, Cost::Known(Msat::ZERO));

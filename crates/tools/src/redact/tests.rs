@@ -9,16 +9,16 @@ fn check(text: &str, expected: &str) {
     let redactor = SecretPatterns::new(Vec::new());
     let clean = redactor.redact(text);
     assert_eq!(clean, expected);
-    assert_eq!(redactor.redact(&clean), expected, "once is enough");
+    assert_eq!(redactor.redact(&clean), expected, "redacting twice changes nothing");
 }
 
-/// Digits and letters that look drawn at random.
+/// Returns digits and letters that look random.
 fn random(length: usize) -> String {
     "a1B2c3D4e5F6g7H8".chars().cycle().take(length).collect()
 }
 
 #[test]
-fn known_values_are_taken_out_wherever_and_however_they_stand() {
+fn known_values_are_removed_in_every_place_and_encoding() {
     let redactor =
         SecretPatterns::new(vec!["pa\"ss\\wörd & co".to_owned(), "  another-secret\n".to_owned(), "ollama".to_owned()]);
     let cases = [
@@ -34,7 +34,7 @@ fn known_values_are_taken_out_wherever_and_however_they_stand() {
 }
 
 #[test]
-fn values_that_overlap_or_contain_each_other_leave_nothing_behind() {
+fn overlapping_values_are_removed_completely() {
     let secrets = ["abcdefgh12", "gh12zzzzzz", "cdefgh12", "abcdefgh12345"];
     let redactor = SecretPatterns::new(secrets.map(str::to_owned).to_vec());
     assert_eq!(redactor.redact("<abcdefgh12zzzzzz>"), "<[redacted: secret]>");
@@ -43,7 +43,7 @@ fn values_that_overlap_or_contain_each_other_leave_nothing_behind() {
 }
 
 #[test]
-fn what_can_be_nothing_but_a_secret_is_taken_out() {
+fn text_with_the_form_of_a_secret_is_removed() {
     let cases = [
         (format!("sk-ant-api03-{}", random(80)), "Anthropic key"),
         (format!("sk-proj-{}", random(100)), "API key"),
@@ -69,7 +69,7 @@ fn what_can_be_nothing_but_a_secret_is_taken_out() {
 }
 
 #[test]
-fn the_header_before_a_wallet_key_and_its_quotes_stay() {
+fn the_header_before_a_wallet_key_and_its_quotes_remain() {
     let key = "0123456789abcdef".repeat(2);
     for (before, after) in
         [("X-Api-Key: ", "\n"), (r#"{"X-Api-Key":""#, r#""}"#), ("curl -H 'x-api-key: ", "'"), ("x-api-key='", "'")]
@@ -79,7 +79,7 @@ fn the_header_before_a_wallet_key_and_its_quotes_stay() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_secret_is_not_looked_into() {
+fn the_mark_that_replaces_a_secret_is_not_searched() {
     let secrets = ["redacted", "secret] and more", "[redacted: API"].map(str::to_owned).to_vec();
     let redactor = SecretPatterns::new(secrets);
     for (text, expected) in [
@@ -94,12 +94,12 @@ fn what_stands_in_the_place_of_a_secret_is_not_looked_into() {
 }
 
 #[test]
-fn a_secret_that_follows_another_without_a_gap_is_found_at_once() {
+fn adjacent_secrets_without_a_gap_are_found_in_one_pass() {
     let key = format!("AIza{}", random(35));
     check(&key.repeat(3), &"[redacted: Google key]".repeat(3));
 }
 
-/// Pieces of secrets, of marks and of what may stand between them.
+/// Parts of secrets, of marks, and of the text between them.
 const PIECES: [&str; 24] = [
     "sk-ant-",
     "sk-proj-",
@@ -140,7 +140,7 @@ fn redacting_twice_is_the_same_as_redacting_once() {
 }
 
 #[test]
-fn private_keys_are_taken_out_whole() {
+fn private_keys_are_removed_completely() {
     let dashes = "-----";
     let body = format!("{}\n", random(64)).repeat(20);
     for kind in ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "] {
@@ -162,7 +162,7 @@ fn private_keys_are_taken_out_whole() {
 }
 
 #[test]
-fn ordinary_text_is_left_alone() {
+fn ordinary_text_is_not_changed() {
     for text in [
         "",
         "Authorization: Bearer {token}",
@@ -185,7 +185,7 @@ fn our_own_sources_are_ordinary_text() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
     collect(&root, &mut files);
-    assert!(files.len() > 100, "the walk lost its way: {files:?}");
+    assert!(files.len() > 100, "too few files were found: {files:?}");
     let redactor = SecretPatterns::new(vec!["a secret that is nowhere".repeat(2)]);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
@@ -206,7 +206,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_time_grows_with_the_text_and_no_faster() {
+fn the_time_grows_linearly_with_the_text() {
     let redactor = SecretPatterns::new(vec!["aaaaaaaab".to_owned(), "a".repeat(64)]);
     let dashes = "-----";
     let hostile = [
@@ -229,7 +229,7 @@ fn the_time_grows_with_the_text_and_no_faster() {
         };
         time(1 << 12);
         let (short, long) = (time(1 << 17), time(1 << 21));
-        // Sixteen times the text: quadratic would be 256 times the time.
+        // The text is 16 times as long. Quadratic time would be 256 times as long.
         assert!(long < short * 80 + std::time::Duration::from_millis(200), "{seed:?}: {short:?}, {long:?}");
     }
 }

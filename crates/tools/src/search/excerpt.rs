@@ -1,35 +1,35 @@
-//! The part of a line that is shown: all of a short line, and the surroundings of the match in a long one. A line is taken piece
-//! by piece, and only what may be shown is held.
+//! The part of a line that is shown: all of a short line, or the surroundings of the match in a long line. A line is read
+//! piece by piece, and only the bytes that may be shown are stored.
 
 use crate::text::shown;
 
-/// How much of a line is shown, in bytes, and how much of a long one before the end of the match.
+/// How many bytes of a line are shown, and how many of them are before the end of the match in a long line.
 const SHOWN_BYTES_MAX: usize = 400;
 const BEFORE_BYTES: usize = 200;
-/// What is held beyond that, so that no character is cut: the longest one less a byte.
+/// How many more bytes are stored, so that no character is cut: the longest character minus one byte.
 const CHAR_REST_BYTES_MAX: usize = 3;
 
-/// A line, as far as it is shown.
+/// The part of a line that is shown.
 #[derive(Default)]
 pub(super) struct Excerpt {
-    /// How long the line is.
+    /// The length of the line so far.
     bytes: u64,
-    /// How it begins.
+    /// The start of the line.
     head: Vec<u8>,
-    /// Its newest bytes, until the match is found.
+    /// The last bytes that were read, until the match is found.
     newest: Vec<u8>,
     around: Option<Around>,
 }
 
-/// What is around a match that is not at the beginning.
+/// The bytes around a match that is not at the start.
 struct Around {
-    /// Where it begins in the line.
+    /// The position of the text in the line.
     at: u64,
     text: Vec<u8>,
 }
 
 impl Excerpt {
-    /// Begins a new line.
+    /// Resets the excerpt for a new line.
     pub(super) fn clear(&mut self) {
         let Excerpt { bytes, head, newest, around } = self;
         head.clear();
@@ -41,7 +41,7 @@ impl Excerpt {
         self.bytes
     }
 
-    /// Takes the next bytes of the line.
+    /// Adds the next bytes of the line.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         fill(&mut self.head, bytes);
@@ -51,7 +51,7 @@ impl Excerpt {
         }
     }
 
-    /// The match ends after what was taken so far.
+    /// Marks the end of the match after the bytes so far.
     pub(super) fn mark_match_end(&mut self) {
         let text = std::mem::take(&mut self.newest);
         self.around = Some(Around { at: self.bytes - text.len() as u64, text });
@@ -71,13 +71,13 @@ impl Excerpt {
     }
 }
 
-/// Adds what there is room for.
+/// Adds as many bytes as there is space for.
 fn fill(part: &mut Vec<u8>, bytes: &[u8]) {
     let room = (SHOWN_BYTES_MAX + CHAR_REST_BYTES_MAX).saturating_sub(part.len());
     part.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
-/// Adds bytes and keeps the last ones.
+/// Adds bytes and keeps only the last ones.
 fn keep_last(kept: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) {
     let bytes = &bytes[bytes.len().saturating_sub(bytes_max)..];
     let over = (kept.len() + bytes.len()).saturating_sub(bytes_max);
@@ -89,12 +89,12 @@ fn is_within_character(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Where the first whole character begins.
+/// Returns the position of the first complete character.
 fn character_begin(text: &[u8]) -> usize {
     text.iter().take(CHAR_REST_BYTES_MAX).take_while(|byte| is_within_character(**byte)).count()
 }
 
-/// The place at or before this one that is not within a character.
+/// Returns the last position up to `at` that is between two characters.
 fn between_characters(text: &[u8], at: usize) -> usize {
     let at = at.min(text.len());
     let places = at.saturating_sub(CHAR_REST_BYTES_MAX)..=at;
@@ -105,7 +105,7 @@ fn between_characters(text: &[u8], at: usize) -> usize {
 mod tests {
     use super::Excerpt;
 
-    /// Shows a line that comes in pieces of this size, in which a match ends before this byte.
+    /// Checks what is shown of a line that is read in pieces, with a match that ends at this byte.
     fn check(line: &str, end: Option<usize>, expected: &str) {
         for piece in [1, 7, 10_000] {
             let mut excerpt = Excerpt::default();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_is_shown_whole() {
+    fn a_short_line_is_shown_completely() {
         let line = "x".repeat(300) + "needle" + &"y".repeat(94);
         check(&line, Some(306), &line);
         check("", None, "");

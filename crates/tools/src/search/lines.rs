@@ -1,5 +1,5 @@
-//! Searches a file line by line, and holds of each line only what may be shown: a long line takes more time than a short one, and
-//! no more memory. The search can end in the middle of a line.
+//! Searches a file line by line. Only the bytes that may be shown are stored, so a long line takes more time than a short one
+//! but no more memory. The search can stop in the middle of a line.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,16 +8,16 @@ use crate::search::excerpt::Excerpt;
 use crate::search::pattern::{MatchState, OutOfTime, Pattern};
 use crate::watch::Watch;
 
-/// How much is read at a time.
+/// How many bytes are read at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Why a file was not searched to its end.
 pub(super) enum Stop {
     /// The time was up.
     OutOfTime,
-    /// No more lines are wanted.
+    /// The result is full.
     Enough,
-    /// It can't be read.
+    /// The file can't be read.
     Unreadable,
 }
 
@@ -33,22 +33,22 @@ impl From<OutOfTime> for Stop {
     }
 }
 
-/// No more lines are wanted.
+/// The result is full.
 pub(super) struct Enough;
 
-/// What is found in a file, in its order.
+/// Something found in a file, in the order of the file.
 pub(super) enum Finding<'a> {
     /// A line that matches.
     Match(&'a Line),
-    /// A line beside one that matches.
+    /// A line before or after a matching line.
     Context(&'a Line),
-    /// Lines are left out between this context and the one before it.
+    /// Lines were skipped between two groups of lines.
     Gap,
-    /// A line that may match: it is too long to be matched as a whole, and the pattern needs that.
+    /// A line that may match: the pattern must be matched against the whole line, and the line is too long for that.
     TooLong(&'a Line),
 }
 
-/// Takes what is found.
+/// Receives the findings.
 pub(super) type Take<'a> = &'a mut dyn FnMut(Finding<'_>) -> Result<(), Enough>;
 
 /// A line, as far as it was read.
@@ -56,11 +56,11 @@ pub(super) struct Line {
     pub(super) number: u64,
     pub(super) excerpt: Excerpt,
     state: MatchState,
-    /// Its first bytes, as many as the pattern may have to match as a whole.
+    /// The bytes of the line, as long as it can be matched as a whole.
     whole: Vec<u8>,
 }
 
-/// Searches a file up to its end, or to its first NUL: from there on it is no text.
+/// Searches a file up to its end or its first NUL byte, after which it is not text.
 pub(super) fn search(
     file: impl Read,
     pattern: &mut Pattern,
@@ -104,7 +104,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Reads on in the line.
+    /// Reads the next bytes of the line.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let line = &mut self.line;
         if line.whole.len() + bytes.len() <= self.pattern.whole_line_bytes_max() {
@@ -150,7 +150,7 @@ impl Line {
         (*number, *state) = (*number + 1, pattern.begin_line());
     }
 
-    /// Notes what is known after the bytes that were read so far.
+    /// Records the state after the bytes so far.
     fn set_state(&mut self, state: MatchState) {
         if state == MatchState::Match && self.state != MatchState::Match {
             self.excerpt.mark_match_end();
@@ -158,7 +158,7 @@ impl Line {
         self.state = state;
     }
 
-    /// Matches all of it at once.
+    /// Matches the whole line in one call.
     fn match_whole(&mut self, pattern: &Pattern, watch: &Watch) -> Result<(), OutOfTime> {
         let end = pattern.match_whole_line(&self.whole, watch)?;
         self.state = if end.is_some() { MatchState::Match } else { MatchState::NoMatch };
@@ -172,7 +172,7 @@ impl Line {
         Ok(())
     }
 
-    /// Takes the line away, and leaves one behind that is as empty as a new one.
+    /// Returns the line and leaves an empty one.
     fn take(&mut self) -> Line {
         let Line { number, state, .. } = *self;
         let excerpt = std::mem::take(&mut self.excerpt);
@@ -182,13 +182,13 @@ impl Line {
 
 /// The lines around the matches.
 struct Context {
-    /// How many are shown before and after each match.
+    /// How many lines are shown before and after each match.
     lines: usize,
-    /// The newest lines that were not shown.
+    /// The last lines that were not shown.
     before: VecDeque<Line>,
-    /// How many of the next lines are shown.
+    /// How many of the following lines are shown.
     after: usize,
-    /// The number of the line that was shown last.
+    /// The number of the last line that was shown.
     last_shown: Option<u64>,
 }
 
@@ -197,7 +197,7 @@ impl Context {
         Context { lines, before: VecDeque::with_capacity(lines), after: 0, last_shown: None }
     }
 
-    /// Shows a line that matches, after those before it.
+    /// Shows a matching line, after the lines before it.
     fn around(&mut self, line: &mut Line, take: Take<'_>) -> Result<(), Enough> {
         let first = self.before.front().map_or(line.number, |before| before.number);
         if self.lines > 0 && self.last_shown.is_some_and(|last| last + 1 < first) {
@@ -211,7 +211,7 @@ impl Context {
         Ok(())
     }
 
-    /// Shows a line that comes right after a match, or keeps it for the case that a match follows.
+    /// Shows a line after a match, or stores it in case a match follows.
     fn beside(&mut self, line: &mut Line, take: Take<'_>) -> Result<(), Enough> {
         if self.after > 0 {
             take(Finding::Context(line))?;

@@ -1,9 +1,9 @@
-//! A regular expression that is matched against a line piece by piece. Matching can be interrupted after every byte, and it takes
-//! no more memory than the limits below, whatever the pattern and the line.
+//! A regular expression that is matched against a line piece by piece. Matching can stop after every byte. It needs no more
+//! memory than the limits below, for every pattern and line.
 //!
-//! A lazy DFA does the work: one step per byte, from one state to the next, so nothing of the line is held. Its states are
-//! kept in a cache; when the cache is full, it is cleared. (Engines that match in one call can't be interrupted, and the usual
-//! default for the size of the cache is a gigabyte.)
+//! The matching uses a lazy DFA: one step per byte, from one state to the next, so that the line is not stored. The states
+//! are kept in a cache, which is cleared when it is full. (Engines that match in one call can't be stopped, and the usual
+//! default size of the cache is a gigabyte.)
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -16,39 +16,41 @@ use regex_syntax::hir::{Hir, HirKind};
 use crate::text::shown;
 use crate::watch::Watch;
 
-/// How big a pattern may grow when it is compiled.
+/// How large a compiled pattern may be.
 const COMPILED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many bytes the states of the DFA may take until they are cleared.
+/// How many bytes the states of the DFA may use before they are cleared.
 const CACHE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How deep groups may be nested.
 const NEST_MAX: u32 = 250;
-/// How much is done before the watch is asked again, in bytes times states of the compiled pattern: at worst, each byte takes a
-/// time that grows with their number.
-const WORK_BETWEEN_LOOKS: usize = 2_000_000;
-const BYTES_BETWEEN_LOOKS: usize = 64 * 1024;
-/// How much is done in one call that can't be interrupted, in bytes times states, and how long a line is held for it.
+/// How much work is done between two checks of the time, in bytes times states of the compiled pattern. In the worst case,
+/// the time for each byte grows with the number of states.
+const WORK_BETWEEN_CHECKS: usize = 2_000_000;
+const BYTES_BETWEEN_CHECKS: usize = 64 * 1024;
+/// How much work is done in one call that can't be stopped, in bytes times states, and how many bytes of a line are stored
+/// for it.
 const WHOLE_LINE_WORK_MAX: usize = 20_000_000;
 const WHOLE_LINE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Whether capitals matter.
+/// Whether upper and lower case differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
-    /// They do if the pattern has one.
+    /// They differ if the pattern has a capital letter.
     Smart,
     Sensitive,
     Insensitive,
 }
 
-/// What is known of a line, as far as it was read.
+/// What is known about a line, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchState {
-    /// It may still match.
+    /// The line may still match.
     Undecided(LazyStateID),
-    /// It matches.
+    /// The line matches.
     Match,
-    /// It does not match, however it goes on.
+    /// The line does not match, whatever follows.
     NoMatch,
-    /// The DFA can't tell: it finds word boundaries only between ASCII characters. A slower engine can, from the whole line.
+    /// The DFA can't decide, because it finds word boundaries only between ASCII characters. A slower engine needs the whole
+    /// line.
     NeedsWholeLine,
 }
 
@@ -61,14 +63,14 @@ pub(super) struct Pattern {
     dfa: DFA,
     cache: Cache,
     states: usize,
-    /// Bytes until the next look at the watch.
-    until_look: usize,
-    /// Matches the lines of which the DFA can't tell, if the pattern has word boundaries.
+    /// How many bytes are read before the next check of the time.
+    until_check: usize,
+    /// Matches the lines that the DFA can't decide. Present if the pattern has word boundaries.
     whole_line: Option<meta::Regex>,
 }
 
 impl Pattern {
-    /// Compiles a pattern, or says to the model what is wrong with it.
+    /// Compiles a pattern. The error tells the model what is wrong with the pattern.
     pub(super) fn compile(pattern: &str, case: Case) -> Result<Pattern, String> {
         Pattern::build(pattern, case).map_err(|why| {
             let why: Vec<String> = why.lines().map(|line| shown(line.as_bytes())).collect();
@@ -83,8 +85,8 @@ impl Pattern {
 
     fn build(pattern: &str, case: Case) -> Result<Pattern, String> {
         let hir = parse(pattern, case)?;
-        if names_line_end(&hir) {
-            return Err("it has a line break, and no line has one".to_owned());
+        if contains_line_break(&hir) {
+            return Err("it contains a line break, but each line is matched separately".to_owned());
         }
         let config = thompson::Config::new()
             .utf8(false)
@@ -95,25 +97,25 @@ impl Pattern {
         let config = DFA::config().cache_capacity(CACHE_BYTES_MAX).unicode_word_boundary(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|why| too_big(&why))?;
         let whole_line = looks.contains_word_unicode().then(|| whole_line(&hir)).transpose()?;
-        Ok(Pattern { cache: dfa.create_cache(), dfa, states, until_look: 0, whole_line })
+        Ok(Pattern { cache: dfa.create_cache(), dfa, states, until_check: 0, whole_line })
     }
 
-    /// Returns how long a line may be that is matched as a whole. It is 0 if no line ever is.
+    /// Returns how long a line may be that is matched as a whole, or 0 if the pattern never needs the whole line.
     pub(super) fn whole_line_bytes_max(&self) -> usize {
         self.whole_line.as_ref().map_or(0, |_| (WHOLE_LINE_WORK_MAX / self.states).min(WHOLE_LINE_BYTES_MAX))
     }
 
-    /// Begins a line.
+    /// Returns the state at the start of a line.
     pub(super) fn begin_line(&mut self) -> MatchState {
         match self.dfa.start_state_forward(&mut self.cache, &Input::new("")) {
             Ok(state) => MatchState::Undecided(state),
-            // It fails only after a byte that the DFA can't read, and nothing comes before a line.
+            // This fails only after a byte that the DFA can't read, and no byte comes before a line.
             Err(_) => MatchState::NeedsWholeLine,
         }
     }
 
-    /// Reads the next bytes of a line. Returns what is known then, and how many of the bytes decided it: where the line matches,
-    /// the match ends after these.
+    /// Reads the next bytes of a line. Returns the new state and how many bytes were read before it was decided. If the line
+    /// matches, the match ends there.
     pub(super) fn read(
         &mut self,
         line_state: MatchState,
@@ -122,13 +124,13 @@ impl Pattern {
     ) -> Result<(MatchState, usize), OutOfTime> {
         let MatchState::Undecided(mut state) = line_state else { return Ok((line_state, 0)) };
         for (at, byte) in bytes.iter().enumerate() {
-            if self.until_look == 0 {
+            if self.until_check == 0 {
                 if watch.is_over() {
                     return Err(OutOfTime);
                 }
-                self.until_look = (WORK_BETWEEN_LOOKS / self.states).clamp(1, BYTES_BETWEEN_LOOKS);
+                self.until_check = (WORK_BETWEEN_CHECKS / self.states).clamp(1, BYTES_BETWEEN_CHECKS);
             }
-            self.until_look -= 1;
+            self.until_check -= 1;
             state = match self.dfa.next_state(&mut self.cache, state, *byte) {
                 Ok(next) if !next.is_tagged() => next,
                 next => match meaning(&next) {
@@ -142,7 +144,7 @@ impl Pattern {
         Ok((MatchState::Undecided(state), bytes.len()))
     }
 
-    /// Ends a line.
+    /// Returns the state at the end of a line.
     pub(super) fn end_line(&mut self, line_state: MatchState) -> MatchState {
         let MatchState::Undecided(state) = line_state else { return line_state };
         match meaning(&self.dfa.next_eoi_state(&mut self.cache, state)) {
@@ -152,7 +154,7 @@ impl Pattern {
     }
 
     /// Matches a whole line in one call, and returns where the first match ends. The line must not be longer than
-    /// [`Self::whole_line_bytes_max`], which bounds the time.
+    /// [`Self::whole_line_bytes_max`], which limits the time.
     pub(super) fn match_whole_line(&self, line: &[u8], watch: &Watch) -> Result<Option<usize>, OutOfTime> {
         if watch.is_over() {
             return Err(OutOfTime);
@@ -161,19 +163,19 @@ impl Pattern {
     }
 }
 
-/// What a state of the DFA says of the line.
+/// Converts a state of the DFA.
 fn meaning<E>(state: &Result<LazyStateID, E>) -> MatchState {
     match state {
         Ok(state) if state.is_match() => MatchState::Match,
         Ok(state) if state.is_dead() => MatchState::NoMatch,
         Ok(state) if state.is_quit() => MatchState::NeedsWholeLine,
         Ok(state) => MatchState::Undecided(*state),
-        // The DFA gives up only if it is configured to, and it is not.
+        // The DFA gives up only if it is configured to give up, which it is not.
         Err(_) => MatchState::NeedsWholeLine,
     }
 }
 
-/// Compiles the slower engine, without those of its parts whose memory grows.
+/// Compiles the slower engine, without the parts whose memory grows.
 fn whole_line(hir: &Hir) -> Result<meta::Regex, String> {
     let config = meta::Config::new()
         .utf8_empty(false)
@@ -186,7 +188,7 @@ fn whole_line(hir: &Hir) -> Result<meta::Regex, String> {
 }
 
 fn too_big(why: &impl std::fmt::Display) -> String {
-    format!("it grows too big when it is compiled ({why})")
+    format!("it becomes too large when it is compiled ({why})")
 }
 
 fn parse(pattern: &str, case: Case) -> Result<Hir, String> {
@@ -201,18 +203,18 @@ fn parse(pattern: &str, case: Case) -> Result<Hir, String> {
     translator.translate(pattern, &ast).map_err(|why| why.to_string())
 }
 
-/// Whether a pattern asks for a line break, which no line has.
-fn names_line_end(hir: &Hir) -> bool {
+/// Whether a pattern contains a line break, which no line has.
+fn contains_line_break(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.contains(&b'\n'),
-        HirKind::Repetition(repeated) => names_line_end(&repeated.sub),
-        HirKind::Capture(group) => names_line_end(&group.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(names_line_end),
+        HirKind::Repetition(repeated) => contains_line_break(&repeated.sub),
+        HirKind::Capture(group) => contains_line_break(&group.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(contains_line_break),
         HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) => false,
     }
 }
 
-/// The letters that a pattern looks for.
+/// The letters in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Letters {
     None,
@@ -267,7 +269,7 @@ mod tests {
     use super::{CACHE_BYTES_MAX, Case, MatchState, Pattern};
     use crate::watch::{CALL_TIME_MAX, Watch};
 
-    /// Whether a line matches that comes in pieces of this size.
+    /// Whether a line that is read in pieces of this size matches.
     fn matches(pattern: &mut Pattern, line: &[u8], piece: usize) -> bool {
         let watch = Watch::new(CALL_TIME_MAX);
         let mut line_state = pattern.begin_line();
@@ -277,7 +279,7 @@ mod tests {
         match pattern.end_line(line_state) {
             MatchState::Match => true,
             MatchState::NoMatch => false,
-            MatchState::Undecided(_) => panic!("a line that is over is not decided"),
+            MatchState::Undecided(_) => panic!("the end of a line decides its state"),
             MatchState::NeedsWholeLine => pattern.match_whole_line(line, &watch).unwrap().is_some(),
         }
     }
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_matches_however_it_comes() {
+    fn a_line_matches_for_every_size_of_its_pieces() {
         check("needle", Case::Smart, &["needle", "a needle.", "NEEDLE"], &["", "nee dle", "needl"]);
         check("^$", Case::Smart, &[""], &["x"]);
         check("", Case::Smart, &["", "x"], &[]);
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_matter_as_asked_for() {
+    fn upper_and_lower_case_differ_as_requested() {
         check("word", Case::Smart, &["word", "Word"], &[]);
         check("Word", Case::Smart, &["Word"], &["word"]);
         check("[A-Z]x", Case::Smart, &["Ax"], &["ax"]);
@@ -318,29 +320,29 @@ mod tests {
     }
 
     #[test]
-    fn words_end_where_unicode_says() {
+    fn word_boundaries_follow_unicode() {
         check(r"\bvia\b", Case::Smart, &["via", "é via ü", "数 via"], &["viaé", "évia", "naïvia"]);
         check(r"\bé", Case::Smart, &["é", "a é"], &["aé", "ae"]);
     }
 
     #[test]
-    fn a_pattern_that_asks_for_a_line_break_is_refused() {
+    fn a_pattern_with_a_line_break_is_refused() {
         for pattern in ["a\nb", r"a\nb", r"(x|ab\n)+", r"[\n]"] {
-            let why = Pattern::compile(pattern, Case::Smart).err().expect("it is refused");
-            assert!(why.contains("it has a line break"), "{why}");
+            let why = Pattern::compile(pattern, Case::Smart).err().expect("the pattern is refused");
+            assert!(why.contains("it contains a line break"), "{why}");
         }
         check(r"a\sb|[^x]y", Case::Smart, &["a b", "zy"], &["xy"]);
     }
 
     #[test]
-    fn a_pattern_of_many_states_looks_at_the_watch_in_time() {
+    fn a_pattern_with_many_states_checks_the_time_often_enough() {
         let mut pattern = Pattern::compile("[ab]{1,1000}[abc]{1,1000}z", Case::Smart).unwrap();
         let over = Watch::new(std::time::Duration::ZERO);
         let line_state = pattern.begin_line();
         assert!(pattern.read(line_state, b"ab", &over).is_err());
     }
     #[test]
-    fn the_states_of_a_pattern_keep_to_their_memory() {
+    fn the_states_of_a_pattern_stay_within_their_memory_limit() {
         let mut pattern = Pattern::compile("a[ab]{30}c", Case::Smart).unwrap();
         let mut seed = 1_u32;
         let line: Vec<u8> = std::iter::repeat_with(|| {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::Bench;
 
 #[test]
-fn all_are_pure_free_and_need_the_power_to_read() {
+fn all_tools_are_pure_and_free_and_need_the_power_to_read() {
     let bench = Bench::new(&[]);
     for tool in read_only(&bench.project) {
         let terms = tool.terms();
@@ -16,13 +16,13 @@ fn all_are_pure_free_and_need_the_power_to_read() {
 }
 
 #[test]
-fn wrong_arguments_are_answered_with_what_is_expected() {
+fn the_message_about_wrong_arguments_says_what_is_expected() {
     let bench = Bench::new(&[]);
     let wrong = [json!(null), json!("a.txt"), json!([]), json!({ "file": "a" }), json!({ "path": 1, "pattern": 1 })];
     for tool in ["read_file", "list_files", "search"] {
         for arguments in &wrong {
             let text = bench.failed(tool, arguments);
-            assert!(text.contains("The arguments are an object with"), "{tool}: {text}");
+            assert!(text.contains("The arguments must be an object with"), "{tool}: {text}");
         }
     }
     assert!(bench.failed("read_file", &json!({})).starts_with("`path` is missing."));
@@ -31,7 +31,7 @@ fn wrong_arguments_are_answered_with_what_is_expected() {
 }
 
 #[test]
-fn deep_and_huge_arguments_are_refused_shortly() {
+fn the_message_about_deep_or_huge_arguments_is_short() {
     let bench = Bench::new(&[]);
     let deep = (0..100).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     for arguments in [json!({ "path": deep }), json!({ "path": "x".repeat(50_000_000) })] {
@@ -40,7 +40,7 @@ fn deep_and_huge_arguments_are_refused_shortly() {
 }
 
 #[test]
-fn a_project_that_is_none_says_so() {
+fn a_directory_that_can_t_be_a_project_is_refused() {
     assert!(matches!(Project::open("/"), Err(ProjectError::WholeFileSystem { .. })));
     assert!(matches!(Project::open("/proc/self/root"), Err(ProjectError::WholeFileSystem { .. })));
     let bench = Bench::new(&[("file", "")]);

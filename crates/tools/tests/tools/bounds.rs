@@ -1,4 +1,5 @@
-//! Files, patterns and directories that would take too much: each call keeps to its time, and says what it left out.
+//! Files, patterns and directories that would take too much time or memory: each call stays within its limits and says what
+//! it left out.
 
 use std::fs;
 use std::future::poll_fn;
@@ -9,10 +10,10 @@ use serde_json::json;
 
 use crate::{Bench, key};
 
-/// How late a call may be that was told to end, on a busy machine.
+/// How long a call may take to end after its time is up, on a busy machine.
 const LATE_MAX: Duration = Duration::from_secs(4);
 
-/// A line of random letters a and b, in which an automaton has a new state after nearly every byte.
+/// Returns a line of random letters a and b, for which an automaton has a new state after almost every byte.
 fn letters(bytes: usize) -> Vec<u8> {
     let mut seed: u64 = 88_172_645_463_325_252;
     let letter = || {
@@ -24,11 +25,11 @@ fn letters(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(letter).take(bytes).collect()
 }
 
-/// The pattern that needs the most states for such a line.
+/// A pattern that needs very many states for such a line.
 const MANY_STATES: &str = "a[ab]{30}c";
 
 #[test]
-fn the_time_of_a_search_can_end_in_the_middle_of_a_line() {
+fn a_search_can_run_out_of_time_in_the_middle_of_a_line() {
     let bench = Bench::new(&[("a.txt", "x\n")]).with_time_max(Duration::from_secs(1));
     bench.write("long.txt", letters(16_000_000));
     let start = Instant::now();
@@ -39,10 +40,10 @@ fn the_time_of_a_search_can_end_in_the_middle_of_a_line() {
     assert_eq!(text, expected);
 }
 
-/// How long the threads of this name have used a processor, in ticks of 10 ms.
+/// Returns how much processor time the threads of this name have used, in ticks of 10 ms.
 fn cpu_ticks(name: &str) -> u64 {
     let threads = fs::read_dir("/proc/self/task").unwrap().map(|thread| thread.unwrap().path());
-    // A thread that ends meanwhile has no more files.
+    // A thread that has ended meanwhile has no files.
     let stats = threads.filter_map(|thread| fs::read_to_string(thread.join("stat")).ok());
     let of_name = stats.filter(|stat| stat.contains(&format!("({name})")));
     let ticks = |stat: String| -> u64 {
@@ -53,7 +54,7 @@ fn cpu_ticks(name: &str) -> u64 {
 }
 
 #[test]
-fn a_search_that_nobody_waits_for_ends_in_the_middle_of_a_line() {
+fn a_search_whose_task_is_dropped_ends_in_the_middle_of_a_line() {
     const THREAD: &str = "long-line";
     let bench = Bench::new(&[]);
     bench.write("long.txt", letters(16_000_000));
@@ -61,7 +62,7 @@ fn a_search_that_nobody_waits_for_ends_in_the_middle_of_a_line() {
     let (tool, key, arguments) = (bench.tool("search"), key(), json!({ "pattern": MANY_STATES }));
     let mut call = tool.call(&key, &arguments);
     let has_ended = runtime.block_on(poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_ready())));
-    assert!(!has_ended, "it is at work");
+    assert!(!has_ended, "the search is running");
     let until = Instant::now() + Duration::from_secs(20);
     while cpu_ticks(THREAD) < 100 {
         assert!(Instant::now() < until, "the file was not read");
@@ -69,13 +70,13 @@ fn a_search_that_nobody_waits_for_ends_in_the_middle_of_a_line() {
     }
     drop(call);
     let start = Instant::now();
-    // This waits for the thread of the search.
+    // Dropping the runtime waits for the thread of the search.
     drop(runtime);
     assert!(start.elapsed() < LATE_MAX, "{:?}", start.elapsed());
 }
 
 #[test]
-fn a_line_longer_than_memory_should_hold_is_searched_to_its_end() {
+fn a_line_that_is_too_long_to_store_is_searched_to_its_end() {
     let bench = Bench::new(&[]);
     let line = [vec![b'x'; 40_000_000], b" needle\nneedle\n".to_vec()].concat();
     bench.write("long.txt", line);
@@ -96,32 +97,32 @@ fn a_line_too_long_for_word_boundaries_is_named() {
 }
 
 #[test]
-fn more_ignore_rules_than_may_be_applied_are_counted() {
+fn ignore_rules_above_the_limit_are_counted() {
     let bench = Bench::new(&[("kept.log", ""), ("sub/kept.txt", "")]);
     let rules: Vec<String> = (0..3000).map(|number| format!("*a*b*c*d*e{number:04}")).collect();
     bench.write(".gitignore", format!("*.log\n# a comment\n\n{}\n*.txt\n", rules.join("\n")));
     let text = bench.done("list_files", &json!({}));
-    // The first rule is applied and the last one is not.
-    let expected = ".gitignore\nsub/\nsub/kept.txt\n(661 rules of ignore files were not applied, since there are too many: some of \
-                    what git ignores is included)";
+    // The first rule is applied, the last is not.
+    let expected = ".gitignore\nsub/\nsub/kept.txt\n(661 rules of ignore files were not applied, because there are too many: some \
+                    files that git ignores are included)";
     assert_eq!(text, expected);
 }
 
 #[test]
-fn lines_that_were_read_in_time_are_shown() {
+fn lines_that_were_read_before_the_time_was_up_are_shown() {
     let bench = Bench::new(&[]).with_time_max(Duration::from_millis(300));
     let file = fs::File::create(bench.at("endless.txt")).unwrap();
     std::io::Write::write_all(&mut &file, "line\n".repeat(100_000).as_bytes()).unwrap();
     file.set_len(1 << 40).unwrap();
     let text = bench.done("read_file", &json!({ "path": "endless.txt", "limit": 2 }));
-    let expected = "1\tline\n2\tline\n(lines 1 to 2; the rest could not be counted within 0 s; read on with offset 3)";
+    let expected = "1\tline\n2\tline\n(lines 1 to 2; the rest could not be counted within 0 s; continue with offset 3)";
     assert_eq!(text, expected);
     let text = bench.failed("read_file", &json!({ "path": "endless.txt", "offset": 200_000 }));
     assert!(text.contains("took too long"), "{text}");
 }
 
 #[test]
-fn a_call_without_time_says_so() {
+fn a_call_without_time_says_that_it_was_stopped() {
     let bench = Bench::new(&[("a.txt", "needle\n")]).with_time_max(Duration::ZERO);
     let text = bench.done("search", &json!({ "pattern": "needle" }));
     assert!(text.starts_with("(stopped after 0 s: 0 matches in 0 of 0 files searched so far;"), "{text}");

@@ -1,4 +1,4 @@
-//! Every way out of the project that we know of.
+//! Every known way to read outside of the project.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,10 +23,10 @@ fn check(bench: &Bench, path: &str, expected: &str) {
 }
 
 #[test]
-fn dots_do_not_lead_out() {
+fn dots_do_not_lead_outside() {
     let bench = Bench::new(&[("src/main.rs", "fn main() {}")]);
     for path in ["..", "../outside/file.txt", "src/../../outside/file.txt", "src/../..", "./../project/src/main.rs"] {
-        check(&bench, path, "lies outside of the project");
+        check(&bench, path, "is outside the project");
     }
     assert_eq!(bench.done("read_file", &json!({ "path": "src/../src/./main.rs" })), "1\tfn main() {}");
 }
@@ -41,18 +41,18 @@ fn absolute_paths_are_refused() {
 }
 
 #[test]
-fn links_do_not_lead_out() {
+fn links_do_not_lead_outside() {
     let bench = Bench::new(&[]);
     bench.link("absolute.txt", bench.outside().join("file.txt"));
     bench.link("relative.txt", "../outside/file.txt");
     bench.link("directory", bench.outside());
     bench.link("up", "..");
     bench.link("to_link", "relative.txt");
-    check(&bench, "absolute.txt", "leads through the link `absolute.txt` to the outside");
-    check(&bench, "relative.txt", "lies outside of the project");
-    check(&bench, "directory/file.txt", "leads through the link `directory` to the outside");
-    check(&bench, "up/outside/file.txt", "lies outside of the project");
-    check(&bench, "to_link", "lies outside of the project");
+    check(&bench, "absolute.txt", "goes through the link `absolute.txt`, which leads outside");
+    check(&bench, "relative.txt", "is outside the project");
+    check(&bench, "directory/file.txt", "goes through the link `directory`, which leads outside");
+    check(&bench, "up/outside/file.txt", "is outside the project");
+    check(&bench, "to_link", "is outside the project");
     let found = bench.done("search", &json!({ "pattern": "outside" }));
     assert!(!found.contains(OUTSIDE), "{found}");
 }
@@ -63,9 +63,9 @@ fn magic_links_are_not_followed() {
     bench.link("environ", "/proc/self/environ");
     bench.link("root", "/proc/self/root");
     bench.link("cwd", "/proc/self/cwd/Cargo.toml");
-    check(&bench, "environ", "to the outside");
-    check(&bench, "root/etc/passwd", "to the outside");
-    check(&bench, "cwd", "to the outside");
+    check(&bench, "environ", "leads outside the project");
+    check(&bench, "root/etc/passwd", "leads outside the project");
+    check(&bench, "cwd", "leads outside the project");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn hard_links_are_files() {
 }
 
 #[test]
-fn circles_of_links_end() {
+fn a_circle_of_links_is_detected() {
     let bench = Bench::new(&[]);
     bench.link("a", "b");
     bench.link("b", "a");
@@ -110,7 +110,7 @@ fn circles_of_links_end() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_without_waiting() {
+fn pipes_and_sockets_are_refused_without_waiting() {
     let bench = Bench::new(&[("a.txt", "a needle\n")]);
     mknodat(CWD, bench.at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let _listening = std::os::unix::net::UnixListener::bind(bench.at("socket")).unwrap();
@@ -118,13 +118,16 @@ fn what_is_no_file_is_refused_without_waiting() {
     let start = Instant::now();
     check(&bench, "pipe", "is a pipe");
     check(&bench, "socket", "is a socket");
-    check(&bench, "device", "to the outside");
+    check(&bench, "device", "leads outside the project");
     assert_eq!(
         bench.done("search", &json!({ "pattern": "needle" })),
         "a.txt\n1: a needle\n(1 matches in 1 of 1 files)"
     );
     let listed = bench.done("list_files", &json!({}));
-    assert_eq!(listed, "a.txt\ndevice -> /dev/zero\npipe [no file: can't be read]\nsocket [no file: can't be read]");
+    assert_eq!(
+        listed,
+        "a.txt\ndevice -> /dev/zero\npipe [not a regular file: can't be read]\nsocket [not a regular file: can't be read]"
+    );
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
@@ -134,12 +137,12 @@ fn devices_are_refused() {
     let zero = rustix::fs::makedev(1, 5);
     match mknodat(CWD, bench.at("zero"), FileType::CharacterDevice, Mode::from_raw_mode(0o600), zero) {
         Ok(()) => check(&bench, "zero", "is a device"),
-        // Only root can make one; then nobody can put one into a project either.
+        // Only root can create a device, so other users can't put one into a project.
         Err(error) => assert_eq!(error, rustix::io::Errno::PERM),
     }
 }
 
-/// Swaps a name between a file or directory of the project and a link that leads out, as fast as it can, while it is read.
+/// Swaps a name between a directory of the project and a link that leads outside, as fast as possible, while it is read.
 fn race(bench: &Bench, name: &str, rounds: usize, inside: &str, try_it: impl Fn() -> String) {
     let over = AtomicBool::new(false);
     let (mut reads, mut leaks) = (0, 0);
@@ -162,21 +165,21 @@ fn race(bench: &Bench, name: &str, rounds: usize, inside: &str, try_it: impl Fn(
         swapper.join().unwrap();
     });
     assert_eq!(leaks, 0, "of {reads} reads");
-    assert!(reads > 0, "the reader never won: the race was none");
+    assert!(reads > 0, "the reader never read the file inside the project");
 }
 
 #[test]
 fn swapping_a_directory_for_a_link_while_it_is_read_leaks_nothing() {
-    let bench = Bench::new(&[("dir/file.txt", "what lies within")]);
-    race(&bench, "dir", 20_000, "within", || {
+    let bench = Bench::new(&[("dir/file.txt", "text inside")]);
+    race(&bench, "dir", 20_000, "text inside", || {
         let result = bench.read("dir/file.txt");
-        assert!(result.outcome == ToolOutcome::Failed || result.text == "1\twhat lies within", "{}", result.text);
+        assert!(result.outcome == ToolOutcome::Failed || result.text == "1\ttext inside", "{}", result.text);
         result.text
     });
 }
 
 #[test]
 fn swapping_a_directory_for_a_link_while_it_is_searched_leaks_nothing() {
-    let bench = Bench::new(&[("dir/file.txt", "what lies within")]);
-    race(&bench, "dir", 5_000, "within", || bench.call("search", &json!({ "pattern": "what" })).text);
+    let bench = Bench::new(&[("dir/file.txt", "text inside")]);
+    race(&bench, "dir", 5_000, "text inside", || bench.call("search", &json!({ "pattern": "text" })).text);
 }

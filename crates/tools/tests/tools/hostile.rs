@@ -1,4 +1,4 @@
-//! Names, contents and trees that somebody made to do harm.
+//! File names, contents and directory trees that are made to do harm.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Bench;
 
 #[test]
-fn odd_names_are_shown_on_one_line_and_can_be_read_by_what_is_shown() {
+fn odd_names_are_shown_on_one_line_and_can_be_read_by_their_shown_form() {
     let bench = Bench::new(&[]);
     let names: [&[u8]; 6] =
         [b"new\nline", b"\x1b[31mred", b"caf\xe9.txt", b"back\\slash", "\u{202e}txt.exe".as_bytes(), b"tab\t"];
@@ -26,20 +26,20 @@ fn odd_names_are_shown_on_one_line_and_can_be_read_by_what_is_shown() {
     let found = bench.done("search", &json!({ "pattern": "needle" }));
     assert!(expected.iter().all(|name| found.lines().any(|line| line == *name)), "{found}");
     let missing = bench.failed("read_file", &json!({ "path": "\u{1b}[2J\u{202e}" }));
-    assert!(missing.starts_with("`\\x1b[2J\\u{202e}` is not there."), "{missing}");
+    assert!(missing.starts_with("`\\x1b[2J\\u{202e}` does not exist."), "{missing}");
 }
 
 #[test]
-fn long_and_broken_paths_are_answered() {
+fn long_and_invalid_paths_get_an_answer() {
     let bench = Bench::new(&[]);
     let cases = [
-        ("a/".repeat(2047) + "a", "is not there"),
+        ("a/".repeat(2047) + "a", "does not exist"),
         ("./".repeat(2000), "is a directory"),
-        ("../".repeat(1000), "lies outside"),
-        ("x".repeat(300), "is too long a path"),
-        ("a".repeat(4096), "is too long a path"),
+        ("../".repeat(1000), "is outside"),
+        ("x".repeat(300), "is too long"),
+        ("a".repeat(4096), "is too long"),
         ("a\0b".to_owned(), "contains a NUL byte"),
-        ("~/.bashrc".to_owned(), "is not there"),
+        ("~/.bashrc".to_owned(), "does not exist"),
     ];
     for (path, expected) in cases {
         let text = bench.failed("read_file", &json!({ "path": path }));
@@ -72,7 +72,7 @@ fn a_line_of_ten_megabytes_is_cut_and_can_be_searched() {
 }
 
 #[test]
-fn deep_trees_end() {
+fn a_walk_has_a_limited_depth() {
     let bench = Bench::new(&[]);
     let deep = "d/".repeat(120);
     bench.write(format!("{deep}bottom.txt"), "needle\n");
@@ -87,7 +87,7 @@ fn deep_trees_end() {
 }
 
 #[test]
-fn patterns_made_to_take_for_ever_do_not() {
+fn patterns_that_are_made_to_be_slow_stay_within_the_time() {
     let bench = Bench::new(&[
         ("a.txt", &"a".repeat(100_000)),
         ("short.txt", &"ab".repeat(30_000)),
@@ -115,7 +115,7 @@ fn patterns_made_to_take_for_ever_do_not() {
 }
 
 #[test]
-fn patterns_that_grow_without_end_are_refused() {
+fn patterns_that_become_too_large_are_refused() {
     let bench = Bench::new(&[]);
     let deep = "(".repeat(500) + &")".repeat(500);
     for pattern in ["((a{1000}){1000}){1000}", r"\w{1000}{1000}", "a{4294967295}", deep.as_str()] {
@@ -130,7 +130,7 @@ fn unreadable_directories_are_counted() {
     fs::set_permissions(bench.at("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let text = bench.done("search", &json!({ "pattern": "needle" }));
     fs::set_permissions(bench.at("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    // Root reads everything.
+    // Root can read everything.
     let all = text.contains("2 matches");
     assert!(all || text.contains("1 directories or links could not be read"), "{text}");
 }

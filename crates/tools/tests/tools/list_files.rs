@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::Bench;
 
 #[test]
-fn files_come_in_order_with_their_directories() {
+fn files_are_listed_in_order_with_their_directories() {
     let bench =
         Bench::new(&[("b.txt", ""), ("a/z.rs", ""), ("a/deep/x.rs", ""), ("a/deep/er/y.rs", ""), ("B.txt", "")]);
     assert_eq!(bench.done("list_files", &json!({})), "B.txt\na/\na/deep/\na/z.rs\nb.txt");
@@ -23,13 +23,13 @@ fn patterns_match_names_or_paths() {
     assert_eq!(listed("src/*.rs", ""), "src/b.rs");
     assert_eq!(listed("src/**/*.rs", ""), "src/b.rs\nsrc/x/d.rs");
     assert_eq!(listed("x/*.rs", "src"), "src/x/d.rs");
-    assert_eq!(listed("*.c", ""), "(nothing matches)");
+    assert_eq!(listed("*.c", ""), "(no path matches)");
     let text = bench.failed("list_files", &json!({ "pattern": "a{b" }));
-    assert!(text.starts_with("`a{b` is no glob: "), "{text}");
+    assert!(text.starts_with("`a{b` is not a valid glob: "), "{text}");
 }
 
 #[test]
-fn what_git_ignores_is_left_out() {
+fn files_that_git_ignores_are_left_out() {
     let bench = Bench::new(&[
         (".git/HEAD", ""),
         (".gitignore", "*.log\n/target\n!keep.log\ndocs/*.tmp\n[\n"),
@@ -53,9 +53,9 @@ fn what_git_ignores_is_left_out() {
     assert_eq!(
         bench.done("list_files", &json!({ "path": "src", "depth": 1 })),
         "src/.gitignore\nsrc/b.log\nsrc/main.rs\nsrc/target/",
-        "the rules from above hold below"
+        "rules of a parent directory apply"
     );
-    assert_eq!(bench.done("list_files", &json!({ "path": "target" })), "target/x", "what is asked for is shown");
+    assert_eq!(bench.done("list_files", &json!({ "path": "target" })), "target/x", "a path that is named is shown");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn ignore_files_that_are_links_or_pipes_are_not_read() {
 }
 
 #[test]
-fn a_long_list_says_how_many_more() {
+fn a_long_list_says_how_many_more_entries_there_are() {
     let bench = Bench::new(&[]);
     for number in 0..1203 {
         bench.write(format!("{number:04}.txt"), "");
@@ -78,7 +78,7 @@ fn a_long_list_says_how_many_more() {
 }
 
 #[test]
-fn a_file_and_a_missing_directory_are_answered() {
+fn a_file_and_a_missing_directory_get_an_answer() {
     let bench = Bench::new(&[("src/a.txt", "abc")]);
     assert_eq!(
         bench.failed("list_files", &json!({ "path": "src/a.txt" })),
@@ -86,7 +86,7 @@ fn a_file_and_a_missing_directory_are_answered() {
     );
     assert_eq!(
         bench.failed("list_files", &json!({ "path": "scr" })),
-        "`scr` is not there. Use list_files to see what is."
+        "`scr` does not exist. Use list_files to see which files exist."
     );
-    assert_eq!(Bench::new(&[]).done("list_files", &json!({})), "(nothing is there but what git ignores)");
+    assert_eq!(Bench::new(&[]).done("list_files", &json!({})), "(no files, except those that git ignores)");
 }

@@ -1,4 +1,4 @@
-//! What the tools promise, tried on real files.
+//! Tests of the tools on real files.
 
 #![cfg(test)]
 
@@ -27,13 +27,13 @@ fn key() -> AskKey {
     AskKey { contract: "1".parse::<ContractPath>().unwrap(), ask: AskId(1) }
 }
 
-/// A project on disk, with a neighbour outside of it that nobody may see.
+/// A project on disk, and a directory beside it that the tools must not read.
 struct Bench {
     directory: TempDir,
     project: Project,
 }
 
-const OUTSIDE: &str = "what lies outside";
+const OUTSIDE: &str = "text outside";
 
 impl Bench {
     fn new(files: &[(&str, &str)]) -> Bench {

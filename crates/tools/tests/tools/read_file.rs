@@ -13,25 +13,25 @@ fn numbers(last: usize) -> String {
 }
 
 #[test]
-fn lines_come_numbered_from_one() {
+fn lines_are_numbered_from_one() {
     let bench = Bench::new(&[("a.txt", "one\n\n\tthree\r\nlast")]);
     assert_eq!(bench.done("read_file", &json!({ "path": "a.txt" })), "1\tone\n2\t\n3\t\tthree\n4\tlast");
     assert_eq!(bench.done("read_file", &json!({ "path": "./a.txt" })), "1\tone\n2\t\n3\t\tthree\n4\tlast");
 }
 
 #[test]
-fn a_part_says_how_to_read_on() {
+fn a_part_says_how_to_continue() {
     let bench = Bench::new(&[("a.txt", &numbers(10))]);
     let part = bench.done("read_file", &json!({ "path": "a.txt", "offset": 4, "limit": 2 }));
-    assert_eq!(part, "4\tline 4\n5\tline 5\n(lines 4 to 5 of 10; read on with offset 6)");
+    assert_eq!(part, "4\tline 4\n5\tline 5\n(lines 4 to 5 of 10; continue with offset 6)");
     let rest = bench.done("read_file", &json!({ "path": "a.txt", "offset": 9 }));
     assert_eq!(rest, "9\tline 9\n10\tline 10");
     let beyond = bench.failed("read_file", &json!({ "path": "a.txt", "offset": 11 }));
-    assert_eq!(beyond, "`a.txt` has 10 lines; there is none at offset 11.");
+    assert_eq!(beyond, "`a.txt` has 10 lines: there is no line at offset 11.");
 }
 
 #[test]
-fn reading_on_reaches_every_line_of_a_long_file() {
+fn continuing_reaches_every_line_of_a_long_file() {
     let bench = Bench::new(&[("a.txt", &numbers(30_000))]);
     let mut offset = 1;
     let mut lines = Vec::new();
@@ -47,22 +47,22 @@ fn reading_on_reaches_every_line_of_a_long_file() {
 }
 
 #[test]
-fn a_result_fits_its_limit_whatever_the_lines() {
+fn a_result_stays_within_its_limit_for_all_lines() {
     let wide = ("\u{1b}".repeat(1900) + "\n").repeat(500);
     let bench = Bench::new(&[("wide.txt", &wide)]);
     let text = bench.done("read_file", &json!({ "path": "wide.txt" }));
-    assert!(text.len() > RESULT_BYTES_MAX / 2 && text.contains("of 500; read on with offset"), "{}", text.len());
+    assert!(text.len() > RESULT_BYTES_MAX / 2 && text.contains("of 500; continue with offset"), "{}", text.len());
 }
 
 #[test]
-fn an_empty_file_is_empty() {
+fn an_empty_file_gives_a_note() {
     let bench = Bench::new(&[("a.txt", "")]);
     assert_eq!(bench.done("read_file", &json!({ "path": "a.txt" })), "(the file is empty)");
     assert!(bench.failed("read_file", &json!({ "path": "a.txt", "offset": 2 })).contains("has 0 lines"));
 }
 
 #[test]
-fn what_is_no_text_is_not_shown() {
+fn a_file_that_is_not_text_is_not_shown() {
     let bench = Bench::new(&[]);
     bench.write("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     assert_eq!(bench.read("a.png").text, "`a.png` is not a text file (16 bytes); it can't be shown.");
@@ -71,23 +71,23 @@ fn what_is_no_text_is_not_shown() {
 }
 
 #[test]
-fn a_directory_is_no_file_and_a_file_no_directory() {
+fn a_directory_is_not_read_as_a_file_nor_a_file_as_a_directory() {
     let bench = Bench::new(&[("src/a.txt", "a")]);
     assert!(bench.failed("read_file", &json!({ "path": "src" })).contains("is a directory. Use list_files"));
     assert!(bench.failed("read_file", &json!({ "path": "" })).contains("is a directory"));
-    assert!(bench.failed("read_file", &json!({ "path": "src/a.txt/b" })).contains("as if it were a directory"));
+    assert!(bench.failed("read_file", &json!({ "path": "src/a.txt/b" })).contains("uses a file as a directory"));
 }
 
 #[test]
-fn a_missing_file_is_answered_with_what_may_have_been_meant() {
+fn a_missing_file_is_answered_with_suggestions() {
     let bench = Bench::new(&[("src/main.rs", ""), ("src/lib.rs", ""), ("crates/x/deep.rs", ""), (".env", "")]);
     let cases = [
-        ("src/mian.rs", "`src/mian.rs` is not there. Did you mean `src/main.rs`?"),
-        ("SRC/main.rs", "`SRC/main.rs` is not there. Did you mean `src` or `src/main.rs`?"),
-        ("main.rs", "`main.rs` is not there. Did you mean `src/main.rs`?"),
-        ("crates/y/deep.rs", "`crates/y/deep.rs` is not there. Did you mean `crates/x/deep.rs` or `crates/x`?"),
-        ("nothing-like-it", "`nothing-like-it` is not there. Use list_files to see what is."),
-        (".emv", "`.emv` is not there. Use list_files to see what is."),
+        ("src/mian.rs", "`src/mian.rs` does not exist. Did you mean `src/main.rs`?"),
+        ("SRC/main.rs", "`SRC/main.rs` does not exist. Did you mean `src` or `src/main.rs`?"),
+        ("main.rs", "`main.rs` does not exist. Did you mean `src/main.rs`?"),
+        ("crates/y/deep.rs", "`crates/y/deep.rs` does not exist. Did you mean `crates/x/deep.rs` or `crates/x`?"),
+        ("nothing-like-it", "`nothing-like-it` does not exist. Use list_files to see which files exist."),
+        (".emv", "`.emv` does not exist. Use list_files to see which files exist."),
     ];
     for (path, expected) in cases {
         assert_eq!(bench.failed("read_file", &json!({ "path": path })), expected);

@@ -8,7 +8,7 @@ fn check(bench: &Bench, arguments: &Value, expected: &str) {
 }
 
 #[test]
-fn matches_come_by_file_with_their_numbers() {
+fn matches_are_grouped_by_file_with_line_numbers() {
     let bench = Bench::new(&[("b.txt", "x\nneedle 1\nx\nneedle 2\n"), ("a/c.txt", "needle"), ("d.txt", "nothing")]);
     let expected = "a/c.txt\n1: needle\n\nb.txt\n2: needle 1\n4: needle 2\n(3 matches in 2 of 3 files)";
     check(&bench, &json!({ "pattern": "needle" }), expected);
@@ -29,7 +29,7 @@ fn context_shows_the_lines_around() {
 }
 
 #[test]
-fn case_is_as_asked_for() {
+fn upper_and_lower_case_differ_as_requested() {
     let bench = Bench::new(&[("a.txt", "word\nWord\n")]);
     let both = "a.txt\n1: word\n2: Word\n(2 matches in 1 of 1 files)";
     let one = "a.txt\n2: Word\n(1 matches in 1 of 1 files)";
@@ -40,7 +40,7 @@ fn case_is_as_asked_for() {
 }
 
 #[test]
-fn globs_and_gitignore_narrow_it() {
+fn globs_and_gitignore_narrow_a_search() {
     let bench = Bench::new(&[
         (".gitignore", "out\n"),
         ("a.rs", "needle"),
@@ -55,7 +55,7 @@ fn globs_and_gitignore_narrow_it() {
 }
 
 #[test]
-fn a_bad_pattern_is_an_error_to_act_on() {
+fn the_message_about_a_bad_pattern_says_what_to_change() {
     let bench = Bench::new(&[]);
     let text = bench.failed("search", &json!({ "pattern": "foo(" }));
     assert!(text.starts_with("The pattern `foo(` can't be used:\n") && text.contains("unclosed group"), "{text}");
@@ -66,7 +66,7 @@ fn a_bad_pattern_is_an_error_to_act_on() {
 }
 
 #[test]
-fn matches_are_bounded_in_number_and_in_bytes() {
+fn matches_are_limited_in_number_and_in_bytes() {
     let bench = Bench::new(&[("a.txt", &"needle\n".repeat(500))]);
     let text = bench.done("search", &json!({ "pattern": "needle" }));
     assert!(text.contains("\n200: needle\n(cut off after 200 matches in 1 of 1 files; narrow it"), "{text}");
@@ -77,14 +77,14 @@ fn matches_are_bounded_in_number_and_in_bytes() {
 }
 
 #[test]
-fn binary_files_are_passed_over() {
+fn binary_files_are_skipped() {
     let bench = Bench::new(&[("b.txt", "needle")]);
     bench.write("a.bin", b"\0\x01needle\n");
     check(&bench, &json!({ "pattern": "needle" }), "b.txt\n1: needle\n(1 matches in 1 of 2 files)");
 }
 
 #[test]
-fn patterns_that_match_nothing_in_particular_are_searched_for_all_the_same() {
+fn patterns_that_match_empty_text_work() {
     let bench = Bench::new(&[("a.txt", "a\n\nb\n")]);
     check(&bench, &json!({ "pattern": "" }), "a.txt\n1: a\n2: \n3: b\n(3 matches in 1 of 1 files)");
     check(&bench, &json!({ "pattern": "^$" }), "a.txt\n2: \n(1 matches in 1 of 1 files)");

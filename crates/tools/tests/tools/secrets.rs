@@ -6,7 +6,7 @@ use crate::Bench;
 const CANARY: &str = "canary-in-the-file";
 
 #[test]
-fn files_that_hold_secrets_are_refused_with_the_reason() {
+fn files_that_may_contain_secrets_are_refused_with_the_reason() {
     let files = [".env", "config/.env.local", ".ssh/config", ".aws/credentials", "tls/server.key", ".git/config"];
     let bench = Bench::new(&files.map(|file| (file, CANARY)));
     for file in files {
@@ -20,7 +20,7 @@ fn files_that_hold_secrets_are_refused_with_the_reason() {
 }
 
 #[test]
-fn no_link_and_no_spelling_leads_to_them() {
+fn no_link_and_no_other_spelling_leads_to_a_refused_file() {
     let bench = Bench::new(&[(".env", CANARY), (".ssh/id", CANARY), ("src/a.rs", "")]);
     bench.link("notes.txt", ".env");
     bench.link("src/far.txt", "../notes.txt");
@@ -36,7 +36,7 @@ fn no_link_and_no_spelling_leads_to_them() {
 }
 
 #[test]
-fn lists_and_searches_name_them_and_show_nothing() {
+fn lists_and_searches_name_refused_files_but_do_not_show_them() {
     let bench = Bench::new(&[(".env", CANARY), (".aws/credentials", CANARY), (".env.example", "KEY=canary-example")]);
     let listed = bench.done("list_files", &json!({ "depth": 9 }));
     let expected =
@@ -44,12 +44,12 @@ fn lists_and_searches_name_them_and_show_nothing() {
     assert_eq!(listed, expected);
     let found = bench.done("search", &json!({ "pattern": "canary" }));
     let expected = ".env.example\n1: KEY=canary-example\n(1 matches in 1 of 1 files)\n\
-                    (not searched, since such files hold secrets: .aws, .env)";
+                    (not searched, because these files may contain secrets: .aws, .env)";
     assert_eq!(found, expected);
 }
 
 #[test]
-fn the_owner_can_allow_one() {
+fn the_owner_can_allow_single_files() {
     let mut bench = Bench::new(&[("fixtures/test.pem", "public\n"), ("real.pem", CANARY)]);
     bench.project = bench.project.clone().allowing(&["fixtures/*.pem"]).unwrap();
     assert_eq!(bench.read("fixtures/test.pem").text, "1\tpublic");

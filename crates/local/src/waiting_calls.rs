@@ -1,5 +1,6 @@
-//! Which calls stand in line for a permit, so that a process that takes the session up knows them not to have left: they
-//! can't have cost anything. A mark that a crash takes does no harm, since without one a call may have left.
+//! Records which calls are waiting for a permit. A process that resumes the session then knows that these calls were
+//! not sent and can't have cost anything. If a crash loses such a record, the call is treated as possibly sent, which
+//! is safe.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +9,29 @@ use rusqlite::Connection;
 
 use crate::id::SessionId;
 use crate::journal::heads::{self, Change};
-use crate::journal::{Journal, JournalError, known};
+use crate::journal::{Journal, JournalError, require_session};
 use crate::lease::{self, Lease};
 
 impl Journal {
-    /// Notes that a call stands in line. Returns as soon as the note has its place, since nothing depends on it.
-    pub(crate) async fn note_in_line(&self, lease: &Lease, call: &AskKey) {
+    /// Records that a call is waiting for a permit. Returns when the record is queued, because nothing depends on it.
+    pub(crate) async fn record_waiting_call(&self, lease: &Lease, call: &AskKey) {
         let sql = "INSERT INTO in_line (session, contract, ask) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
         if let Ok(writer) = self.writer() {
             drop(writer.queue(0, change(lease, call, sql), |()| {}).await);
         }
     }
 
-    /// Notes that a call leaves. It may do so once this has returned.
-    pub(crate) async fn note_leaving(&self, lease: &Lease, call: &AskKey) -> Result<(), JournalError> {
+    /// Records that a call is about to be sent. The caller may send the call when this function has returned.
+    pub(crate) async fn record_sending(&self, lease: &Lease, call: &AskKey) -> Result<(), JournalError> {
         let sql = "DELETE FROM in_line WHERE session = ?1 AND contract = ?2 AND ask = ?3";
         self.writer()?.run(0, change(lease, call, sql), |()| {}).await
     }
 
-    /// Returns a contract's calls that were in line when it was left.
+    /// Returns the calls of a contract that were waiting for a permit when the last process stopped.
     pub(crate) async fn in_line(&self, session: &SessionId, contract: &Path) -> Result<BTreeSet<AskId>, JournalError> {
         let (session, contract) = (session.clone(), contract.to_string());
         let work = move |db: &Connection| {
-            known(db, &session)?;
+            require_session(db, &session)?;
             let mut find = db.prepare_cached("SELECT ask FROM in_line WHERE session = ?1 AND contract = ?2")?;
             let asks = find.query_map((session.as_str(), contract), |row| row.get(0).map(AskId))?;
             Ok(asks.collect::<Result<_, _>>()?)
@@ -39,7 +40,8 @@ impl Journal {
     }
 }
 
-/// Adds a row or deletes it, and the head with it: what was not there, or was there already, changes nothing.
+/// Adds or deletes a row and updates the session's head. Adding an existing row or deleting a missing one changes
+/// nothing.
 fn change(
     lease: &Lease,
     call: &AskKey,
