@@ -1,8 +1,8 @@
 //! What a contract asks: numbered, within its phase, and with the right ceiling set aside from what it has.
 
 use guildhall_kernel::{
-    Addressee, Ask, AskId, Brief, CallRef, Check, Hold, MESSAGE_BYTES_MAX, Matter, Mode, Origin, Outcome, Path,
-    PowerSet, Request, Stay, Stimulus, TextRef, Turn,
+    Addressee, Ask, AskId, Brief, CallRef, Check, CloseWhen, Hold, MESSAGE_BYTES_MAX, Matter, Mode, Origin, Outcome,
+    Path, PowerSet, Request, Stimulus, TextRef, Turn,
 };
 
 use crate::batch::{Batch, Stage};
@@ -174,7 +174,7 @@ fn requested(contract: &mut Contract, id: AskId, request: &Request, found: &mut 
             let whole = request.tokens >= shown;
             found.demand(whole, Law::Holds, format_args!("pays for {} tokens of at least {shown}", request.tokens));
             let (replies, most) = (contract.replies, contract.brief.turns_max);
-            let left = contract.brief.stay == Stay::Open || replies < most;
+            let left = contract.brief.close_when == CloseWhen::Asked || replies < most;
             found.demand(left, Law::Grants, format_args!("one more turn after {replies} of {most}"));
             contract.requests = contract.requests.saturating_add(1);
         }

@@ -109,11 +109,11 @@ impl Batch {
             // A question that nobody answered in time is noticed at the next occasion.
             (Cause::Answer(_), Fact::Answered { answer: Answer::NoReply, .. }) if !first => true,
             (Cause::Answer(cause), Fact::Answered { id, .. }) => first && cause == id,
-            (Cause::Told(cause), Fact::Heard { from, .. }) => first && cause == from,
+            (Cause::Stimulus(cause), Fact::Heard { from, .. }) => first && cause == from,
             // Money that goes astray is refused and not heard.
-            (Cause::Told(_), Fact::Refused { .. }) => true,
+            (Cause::Stimulus(_), Fact::Refused { .. }) => true,
             (_, Fact::Opened(_) | Fact::Heard { .. }) => false,
-            (Cause::Opening | Cause::Answer(_) | Cause::Told(_), _) => !first,
+            (Cause::Opening | Cause::Answer(_) | Cause::Stimulus(_), _) => !first,
             (Cause::Tick, _) => true,
         };
         found.demand(fits, Law::Replay, format_args!("{} does not follow from {:?}", stored.fact.kind(), stored.cause));

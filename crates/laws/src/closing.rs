@@ -145,8 +145,8 @@ fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
         Wording::Final(_) => contract.said.and_then(|said| said.undone),
         Wording::Assembled(_) => None,
     };
-    let told = report.unheeded == due;
-    found.demand(told, Law::Reports, format_args!("leaves {:?} undone, not {due:?}", report.unheeded));
+    let told = report.ignored_nudge == due;
+    found.demand(told, Law::Reports, format_args!("leaves {:?} undone, not {due:?}", report.ignored_nudge));
 }
 
 fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Addressee, AskId, Brief, CallRef, Check, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stay, Stimulus,
+    Addressee, AskId, Brief, CallRef, Check, CloseWhen, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stimulus,
     TextRef,
 };
 
@@ -168,7 +168,7 @@ impl Contract {
 
     /// Returns whether it is a conversation in which it is the person's turn.
     pub(crate) fn idles(&self) -> bool {
-        self.brief.stay == Stay::Open && matches!(self.phase, Phase::Working) && self.open == 0
+        self.brief.close_when == CloseWhen::Asked && matches!(self.phase, Phase::Working) && self.open == 0
     }
 
     /// Returns whether the next turn waits for the report of a hire.

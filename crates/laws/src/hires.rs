@@ -1,6 +1,6 @@
 //! What may be handed down: the fourth and the ninth law, from the hirer's side of an admitted hire.
 
-use guildhall_kernel::{AgentName, Brief, Context, DEPTH_MAX, Millis, Power, PowerSet, Standing, Stay};
+use guildhall_kernel::{AgentName, Brief, CloseWhen, Context, DEPTH_MAX, Millis, Power, PowerSet, Standing};
 
 use crate::contract::Contract;
 use crate::deadlines;
@@ -43,7 +43,7 @@ fn check_handed_down(hirer: &Brief, hire: &Brief, found: &mut Found<'_>) {
     let mine = links.next().is_some_and(|link| link.agent == hirer.agent && link.task_key == hirer.task_key);
     let rest = links.eq(hirer.lineage.upward());
     found.demand(mine && rest, Law::Grants, format_args!("the lineage is not the hirer's and the hirer"));
-    found.demand(hire.stay == Stay::Once, Law::Grants, format_args!("a hire that stays open"));
+    found.demand(hire.close_when == CloseWhen::FinalText, Law::Grants, format_args!("a hire that stays open"));
 }
 
 /// Checks who is hired. A fork is the hirer itself and is on nobody's team.

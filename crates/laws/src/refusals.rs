@@ -88,9 +88,9 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
         | Refusal::BadName(_)
         | Refusal::Malformed
         | Refusal::Field { .. }
-        | Refusal::NothingSaid
+        | Refusal::EmptyText
         | Refusal::UnknownTool
-        | Refusal::DoubledCall => true,
+        | Refusal::DuplicateCallId => true,
     }
 }
 

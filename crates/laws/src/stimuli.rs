@@ -1,6 +1,6 @@
 //! What a contract is told: once, by whoever says so, and if it is money, from its hirer's hold or its owner alone.
 
-use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stay, Stimulus};
+use guildhall_kernel::{Addressee, AskId, AskKey, CloseWhen, Matter, Msat, Path, Sender, Stimulus};
 
 use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
@@ -24,7 +24,7 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
     }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });
-    if by_owner && contract.brief.stay == Stay::Open && matches!(stimulus, Stimulus::Message(_)) {
+    if by_owner && contract.brief.close_when == CloseWhen::Asked && matches!(stimulus, Stimulus::Message(_)) {
         // A conversation begins anew with each thing the owner says.
         contract.nudged.clear();
     }

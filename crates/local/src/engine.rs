@@ -196,7 +196,7 @@ impl SessionEngine {
 
     /// Tells a contract something, as its owner. Returns whether there was one to tell.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
-        let input = Input::Told { from: Sender::Owner { command }, what };
+        let input = Input::Stimulus { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
         self.send(to, Delivery { arrival, receipt: Receipt::Order(command) })
     }

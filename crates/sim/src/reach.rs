@@ -199,7 +199,7 @@ impl Reach {
                     Wording::Final(_) => "text final",
                     Wording::Assembled(_) => "text assembled",
                 });
-                report.unheeded.iter().for_each(|_| self.count("unheeded"));
+                report.ignored_nudge.iter().for_each(|_| self.count("unheeded"));
                 report.unheard.iter().for_each(|_| self.count("unheard"));
             }
         }
@@ -310,7 +310,7 @@ fn nudge_name(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "nudged required",
         Nudge::Promise => "nudged promise",
-        Nudge::Mend => "nudged mend",
+        Nudge::FixReport => "nudged mend",
         Nudge::Empty => "nudged empty",
     }
 }
@@ -355,8 +355,8 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::BadName(_) => "refused bad name",
         Refusal::Malformed => "refused malformed",
         Refusal::Field { .. } => "refused field",
-        Refusal::NothingSaid => "refused nothing said",
+        Refusal::EmptyText => "refused nothing said",
         Refusal::UnknownTool => "refused unknown tool",
-        Refusal::DoubledCall => "refused doubled call",
+        Refusal::DuplicateCallId => "refused doubled call",
     }
 }

@@ -221,7 +221,7 @@ pub(crate) fn cause_name(cause: &Cause) -> String {
     match cause {
         Cause::Opening => "opening".to_owned(),
         Cause::Answer(id) => format!("answer {id}"),
-        Cause::Told(from) => format!("told by {from:?}"),
+        Cause::Stimulus(from) => format!("told by {from:?}"),
         Cause::Tick => "time".to_owned(),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Brief, Check, Context, DEPTH_MAX, Grant, Hash, Heads, Hiring, Lineage, Millis, Msat, Path, Power,
-    PowerSet, Powers, Standing, Stay, Tariff, TextKind, TextRef,
+    AgentName, Brief, Check, CloseWhen, Context, DEPTH_MAX, Grant, Hash, Heads, Hiring, Lineage, Millis, Msat, Path,
+    Power, PowerSet, Powers, Standing, Tariff, TextKind, TextRef,
 };
 
 use crate::chance::Chance;
@@ -167,7 +167,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         powers: Powers { usable: powers(&["read", "write"]), grantable: powers(&["read", "write", "shell"]) },
         hiring: (!chance.one_in(16)).then(|| hiring(chance, 0)),
         checks: draw_checks(chance),
-        stay: if chance.one_in(5) { Stay::Open } else { Stay::Once },
+        stay: if chance.one_in(5) { CloseWhen::Asked } else { CloseWhen::FinalText },
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, FieldName,
-    Heads, HireReason, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path,
-    Powers, Reply, Request, Standing, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict,
-    WRAP_UP_MARGIN_MAX, WrongField,
+    Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply,
+    Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
+    WrongField,
 };
 
 use crate::chance::Chance;
@@ -90,10 +90,8 @@ impl Script {
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
         let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
-        let then_hire = chance.one_in(8).then(|| ThenHire {
-            why: chance.pick(&[HireReason::Cascade, HireReason::Promise]),
-            offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract, now)).collect(),
-        });
+        let hires = if chance.one_in(8) { 1 + chance.below(2) } else { 0 };
+        let then_hire = (0..hires).map(|_| self.offer(chance, contract, now)).collect();
         let compact = chance
             .one_in(10)
             .then(|| Compaction { upto: chance.below(request.upto + 2), bytes: u64::from(chance.below(400)) });
@@ -253,7 +251,7 @@ fn junk(chance: &mut Chance) -> Unreadable {
         0 => Unreadable::Malformed,
         6 => Unreadable::Field(FieldName::parse("task").expect("a name"), WrongField::Missing),
         1 => Unreadable::UnknownTool,
-        2 => Unreadable::DoubledCall,
+        2 => Unreadable::DuplicateCallId,
         3 => Unreadable::BadAmount(
             chance
                 .pick(&[
@@ -265,7 +263,7 @@ fn junk(chance: &mut Chance) -> Unreadable {
                 ])
                 .clone(),
         ),
-        4 => Unreadable::NothingSaid,
+        4 => Unreadable::EmptyText,
         _ => Unreadable::BadName(NameError::Empty),
     }
 }

@@ -341,9 +341,9 @@ impl World {
     fn deliver(&mut self, to: &Path, from: &Sender, what: &Stimulus) {
         if strikes(&mut self.chance, self.scenario.faults.doubled) {
             self.reach.count("fault doubled stimulus");
-            self.step(to, Input::Told { from: from.clone(), what: what.clone() });
+            self.step(to, Input::Stimulus { from: from.clone(), what: what.clone() });
         }
-        self.step(to, Input::Told { from: from.clone(), what: what.clone() });
+        self.step(to, Input::Stimulus { from: from.clone(), what: what.clone() });
     }
 
     /// The owner answers, or does not.

@@ -233,7 +233,7 @@ fn who_only_names_somebody_is_told_and_then_has_reported() {
     agent: I will ask the cook to taste it.
     user: Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you meant to call a tool, call it now. If not, give your full report again.
     ");
-    assert_eq!(report(&played, "1").unheeded, None, "a guess about prose is no fault");
+    assert_eq!(report(&played, "1").ignored_nudge, None, "a guess about prose is no fault");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_stranger_is_not_told_stopped_or_awaited() {
 fn for_who_must_hire_and_does_not_the_runtime_hires() {
     for script in ["for one who must hire and does not, the runtime hires", "who must hire is told so once"] {
         let played = play(script);
-        assert_eq!(report(&played, "1").unheeded, None, "{script}");
+        assert_eq!(report(&played, "1").ignored_nudge, None, "{script}");
         assert!(played.shown.contains_key("1.1#1"), "{script}");
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn nudged(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "is reminded that it has to hire somebody",
         Nudge::Promise => "is reminded of the hire that it promised",
-        Nudge::Mend => "is told to correct its report",
+        Nudge::FixReport => "is told to correct its report",
         Nudge::Empty => "is told that its reply was empty",
     }
 }

@@ -119,7 +119,7 @@ fn a_report_says_what_the_agent_said() {
     };
     wrong(|report| report.text = Wording::Final(text(TextKind::Words, 1)), "not what the agent said last");
     wrong(|report| report.text = Wording::Assembled(text(TextKind::Words, 3)), "done without a final text");
-    wrong(|report| report.unheeded = Some(Nudge::Mend), "leaves Some(Mend) undone");
+    wrong(|report| report.ignored_nudge = Some(Nudge::FixReport), "leaves Some(Mend) undone");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_contract_closes_when_nothing_is_open() {
     j.close(report(Outcome::Done, 1, 10_000_000, 10_000));
     j.breaks(Law::Closing, "closed while 1 asks are open");
     let mut j = scenes::one_tool();
-    j.step("1", Cause::Tick).fact(Fact::Nudged(Nudge::Mend));
+    j.step("1", Cause::Tick).fact(Fact::Nudged(Nudge::FixReport));
     j.breaks(Law::Closing, "a closed contract has one more fact");
 }
 
@@ -310,8 +310,8 @@ fn a_question_of_a_hire_is_heard_by_its_hirer_alone() {
 
 #[test]
 fn a_conversation_hears_every_report() {
-    let talk = Brief { stay: guildhall_kernel::Stay::Open, ..root() };
-    let lead = Brief { stay: guildhall_kernel::Stay::Once, fee: msat(0), ..hire(&talk, 1, "scout") };
+    let talk = Brief { stay: guildhall_kernel::CloseWhen::Asked, ..root() };
+    let lead = Brief { stay: guildhall_kernel::CloseWhen::FinalText, fee: msat(0), ..hire(&talk, 1, "scout") };
     let end = report(Outcome::Done, 5, 2_500_000, 10_000);
     let mut j = Journal::new();
     j.open(&talk).request(&[]);

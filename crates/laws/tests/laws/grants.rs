@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AskId, Brief, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
+    AskId, Brief, CloseWhen, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing,
     Stimulus, TextKind,
 };
 use guildhall_laws::Law;
@@ -47,7 +47,7 @@ fn what_is_passed_on_is_within_what_one_has() {
     refuses(|hire| hire.grant.deadline = Some(Millis(9_970_001)), Law::Grants, "too late");
     refuses(|hire| hire.powers.usable = powers(&["exec"]), Law::Grants, "passes on the power exec");
     refuses(|hire| hire.powers.grantable = powers(&["read", "zap"]), Law::Grants, "passes on the power zap");
-    refuses(|hire| hire.stay = Stay::Open, Law::Grants, "stays open");
+    refuses(|hire| hire.close_when = CloseWhen::Asked, Law::Grants, "stays open");
     refuses(|hire| hire.context = Context::After { root: path("1"), tokens: 0 }, Law::Grants, "after a root");
 }
 

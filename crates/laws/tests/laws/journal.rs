@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context, Cost, Effect, FORMAT,
-    Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power, PowerSet,
-    Powers, Refusal, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef,
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen, Context, Cost, Effect,
+    FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power,
+    PowerSet, Powers, Refusal, Report, Request, Said, Sender, Standing, Stimulus, Stored, Tariff, TextKind, TextRef,
     ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use guildhall_laws::{Checker, Law, Violation};
@@ -69,7 +69,7 @@ pub(crate) fn root() -> Brief {
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
         hiring: Some(Hiring { team: Arc::new([agent("scout"), agent("writer")]), ad_hoc: false, recursive: false }),
         checks: Arc::new([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         text: Wording::Final(text(TextKind::Words, words)),
         output: None,
         acceptance,
-        unheeded: None,
+        ignored_nudge: None,
         unheard: Vec::new(),
         spent: msat(spent),
         change: msat(granted - spent),
@@ -197,7 +197,7 @@ impl Journal {
     }
 
     pub(crate) fn hear(&mut self, contract: &str, from: Sender, stimulus: Stimulus) -> &mut Journal {
-        self.step(contract, Cause::Told(from.clone())).fact(Fact::Heard { from, stimulus })
+        self.step(contract, Cause::Stimulus(from.clone())).fact(Fact::Heard { from, stimulus })
     }
 
     pub(crate) fn fact(&mut self, fact: Fact) -> &mut Journal {

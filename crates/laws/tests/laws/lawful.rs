@@ -1,6 +1,6 @@
 //! What must be let pass.
 
-use guildhall_kernel::{Outcome, Stay, Stimulus, TextKind};
+use guildhall_kernel::{CloseWhen, Outcome, Stimulus, TextKind};
 use guildhall_laws::Checker;
 
 use crate::journal::{Journal, known, owner, path, root, said, text};
@@ -39,7 +39,7 @@ fn calls_that_are_approved_denied_awaited_and_refused_are_lawful() {
 #[test]
 fn a_conversation_may_wait_for_words_at_the_end() {
     let mut j = Journal::new();
-    j.open(&guildhall_kernel::Brief { stay: Stay::Open, ..root() }).request(&[]);
+    j.open(&guildhall_kernel::Brief { close_when: CloseWhen::Asked, ..root() }).request(&[]);
     j.answer("1", 1, said(1, 0), known(1000));
     j.is_lawful();
     j.hear("1", owner(1), Stimulus::Message(text(TextKind::Message, 9))).request(&[]);

@@ -333,13 +333,13 @@ impl ContractDriver {
             Stimulus::Message(text) | Stimulus::Question(text) => self.texts_of([*text]),
             Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => Vec::new(),
         };
-        let input = Input::Told { from: Sender::Contract(self.key(id)), what: what.clone() };
+        let input = Input::Stimulus { from: Sender::Contract(self.key(id)), what: what.clone() };
         self.engine.send(to, Delivery { arrival: Arrival { input, texts }, receipt })
     }
 
     /// Whether this is told again, after a crash that lost the receipt.
     fn has_heard(&self, input: &Input) -> bool {
-        let Input::Told { from: again, .. } = input else { return false };
+        let Input::Stimulus { from: again, .. } = input else { return false };
         self.facts.iter().any(|fact| matches!(fact, Fact::Heard { from, .. } if from == again))
     }
 

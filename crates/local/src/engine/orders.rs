@@ -116,7 +116,7 @@ impl SessionEngine {
 
     /// Deals with an order that reached a contract after that had closed, or leaves it in the inbox if that can't be done now.
     pub(super) async fn turn_away(&self, number: u64, input: &Input) -> Result<(), EngineError> {
-        let what = if let Input::Told { what, .. } = input { Some(what) } else { None };
+        let what = if let Input::Stimulus { what, .. } = input { Some(what) } else { None };
         unless_final(self.keep_or_drop(number, what).await)
     }
 

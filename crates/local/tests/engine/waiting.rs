@@ -13,7 +13,7 @@ const NIGHT: Duration = Duration::from_hours(8);
 fn open_root(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
     let grant = brief.grant.due(Some(deadline), Millis(0));
-    (Arc::new(Brief { grant, stay: Stay::Open, ..Brief::clone(&brief) }), texts)
+    (Arc::new(Brief { grant, close_when: CloseWhen::Asked, ..Brief::clone(&brief) }), texts)
 }
 
 /// Waits until so many asks were answered and the agent waits for its owner. Uses no timer: time would jump to it.

@@ -27,7 +27,7 @@ pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
     let hall = Hall { stage: Arc::clone(stage), state: Arc::default() };
     let inbox = Arc::clone(&hall.state);
     stage.connect(Arc::new(move |to, command, what, texts| {
-        let input = Input::Told { from: Sender::Owner { command }, what };
+        let input = Input::Stimulus { from: Sender::Owner { command }, what };
         lock(&inbox).post(to, Delivery { arrival: Arrival { input, texts }, teller: None });
     }));
     hall.state().keep(&script.texts);
@@ -296,13 +296,13 @@ impl ContractDriver {
     /// Asks the hirer; it answers by a message.
     fn question(&self, key: AskKey, words: TextRef) {
         let hirer = self.path.hirer().expect("a root asks its owner");
-        let input = Input::Told { from: Sender::Contract(key), what: Stimulus::Question(words) };
+        let input = Input::Stimulus { from: Sender::Contract(key), what: Stimulus::Question(words) };
         let letter = Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: None };
         self.hall.state().post(&hirer, letter);
     }
 
     fn tell(&self, key: AskKey, to: &Path, what: &Stimulus) {
-        let input = Input::Told { from: Sender::Contract(key.clone()), what: what.clone() };
+        let input = Input::Stimulus { from: Sender::Contract(key.clone()), what: what.clone() };
         let mut state = self.hall.state();
         let closed = state.facts.iter().any(|stored| stored.contract == *to && matches!(stored.fact, Fact::Closed(_)));
         if closed {

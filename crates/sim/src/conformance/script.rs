@@ -7,8 +7,8 @@ use guildhall_agent::{
     Attempt, ModelError, RawCall, Redactor, Reply, Reported, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Brief, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path, Powers,
-    Standing, Stay, Stimulus, Tariff, TextKind,
+    AgentName, Brief, CloseWhen, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path,
+    Powers, Standing, Stimulus, Tariff, TextKind,
 };
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ impl Script {
             powers: Powers::default(),
             hiring: Some(Hiring { team: Arc::from([agent("worker")]), ad_hoc: false, recursive: false }),
             checks: Arc::from([]),
-            stay: Stay::Once,
+            close_when: CloseWhen::FinalText,
         };
         let (window, teams, lines) = (100_000, BTreeMap::new(), BTreeMap::new());
         Script { name, brief: Arc::new(brief), texts: vec![task], outcome, window, teams, lines }

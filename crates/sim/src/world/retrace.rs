@@ -61,7 +61,7 @@ impl World {
                 let key = self.errands.iter().find(hires).cloned();
                 self.errand(&key.ok_or_else(|| format!("nobody hires {contract}"))?);
             }
-            Event::Input(Input::Told { from: Sender::Contract(key), .. }) => {
+            Event::Input(Input::Stimulus { from: Sender::Contract(key), .. }) => {
                 self.sync();
                 self.errand(key);
             }
@@ -70,7 +70,7 @@ impl World {
                 let key = AskKey { contract: contract.clone(), ask: *id };
                 self.answer_again(&key, input)?;
             }
-            Event::Input(input @ (Input::Told { from: Sender::Owner { .. }, .. } | Input::Tick)) => {
+            Event::Input(input @ (Input::Stimulus { from: Sender::Owner { .. }, .. } | Input::Tick)) => {
                 self.step(contract, input.clone());
             }
         }
