@@ -167,7 +167,7 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         powers: Powers { usable: powers(&["read", "write"]), grantable: powers(&["read", "write", "shell"]) },
         hiring: (!chance.one_in(16)).then(|| hiring(chance, 0)),
         checks: draw_checks(chance),
-        stay: if chance.one_in(5) { CloseWhen::Asked } else { CloseWhen::FinalText },
+        close_when: if chance.one_in(5) { CloseWhen::Asked } else { CloseWhen::FinalText },
     }
 }
 

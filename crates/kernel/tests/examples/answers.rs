@@ -40,7 +40,7 @@ fn the_model_is_shown_that_a_tool_failed() {
     hall.skip_facts("1");
     hall.tool("1", "read", Answer::Failed(text(TextKind::Error, "unknown server")), known(0));
     assert_snapshot!(hall.new_facts("1"), @r#"
-    answered #2 failed "no such server"
+    answered #2 failed "unknown server"
     asked #3 model, holds 10sat
     "#);
 }
@@ -124,7 +124,7 @@ fn an_answer_that_does_not_fit_its_ask_yields_no_facts() {
 #[test]
 fn a_stimulus_is_heard_once_however_often_it_is_delivered() {
     let mut hall = Hall::open(root("coder", 100));
-    let message =
+    let stimulus =
         |words| Input::Stimulus { from: Sender::Owner { command: 7 }, what: Stimulus::Message(message(words)) };
     assert_eq!(hall.step("1", stimulus("run the tests")).len(), 1);
     assert_eq!(hall.step("1", stimulus("run the tests")), []);

@@ -43,7 +43,7 @@ pub(crate) fn a_final_text_that_fails_a_check_is_corrected_once() {
     answered #1 said "final text of 1", cost 4sat
     asked #2 check "tests", holds 0sat
     answered #2 failed check "2 of 9 fail"
-    nudged: mend
+    nudged: fix report
     asked #3 model, holds 10sat
     answered #3 said "final text of 1", cost 4sat
     asked #4 check "tests", holds 0sat
@@ -76,7 +76,7 @@ fn a_check_that_cant_be_paid_means_not_accepted_and_free_checks_still_run() {
     hall.check("1", Answer::Passed, known(0));
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
-    refused in the course of things: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait until a hire returns unspent money
+    refused by the contract itself: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait until a hire returns unspent money
     asked #2 check "schema", holds 0sat
     answered #2 passed
     closed: done, not accepted, "final text of 1", spent 4sat, change 96sat

@@ -47,7 +47,7 @@ fn a_promised_hire_is_nudged_once_and_then_flagged_in_the_report() {
     hall.replies("1", undone(Nudge::Promise, &[]));
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #2 said "I will have it done", cost 4sat
-    closed: done, accepted, "I will have it done", unheeded promise, spent 8sat, change 92sat
+    closed: done, accepted, "I will have it done", ignored nudge promise, spent 8sat, change 92sat
     "#);
 }
 
@@ -95,7 +95,7 @@ fn a_required_hire_is_nudged_once_and_then_flagged() {
     nudged: required
     asked #2 model, holds 10sat
     answered #2 said "I will have it done", cost 4sat
-    closed: done, accepted, "I will have it done", unheeded required, spent 8sat, change 992sat
+    closed: done, accepted, "I will have it done", ignored nudge required, spent 8sat, change 992sat
     "#);
 }
 
@@ -175,7 +175,7 @@ fn each_nudge_is_given_once() {
     nudged: promise
     asked #4 model, holds 10sat
     answered #4 said "I will have it done", cost 4sat
-    closed: done, accepted, "I will have it done", unheeded promise, spent 16sat, change 984sat
+    closed: done, accepted, "I will have it done", ignored nudge promise, spent 16sat, change 984sat
     "#);
 }
 
