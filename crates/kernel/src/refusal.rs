@@ -129,7 +129,7 @@ pub enum Refusal {
         calls: u32,
     },
     /// The path is not that of a live hire of this contract.
-    #[error("{hire} is not one of your active hires: list your hires, then call again with the id of an active one")]
+    #[error("{hire} is not one of your active hires: list your hires, then use the id of an active hire")]
     UnknownHire {
         /// The path that was named.
         hire: Path,
