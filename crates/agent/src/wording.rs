@@ -181,7 +181,7 @@ pub(crate) fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "The hires that you waited for have reported.",
         Waking::TimedOut => "The time is over. Not all of the hires that you waited for have reported.",
-        Waking::Words => "You were sent a message while you waited. The hires go on in the background.",
+        Waking::Message => "You were sent a message while you waited. The hires go on in the background.",
         Waking::Closing => "You must report now.",
     }
 }
@@ -201,7 +201,7 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
         | Answer::Result(_)
         | Answer::Report(_)
         | Answer::FailedCheck(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Failed(_) => "",
     }
 }

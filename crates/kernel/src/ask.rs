@@ -118,8 +118,9 @@ pub enum Addressee {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// A question in text; no reply in time means "use your judgement".
-    Words(TextRef),
+    /// A question in text; no reply in time means "use your judgement". Stored as `words`.
+    #[serde(rename = "words")]
+    Text(TextRef),
     /// A request to approve this tool call; no reply in time means no.
     Approval(ToolCall),
 }
@@ -174,13 +175,14 @@ pub enum Answer {
     Passed,
     /// The check failed; the text says what the model must correct.
     FailedCheck(TextRef),
-    /// The question was answered in text.
-    Words(TextRef),
+    /// The question was answered in text. Stored as `words`.
+    #[serde(rename = "words")]
+    Text(TextRef),
     /// The tool call was approved.
     Approved,
     /// The tool call was not approved.
     Denied,
-    /// Nobody replied in time.
+    /// No reply came in time.
     NoReply,
     /// The receiver heard the stimulus, now or earlier.
     Delivered,
@@ -203,9 +205,7 @@ impl Answer {
     /// Returns the text of the answer that a model is shown. A model's own replies are not shown to it again.
     pub fn text(&self) -> Option<TextRef> {
         match self {
-            Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) | Answer::Failed(text) => {
-                Some(*text)
-            }
+            Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) | Answer::Failed(text) => Some(*text),
             Answer::Report(report) => Some(report.text.text()),
             Answer::Said(_)
             | Answer::Passed

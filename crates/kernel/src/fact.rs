@@ -179,7 +179,8 @@ pub enum Waking {
     TimedOut,
     /// A message from the owner, or a hire's question, must be shown to the model first. The hires continue in the
     /// background.
-    Words,
+    #[serde(rename = "words")]
+    Message,
     /// The contract is ending.
     Closing,
 }

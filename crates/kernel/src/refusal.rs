@@ -19,9 +19,10 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The contract is not allowed to hire.
+    /// The contract is not allowed to hire. Stored as `may_not_hire`, its name in the first release.
     #[error("you can't hire anyone: do the work yourself")]
-    MayNotHire,
+    #[serde(rename = "may_not_hire")]
+    CantHire,
     /// An agent named itself.
     #[error("you can't hire yourself: do the work yourself, or hire a different agent")]
     SelfHire,

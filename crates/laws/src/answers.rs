@@ -100,7 +100,7 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
         Kind::Tool => lost_or_failed || matches!(answer, Answer::Result(_)),
         Kind::Hire(_) => matches!(answer, Answer::Report(_)),
         Kind::Check(_) => lost_or_failed || matches!(answer, Answer::Passed | Answer::FailedCheck(_)),
-        Kind::Question { matter: Matter::Words(_), .. } => lost || matches!(answer, Answer::Words(_) | Answer::NoReply),
+        Kind::Question { matter: Matter::Text(_), .. } => lost || matches!(answer, Answer::Text(_) | Answer::NoReply),
         Kind::Question { matter: Matter::Approval(_), .. } => {
             lost || matches!(answer, Answer::Approved | Answer::Denied | Answer::NoReply)
         }
@@ -195,7 +195,7 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
             owe_again(contract, id);
         }
         Answer::Result(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
@@ -221,7 +221,7 @@ pub(crate) fn shown(contract: &mut Contract, text: Option<TextRef>) {
 fn text_of(answer: &Answer) -> Option<TextRef> {
     match answer {
         Answer::Said(said) => Some(said.reply),
-        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) => Some(*text),
+        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) => Some(*text),
         Answer::Report(report) => match report.text {
             Wording::Final(text) | Wording::Assembled(text) => Some(text),
         },

@@ -146,7 +146,7 @@ fn place(contract: &mut Contract, ask: &Ask, call: CallRef, found: &mut Found<'_
             }
             (Act::Tool, Call::Asked)
         }
-        Ask::Question { matter: Matter::Words(_), .. } | Ask::Tell { .. } => (Act::Other, Call::Asked),
+        Ask::Question { matter: Matter::Text(_), .. } | Ask::Tell { .. } => (Act::Other, Call::Asked),
         // Such an ask can't have a call as its origin, which was reported before.
         Ask::Model(_) | Ask::Check(_) => return,
     };
@@ -229,7 +229,7 @@ fn check_question(contract: &Contract, to: Addressee, matter: &Matter, found: &m
     let heard = to == Addressee::Owner || contract.path().level() > 0;
     found.demand(heard, Law::Refusals, format_args!("a root asks its hirer, but a root has none"));
     match matter {
-        Matter::Words(words) => check_words(words, found),
+        Matter::Text(words) => check_words(words, found),
         Matter::Approval(call) => check_powers(contract, &call.needs, found),
     }
 }

@@ -177,7 +177,7 @@ pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Milli
     let ending = !matches!(contract.phase, Phase::Working);
     let fits = match pause {
         Pause::Call(call) => match (contract.calls.get(call), why) {
-            (Some(Call::Waiting { .. }), Waking::Words) => true,
+            (Some(Call::Waiting { .. }), Waking::Message) => true,
             (Some(Call::Waiting { .. }), Waking::Closing) => ending,
             (Some(Call::Waiting { on, need, .. }), Waking::Reported) => {
                 on.is_empty() || has_reported(contract, on, *need)
@@ -185,7 +185,7 @@ pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Milli
             (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
             (Some(_) | None, _) => false,
         },
-        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Words,
+        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Message,
     };
     found.demand(fits, Law::Reports, format_args!("{pause:?} can't end because of {why:?}"));
     let call = match pause {

@@ -82,7 +82,7 @@ fn check_root(tree: &Tree, brief: &Brief, found: &mut Found<'_>) {
 
 fn check_hired(tree: &Tree, hirer: &Path, brief: &Arc<Brief>, found: &mut Found<'_>) -> Option<Edge> {
     let Some(at) = tree.find(hirer) else {
-        found.broken(Law::Hires, format_args!("there is no hirer {hirer}"));
+        found.broken(Law::Hires, format_args!("its hirer {hirer} is unknown"));
         return None;
     };
     let above = &tree.contracts[at];

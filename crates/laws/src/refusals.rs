@@ -51,7 +51,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
     let brief = &contract.brief;
     let recursive = brief.hiring.as_ref().is_some_and(|hiring| hiring.recursive);
     match why {
-        Refusal::MayNotHire => brief.hiring.is_none(),
+        Refusal::CantHire => brief.hiring.is_none(),
         Refusal::SelfHire | Refusal::Cycle { .. } => !recursive,
         // An ad-hoc specialist may have the name of a team member; then the refusal does not offer that name.
         Refusal::UnknownAgent { agent, team } => brief

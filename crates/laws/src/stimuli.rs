@@ -63,7 +63,7 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
     };
     let (sent, heard) = match &mut asked.kind {
         Kind::Tell { to, what, heard } => (*to == me && what == stimulus, heard),
-        Kind::Question { to: Addressee::Hirer, matter: Matter::Words(words), heard } => {
+        Kind::Question { to: Addressee::Hirer, matter: Matter::Text(words), heard } => {
             let to_me = key.contract.hirer().as_ref() == Some(&me);
             (to_me && *stimulus == Stimulus::Question(*words), heard)
         }

@@ -77,7 +77,7 @@ fn answer_line(answer: &Answer) -> String {
         Answer::Result(_)
         | Answer::Passed
         | Answer::FailedCheck(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply

@@ -42,7 +42,7 @@ const ALL: &[&str] = &[
     "answer report",
     "answer passed",
     "answer failed check",
-    "answer words",
+    "answer text",
     "answer approved",
     "answer denied",
     "answer no reply",
@@ -64,7 +64,7 @@ const ALL: &[&str] = &[
     "heard cancel",
     "woke reported",
     "woke timed out",
-    "woke words",
+    "woke message",
     "woke closing",
     "nudged required",
     "nudged promise",
@@ -73,7 +73,7 @@ const ALL: &[&str] = &[
     "charge used",
     "charge estimated",
     "charge reserved",
-    "refused may not hire",
+    "refused can't hire",
     "refused self-hire",
     "refused unknown agent",
     "refused cycle",
@@ -274,7 +274,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Report(_) => "answer report",
         Answer::Passed => "answer passed",
         Answer::FailedCheck(_) => "answer failed check",
-        Answer::Words(_) => "answer words",
+        Answer::Text(_) => "answer text",
         Answer::Approved => "answer approved",
         Answer::Denied => "answer denied",
         Answer::NoReply => "answer no reply",
@@ -301,7 +301,7 @@ fn waking_name(waking: Waking) -> &'static str {
     match waking {
         Waking::Reported => "woke reported",
         Waking::TimedOut => "woke timed out",
-        Waking::Words => "woke words",
+        Waking::Message => "woke message",
         Waking::Closing => "woke closing",
     }
 }
@@ -329,7 +329,7 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 
 fn refusal_name(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::MayNotHire => "refused may not hire",
+        Refusal::CantHire => "refused can't hire",
         Refusal::SelfHire => "refused self-hire",
         Refusal::UnknownAgent { .. } => "refused unknown agent",
         Refusal::Cycle { .. } => "refused cycle",

@@ -313,7 +313,7 @@ impl World {
             None => {}
             Some(Ask::Hire { brief, .. }) => self.hire(&key, &brief),
             Some(Ask::Tell { to, what }) => self.tell(key, &to, &what),
-            Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. }) => {
+            Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. }) => {
                 let hirer = key.contract.hirer().expect("only a hire asks its hirer");
                 self.deliver(&hirer, &Sender::Contract(key), &Stimulus::Question(words));
             }
@@ -356,9 +356,9 @@ impl World {
         let answer = match (matter, self.chance.below(3)) {
             (_, 2) => return,
             (Matter::Approval(_), 0) => Answer::Approved,
-            (Matter::Words(_), 0) => Answer::Words(text(6, 9, TextKind::Message)),
+            (Matter::Text(_), 0) => Answer::Text(text(6, 9, TextKind::Message)),
             (Matter::Approval(_), _) => Answer::Denied,
-            (Matter::Words(_), _) => Answer::NoReply,
+            (Matter::Text(_), _) => Answer::NoReply,
         };
         self.send_answer(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
     }

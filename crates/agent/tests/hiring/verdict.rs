@@ -122,7 +122,7 @@ fn who_must_hire_is_told_and_then_hired_for() {
     assert_eq!(hires(&none), vec!["food-agent"]);
     let some = verdict(DelegationMode::Required, "Rome is nice.", vec![hired("food-agent", Origin::Outside)]);
     assert_eq!(some, Verdict::default());
-    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
+    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40) };
     let none = verdict(DelegationMode::Required, "Rome is nice.", vec![refused]);
     assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), vec![]), "the report says what is missing");
 }
@@ -154,7 +154,7 @@ fn nobody_hands_its_words_to_itself() {
 
 #[test]
 fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
-    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
+    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40) };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
         assert_eq!(verdict(DelegationMode::Cascade, "Here is the plan.", facts), Verdict::default());
     }

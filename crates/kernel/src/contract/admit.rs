@@ -119,7 +119,7 @@ impl Contract {
             },
             Call::AskHirer { question, until } => match too_long(question) {
                 Some(why) => self.refuse(why, origin, facts),
-                None => self.ask_question(self.hirer(), Matter::Words(question), until, origin, facts),
+                None => self.ask_question(self.hirer(), Matter::Text(question), until, origin, facts),
             },
             Call::Invalid(why) => self.refuse(why.into(), origin, facts),
         }
@@ -269,7 +269,7 @@ impl Contract {
     /// task that the same agent above it already has.
     pub(super) fn check_candidate(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
         let Candidate { agent, standing, task_key, fork } = candidate;
-        let Some(hiring) = &self.brief.hiring else { return Err(Refusal::MayNotHire) };
+        let Some(hiring) = &self.brief.hiring else { return Err(Refusal::CantHire) };
         let ad_hoc = standing == Standing::AdHoc;
         let known = if ad_hoc { hiring.ad_hoc } else { hiring.team.contains(agent) };
         // An agent that names itself gets the refusal for that, even if it is not on its own team: the list of the team

@@ -38,7 +38,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
         Answer::Result(_) => matches!(ask, Ask::Tool(_)),
         Answer::Report(_) => matches!(ask, Ask::Hire { .. }),
         Answer::Passed | Answer::FailedCheck(_) => matches!(ask, Ask::Check(_)),
-        Answer::Words(_) => matches!(question, Some(Matter::Words(_))),
+        Answer::Text(_) => matches!(question, Some(Matter::Text(_))),
         Answer::Approved | Answer::Denied => matches!(question, Some(Matter::Approval(_))),
         Answer::NoReply => question.is_some(),
         Answer::Delivered | Answer::Gone => matches!(ask, Ask::Tell { .. }),
@@ -52,7 +52,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
 pub(super) fn approval(ask: &Ask) -> Option<&ToolCall> {
     match ask {
         Ask::Question { matter: Matter::Approval(call), .. } => Some(call),
-        Ask::Question { matter: Matter::Words(_), .. }
+        Ask::Question { matter: Matter::Text(_), .. }
         | Ask::Model(_)
         | Ask::Tool(_)
         | Ask::Hire { .. }

@@ -78,9 +78,9 @@ impl Contract {
             // Every contract may send a message, but only the receiver of a question answers it.
             Sender::Contract(_) => return,
         };
-        let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Words(_), .. }) if *to == speaker);
+        let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Text(_), .. }) if *to == speaker);
         if let Some(id) = self.questions.iter().copied().find(answers) {
-            self.emit(Fact::Answered { id, answer: Answer::Words(text), cost: Cost::Known(Msat::ZERO) }, facts);
+            self.emit(Fact::Answered { id, answer: Answer::Text(text), cost: Cost::Known(Msat::ZERO) }, facts);
         }
     }
 
@@ -92,7 +92,7 @@ impl Contract {
         let waits = self.waits.iter().map(|wait| Pause::Call(wait.call));
         let hires = self.live.values().filter(|id| self.open[id].pauses).map(|id| Pause::Hire(*id));
         for pause in waits.chain(hires).collect::<Vec<_>>() {
-            self.emit(Fact::Woke { pause, why: Waking::Words }, facts);
+            self.emit(Fact::Woke { pause, why: Waking::Message }, facts);
         }
     }
 

@@ -88,7 +88,10 @@ impl Contract {
 
     fn check_woke(&self, pause: Pause, why: Waking) -> Law {
         let Pause::Call(call) = pause else {
-            return law(why == Waking::Words, "a blocking hire continues in the background only because of a message");
+            return law(
+                why == Waking::Message,
+                "a blocking hire continues in the background only because of a message",
+            );
         };
         let wait = self.waits.iter().find(|wait| wait.call == call).ok_or("only a pause that exists can end")?;
         law(
@@ -98,7 +101,7 @@ impl Contract {
         match why {
             Waking::Reported => Ok(()),
             Waking::TimedOut => law(wait.until.is_some(), "only a wait with a time limit times out"),
-            Waking::Words => {
+            Waking::Message => {
                 law(self.phase == Phase::Working, "a message does not interrupt a contract that is ending")
             }
             Waking::Closing => {

@@ -8,7 +8,7 @@ use crate::name::{AgentName, NameError};
 /// Returns the text of a refusal in form 1; `None` for a refusal that form 1 did not have.
 pub(super) fn wording(why: &Refusal) -> Option<String> {
     Some(match why {
-        Refusal::MayNotHire => "this agent may not hire: do the work yourself".into(),
+        Refusal::CantHire => "this agent may not hire: do the work yourself".into(),
         Refusal::SelfHire => "an agent can't hire itself: do the work yourself, or hire somebody else".into(),
         Refusal::UnknownAgent { agent, team } => {
             let team = if team.is_empty() { "nobody".into() } else { joined(team, ", ") };

@@ -140,7 +140,7 @@ fn asks(ask: &Ask) -> Changes<Ask> {
             let another = ToolCall { arguments: longer(call.arguments), ..call.clone() };
             vec![("arguments", Ask::Question { to: *to, matter: Matter::Approval(another), until: *until })]
         }
-        Ask::Question { matter: Matter::Words(_), .. } => Vec::new(),
+        Ask::Question { matter: Matter::Text(_), .. } => Vec::new(),
         Ask::Tell { to, what } => {
             let mut changes = vec![("to an unknown hire", Ask::Tell { to: path("1.1.9"), what: what.clone() })];
             if let Stimulus::TopUp { to: receiver, money } = what {
@@ -233,7 +233,7 @@ fn answers(answer: &Answer) -> Changes<Answer> {
         }
         Answer::Approved => changes.push(("no reply", Answer::NoReply)),
         Answer::NoReply | Answer::Denied => changes.push(("approved", Answer::Approved)),
-        Answer::Words(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
+        Answer::Text(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
     }
     changes
 }
@@ -298,7 +298,7 @@ fn woke(pause: Pause, why: Waking) -> Changes<Fact> {
         Pause::Call(call) => Pause::Call(CallRef { index: call.index + 1, ..call }),
         Pause::Hire(id) => Pause::Hire(AskId(id.0 - 1)),
     };
-    let all = [Waking::Reported, Waking::TimedOut, Waking::Words, Waking::Closing];
+    let all = [Waking::Reported, Waking::TimedOut, Waking::Message, Waking::Closing];
     let mut changes = vec![("what", Fact::Woke { pause: other, why })];
     changes.extend(all.into_iter().filter(|other| *other != why).map(|why| ("why", Fact::Woke { pause, why })));
     changes

@@ -118,7 +118,7 @@ fn an_answer_that_does_not_fit_its_ask_yields_no_facts() {
     hall.says("1", &[tool("read"), hire("coder").budget(20), tool("write").if_approved_by(100)]);
     unfitting(&mut hall, 2, &[Answer::Approved, Answer::Delivered, Answer::NoReply, Answer::Said(said)]);
     unfitting(&mut hall, 3, &[Answer::Lost, Answer::Failed(message("no")), Answer::Aborted, Answer::Gone]);
-    unfitting(&mut hall, 4, &[Answer::Words(message("no")), Answer::Passed, Answer::FailedCheck(message("no"))]);
+    unfitting(&mut hall, 4, &[Answer::Text(message("no")), Answer::Passed, Answer::FailedCheck(message("no"))]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn ask(ask: &Ask, hold: Hold) -> String {
                 Addressee::Owner => "owner",
             };
             let matter = match matter {
-                Matter::Words(text) => spelled(*text),
+                Matter::Text(text) => spelled(*text),
                 Matter::Approval(call) => format!("whether to {}", call.tool),
             };
             format!("question to {to} until {until}: {matter}")
@@ -138,7 +138,7 @@ fn answer(answer: &Answer) -> String {
         Answer::Report(report) => format!("report {}", outcome(report.outcome)),
         Answer::Passed => "passed".to_owned(),
         Answer::FailedCheck(text) => format!("failed check {}", spelled(*text)),
-        Answer::Words(text) => format!("words {}", spelled(*text)),
+        Answer::Text(text) => format!("words {}", spelled(*text)),
         Answer::Approved => "approved".to_owned(),
         Answer::Denied => "denied".to_owned(),
         Answer::NoReply => "no reply".to_owned(),
@@ -216,7 +216,7 @@ fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "reported",
         Waking::TimedOut => "timed out",
-        Waking::Words => "words",
+        Waking::Message => "words",
         Waking::Closing => "closing",
     }
 }

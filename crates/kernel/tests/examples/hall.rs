@@ -257,7 +257,7 @@ fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
             match ask {
                 Ask::Hire { brief, .. } => Some(DriverMessage::Open(Arc::clone(brief))),
                 Ask::Tell { to, what } => Some(DriverMessage::Tell { from, to: to.clone(), what: what.clone() }),
-                Ask::Question { matter: Matter::Words(text), .. } => {
+                Ask::Question { matter: Matter::Text(text), .. } => {
                     Some(DriverMessage::Question { from, what: Stimulus::Question(*text) })
                 }
                 Ask::Question { matter: Matter::Approval(_), .. } | Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) => {

@@ -35,7 +35,7 @@ fn two_levels() -> Hall {
 #[test]
 fn a_contract_without_a_team_cant_hire() {
     let mut hall = Hall::open(Brief { hiring: None, ..root("coder", 100) });
-    check(&mut hall, "1", hire("tester"), &Refusal::MayNotHire);
+    check(&mut hall, "1", hire("tester"), &Refusal::CantHire);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_call_that_the_agent_layer_cant_read_is_refused_with_its_reason() {
 
 /// Names the example of each refusal; a new variant does not compile until it has an example.
 const _: fn(&Refusal) -> fn() = |why| match why {
-    Refusal::MayNotHire => a_contract_without_a_team_cant_hire,
+    Refusal::CantHire => a_contract_without_a_team_cant_hire,
     Refusal::SelfHire => an_agent_cant_hire_itself,
     Refusal::UnknownAgent { .. } => an_agent_that_is_not_on_the_team_is_refused_with_a_list_of_the_team,
     Refusal::Cycle { .. } => a_cycle_is_refused_with_the_agents_of_the_cycle,

@@ -255,6 +255,6 @@ fn a_wrap_up_ends_questions_without_a_reply() {
 const _: fn(Waking) -> fn() = |why| match why {
     Waking::Reported => a_wait_for_any_ends_with_the_first_report,
     Waking::TimedOut => a_wait_ends_at_its_time_limit_and_the_hires_continue,
-    Waking::Words => a_message_from_the_owner_ends_a_wait,
+    Waking::Message => a_message_from_the_owner_ends_a_wait,
     Waking::Closing => a_wrap_up_ends_a_wait,
 };

@@ -260,7 +260,7 @@ pub(super) fn asks() -> Samples<Fact> {
             Ask::Hire { brief: bare_brief(), mode: Mode::Background },
         "check": Ask::Check(_) => Ask::Check(check()),
         "question": Ask::Question { .. } =>
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(text(7, TextKind::Message)), until },
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(text(7, TextKind::Message)), until },
         "tell": Ask::Tell { .. } =>
             Ask::Tell { to: path("1.2.1"), what: Stimulus::TopUp { to: path("1.2.1.4"), money: sat(50) } },
     };
@@ -278,7 +278,7 @@ pub(super) fn answers() -> Samples<Fact> {
         "report": Answer::Report(_) => Answer::Report(report()),
         "passed": Answer::Passed => Answer::Passed,
         "failed check": Answer::FailedCheck(_) => Answer::FailedCheck(text(21, TextKind::Finding)),
-        "words": Answer::Words(_) => Answer::Words(text(22, TextKind::Message)),
+        "words": Answer::Text(_) => Answer::Text(text(22, TextKind::Message)),
         "approved": Answer::Approved => Answer::Approved,
         "denied": Answer::Denied => Answer::Denied,
         "no reply": Answer::NoReply => Answer::NoReply,
@@ -308,7 +308,7 @@ pub(super) fn stimuli() -> Samples<Fact> {
 pub(super) fn refusals() -> Samples<Fact> {
     let (coder, reader) = (agent("coder"), agent("log-reader"));
     let refusals = samples! {
-        "may not hire": Refusal::MayNotHire => Refusal::MayNotHire,
+        "may not hire": Refusal::CantHire => Refusal::CantHire,
         "self-hire": Refusal::SelfHire => Refusal::SelfHire,
         "unknown agent": Refusal::UnknownAgent { .. } =>
             Refusal::UnknownAgent { agent: agent("poet"), team: vec![coder.clone(), reader.clone()] },
@@ -423,7 +423,7 @@ pub(super) fn inherits() -> Samples<Inherit> {
 
 pub(super) fn matters() -> Samples<Matter> {
     samples! {
-        "words": Matter::Words(_) => Matter::Words(text(7, TextKind::Message)),
+        "words": Matter::Text(_) => Matter::Text(text(7, TextKind::Message)),
         "approval": Matter::Approval(_) => Matter::Approval(tool_call()),
     }
 }
@@ -538,7 +538,7 @@ pub(super) fn wakings() -> Samples<Waking> {
     samples! {
         "reported": Waking::Reported => Waking::Reported,
         "timed out": Waking::TimedOut => Waking::TimedOut,
-        "words": Waking::Words => Waking::Words,
+        "words": Waking::Message => Waking::Message,
         "closing": Waking::Closing => Waking::Closing,
     }
 }

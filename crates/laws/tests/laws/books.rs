@@ -121,7 +121,7 @@ fn a_hire_opens_with_the_brief_of_its_ask() {
     j.breaks(Law::Hires, "never asked for this hire");
     let mut j = Journal::new();
     j.open(&hire(&root(), 1, "scout"));
-    j.breaks(Law::Hires, "there is no hirer 1");
+    j.breaks(Law::Hires, "its hirer 1 is unknown");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn every_call_has_an_answer_before_the_next_request() {
     j.breaks(Law::Reports, "has no answer");
     let mut j = scenes::one_hire().until(6);
     j.hear("1", owner(1), Stimulus::Message(text(TextKind::Message, 1)));
-    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Words }).request(&[]);
+    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Message }).request(&[]);
     j.breaks(Law::Liveness, "the contract never closed");
 }
 
@@ -304,7 +304,7 @@ fn facts_that_no_request_has_shown_are_not_compacted() {
 fn only_the_hirer_hears_a_hires_question() {
     use guildhall_kernel::{Addressee, Matter};
     let words = text(TextKind::Message, 50);
-    let ask = Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), until: Millis(9000) };
+    let ask = Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), until: Millis(9000) };
     let mut j = scenes::one_hire().until(6);
     j.answer("1.1", 1, said(5, 1), known(10_000)).ask(ask, 0, 0, call(1, 0));
     let mut wrong = j.clone();
@@ -314,7 +314,7 @@ fn only_the_hirer_hears_a_hires_question() {
     stuck.hear("1", sender("1.1", 2), Stimulus::Question(words));
     stuck.breaks(Law::Liveness, "an urgent message came, but a call still waits");
     j.hear("1", sender("1.1", 2), Stimulus::Question(words));
-    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Words }).request(&[]);
+    j.fact(Fact::Woke { pause: Pause::Hire(AskId(2)), why: Waking::Message }).request(&[]);
     j.breaks(Law::Liveness, "the contract never closed");
 }
 

@@ -203,7 +203,7 @@ fn a_refusal_with_a_false_reason_is_found() {
     wrong(Refusal::NoHeads { asked: Heads(12), free: Heads(11) });
     wrong(Refusal::TooDeep { asked: 3, left: 3 });
     wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
-    wrong(Refusal::MayNotHire);
+    wrong(Refusal::CantHire);
     wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![agent("scout")] });
     wrong(Refusal::SameTask { agent: agent("scout") });
     wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
@@ -277,7 +277,7 @@ fn a_question_has_a_receiver_and_a_maximum_length() {
     let asks = |to, words: TextRef| {
         let mut j = Journal::new();
         j.open(&root()).request(&[]);
-        let question = Ask::Question { to, matter: Matter::Words(words), until: Millis(900) };
+        let question = Ask::Question { to, matter: Matter::Text(words), until: Millis(900) };
         j.answer("1", 1, said(1, 1), known(10)).ask(question, 0, 0, call(1, 0));
         j
     };

@@ -24,7 +24,7 @@ fn asked(then: &[Then]) -> Journal {
     let (one, two) = (hire(&root(), 1, "scout"), hire(&root(), 2, "writer"));
     let words = |seed: u8| text(TextKind::Message, seed);
     let question =
-        |seed: u8| Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words(seed)), until: Millis(9000) };
+        |seed: u8| Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words(seed)), until: Millis(9000) };
     let mut j = Journal::new();
     j.open(&root()).request(&[]);
     j.answer("1", 1, said(1, 2), known(10));

@@ -582,7 +582,7 @@ impl ContractDriver {
             Ask::Tool(call) => self.call_tool(contract, id, call),
             Ask::Hire { brief, .. } => self.hire(contract, id, brief),
             Ask::Tell { to, what } => self.tell(id, to, what),
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => {
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => {
                 if let Some(hirer) = self.path.hirer() {
                     self.deliver(id, &hirer, &Stimulus::Question(*words), Receipt::Nobody);
                 }

@@ -94,7 +94,7 @@ async fn outcome(hall: &Hall<Scripted>) -> Answer {
     let facts = hall.facts().await;
     let answer =
         |stored: &Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer.clone()) } else { None };
-    let of_question = |answer: &Answer| matches!(answer, Answer::Words(_) | Answer::NoReply);
+    let of_question = |answer: &Answer| matches!(answer, Answer::Text(_) | Answer::NoReply);
     facts.iter().filter_map(answer).find(of_question).unwrap()
 }
 
@@ -109,7 +109,7 @@ async fn a_question_waits_for_its_owner_as_long_as_nothing_else_is_under_way() {
     };
     let (report, ()) = tokio::join!(hall.run(), owner);
     assert_eq!(report.outcome, Outcome::Done);
-    assert!(matches!(outcome(&hall).await, Answer::Words(_)), "it was answered");
+    assert!(matches!(outcome(&hall).await, Answer::Text(_)), "it was answered");
     assert_lawful(&hall.facts().await);
 }
 

@@ -350,7 +350,7 @@ impl Engine for ContractDriver {
             Ask::Model(_) | Ask::Tool(_) => self.call(contract, key, ask.clone()),
             Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
             Ask::Tell { to, what } => self.tell(key, to, what),
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => self.question(key, *words),
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => self.question(key, *words),
             Ask::Check(check) => self.check(&key, &check.what),
             Ask::Question { .. } => unreachable!("no script asks the owner"),
         }
