@@ -97,7 +97,7 @@ impl From<HallError> for Failure {
             | HallError::NothingToResume(_)
             | HallError::HasEnded(_)
             | HallError::NobodyThere { .. }
-            | HallError::CantHire { .. }
+            | HallError::MayNotHire { .. }
             | HallError::TooMuchMoney { .. }
             | HallError::NotReserved { .. }
             | HallError::BilledBeyondReserve { .. }
@@ -144,7 +144,7 @@ impl From<HallError> for Failure {
             | HallError::Refused(_)
             | HallError::Account(_)
             | HallError::Project(_)
-            | HallError::CantHire { .. }
+            | HallError::MayNotHire { .. }
             | HallError::TooMuchMoney { .. }
             | HallError::BilledBeyondReserve { .. }
             | HallError::NoAgent { .. }

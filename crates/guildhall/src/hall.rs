@@ -132,7 +132,7 @@ pub enum HallError {
     },
     /// Whoever was to be hired is none whom the hirer may hire.
     #[error("{hirer} is not allowed to hire {agent}: choose one of {known}")]
-    CantHire {
+    MayNotHire {
         /// The contract.
         hirer: Path,
         /// Who was meant.

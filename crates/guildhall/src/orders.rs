@@ -151,7 +151,7 @@ impl Hall {
             let known: Vec<String> =
                 team.iter().flat_map(|team| &team.workers).map(|worker| worker.name.to_string()).collect();
             let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
-            return Err(HallError::CantHire { hirer: brief.path.clone(), agent: agent.clone(), known });
+            return Err(HallError::MayNotHire { hirer: brief.path.clone(), agent: agent.clone(), known });
         };
         let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
         let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };

@@ -66,7 +66,11 @@ fn check_stored(grant: &Grant, form: Form, found: &mut Found<'_>) {
     match grant.deadline {
         Some(_) => form.check_field("margin", grant.margin, found),
         None => {
-            found.demand(grant.margin.is_none(), Law::Grants, format_args!("the grant has a margin without a deadline"))
+            found.demand(
+                grant.margin.is_none(),
+                Law::Grants,
+                format_args!("the grant has a margin without a deadline"),
+            );
         }
     }
 }

@@ -92,7 +92,7 @@ fn check_context(hirer: &Contract, hire: &Brief, found: &mut Found<'_>) {
     match &hire.context {
         Context::Fresh => {}
         Context::After { .. } => {
-            found.broken(Law::Grants, format_args!("a hire continues after a root, which only a root can do"))
+            found.broken(Law::Grants, format_args!("a hire continues after a root, which only a root can do"));
         }
         Context::Fork { request, upto, .. } => {
             let newest = hirer.request.is_some_and(|newest| newest.ask == *request && newest.upto == *upto);
