@@ -230,7 +230,7 @@ impl<'a> Collector<'a> {
             }
             (Ask::Tool(_) | Ask::Question { .. }, answer) => {
                 let text = text(answer.text())?;
-                if matches!(answer, Answer::Words(_)) {
+                if matches!(answer, Answer::Text(_)) {
                     // The words that answer a question were heard just before; they are told as its answer alone.
                     self.told.pop();
                 }

@@ -259,7 +259,7 @@ impl AgentRuntime {
             if ids.insert(&call.id) {
                 self.read_call(call, brief, now, texts)
             } else {
-                Call::Invalid(Unreadable::DoubledCall)
+                Call::Invalid(Unreadable::DuplicateCallId)
             }
         });
         guildhall_kernel::Reply {

@@ -196,7 +196,7 @@ impl<'a> TranscriptBuilder<'a> {
             }
             Some(_) | None => text,
         };
-        if matches!(answer, Answer::Words(_)) {
+        if matches!(answer, Answer::Text(_)) {
             // The words that answer a question were heard just before; they are told as its answer alone.
             self.told.pop();
         }

@@ -34,8 +34,8 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Acceptance::Accepted => "",
         Acceptance::NotAccepted => " not-accepted",
     };
-    let undone = match report.unheeded {
-        None | Some(Nudge::Mend | Nudge::Empty) => "",
+    let undone = match report.ignored_nudge {
+        None | Some(Nudge::FixReport | Nudge::Empty) => "",
         Some(Nudge::Required) => " hired-nobody",
         Some(Nudge::Promise) => " promised-hire-not-made",
     };
@@ -160,7 +160,7 @@ pub(crate) fn nudge(nudge: Nudge) -> &'static str {
             "Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you \
              meant to call a tool, call it now. If not, give your full report again."
         }
-        Nudge::Mend => {
+        Nudge::FixReport => {
             "Your report did not pass its checks, see above. Correct it and report again: it is checked once more."
         }
         Nudge::Empty => "Your reply was empty. Say what you found, or call a tool.",
@@ -181,7 +181,7 @@ pub(crate) fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "The hires that you waited for have reported.",
         Waking::TimedOut => "The time is over. Not all of the hires that you waited for have reported.",
-        Waking::Words => "You were sent a message while you waited. The hires go on in the background.",
+        Waking::Message => "You were sent a message while you waited. The hires go on in the background.",
         Waking::Closing => "You must report now.",
     }
 }
@@ -201,7 +201,7 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
         | Answer::Result(_)
         | Answer::Report(_)
         | Answer::FailedCheck(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Failed(_) => "",
     }
 }

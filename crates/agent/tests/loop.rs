@@ -11,8 +11,9 @@ use guildhall_agent::{
     ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, Context, Contract, Cost, Effect, Fact, Grant, Heads, Input,
-    Limit, Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Stay, Tariff, TextKind, TextRef, Wording,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Cause, CloseWhen, Context, Contract, Cost, Effect, Fact, Grant,
+    Heads, Input, Limit, Lineage, Millis, Msat, Outcome, Path, Powers, Report, Standing, Tariff, TextKind, TextRef,
+    Wording,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -188,7 +189,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         powers: Powers::default(),
         hiring: None,
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     };
     let texts = Kept(BTreeMap::from([(task.of, task.says)]));
     let (to_do, begun) = (VecDeque::new(), Vec::new());

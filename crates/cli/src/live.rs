@@ -319,7 +319,7 @@ impl Live {
             Answer::Result(_)
             | Answer::Passed
             | Answer::FailedCheck(_)
-            | Answer::Words(_)
+            | Answer::Text(_)
             | Answer::Approved
             | Answer::Denied
             | Answer::NoReply

@@ -110,11 +110,11 @@ impl Lack {
         if report.outcome != Outcome::Done {
             return None;
         }
-        match (report.acceptance, report.unheeded) {
+        match (report.acceptance, report.ignored_nudge) {
             (Acceptance::NotAccepted, _) => Some(Lack::Acceptance),
             (Acceptance::Accepted, Some(Nudge::Required)) => Some(Lack::Hire),
             (Acceptance::Accepted, Some(Nudge::Promise)) => Some(Lack::PromisedHire),
-            (Acceptance::Accepted, Some(Nudge::Mend | Nudge::Empty) | None) => None,
+            (Acceptance::Accepted, Some(Nudge::FixReport | Nudge::Empty) | None) => None,
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn failure(
         | Answer::Report(_)
         | Answer::Passed
         | Answer::FailedCheck(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply

@@ -171,7 +171,7 @@ impl Hall {
 
     /// Waits until an order to hire was heard, if somebody runs the session.
     async fn spawned(&self, id: &SessionId, hirer: &Path, left: Left) -> Result<Spawned, HallError> {
-        let cause = Cause::Told(Sender::Owner { command: left.number });
+        let cause = Cause::Stimulus(Sender::Owner { command: left.number });
         let looks = HEARD_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
         for _ in 0..if left.holder.is_some() { looks } else { 0 } {
             let facts = self.journal().contract_facts(id, hirer).await?;

@@ -162,7 +162,7 @@ impl Running {
             return Ok(NextSpeaker::Agent);
         }
         let root = Contract::restore(stored.into_iter().map(|stored| stored.fact));
-        root.map(|root| root.floor()).map_err(|why| HallError::Damaged(why.to_string()))
+        root.map(|root| root.next_speaker()).map_err(|why| HallError::Damaged(why.to_string()))
     }
 
     /// Tells the work to end before it is done.

@@ -75,7 +75,7 @@ impl Hall {
 
     /// Follows money down from the root. Nothing if it is still on its way.
     async fn whereabouts(&self, id: &SessionId, number: u64, to: &Path) -> Result<Option<ToppedUp>, HallError> {
-        let (mut at, mut cause) = (to.top(), Cause::Told(Sender::Owner { command: number }));
+        let (mut at, mut cause) = (to.top(), Cause::Stimulus(Sender::Owner { command: number }));
         let mut above: Option<(Path, AskId)> = None;
         loop {
             let facts = self.journal().contract_facts(id, &at).await?;
@@ -83,7 +83,7 @@ impl Hall {
                 (TopUpStep::ReadAgent, _) => return Ok(Some(ToppedUp::Given)),
                 (TopUpStep::Kept, _) => return Ok(Some(ToppedUp::StaysWith(at))),
                 (TopUpStep::Passed(ask, next), _) => {
-                    cause = Cause::Told(Sender::Contract(AskKey { contract: at.clone(), ask }));
+                    cause = Cause::Stimulus(Sender::Contract(AskKey { contract: at.clone(), ask }));
                     above = Some((at, ask));
                     at = next;
                 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use guildhall_agent::checks::{Check, Schema, told};
 use guildhall_agent::{Task, Text, task_key};
 use guildhall_kernel::{
-    self as kernel, AgentName, Answer, Ask, Brief, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage, Millis, Msat,
-    Path, Request, Session, SessionFact, Standing, Stay, Stored, TextKind, Turn,
+    self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
+    Millis, Msat, Path, Request, Session, SessionFact, Standing, Stored, TextKind, Turn,
 };
 use guildhall_local::{Journal, NewSession, SessionId, UnixMs, texts_named};
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub struct Undertaking {
     allow_overrun: bool,
     id: Option<SessionId>,
     after: Option<SessionId>,
-    stay: Stay,
+    stay: CloseWhen,
     output: Option<Value>,
 }
 
@@ -87,7 +87,7 @@ impl Undertaking {
             allow_overrun: false,
             id: None,
             after: None,
-            stay: Stay::Once,
+            stay: CloseWhen::FinalText,
             output: None,
         }
     }
@@ -179,7 +179,7 @@ impl Undertaking {
     /// Makes it a conversation: the task is the first thing said in it, a final text does not end it, and
     /// [`Running::say`] goes on.
     pub fn open(mut self) -> Undertaking {
-        self.stay = Stay::Open;
+        self.stay = CloseWhen::Asked;
         self
     }
 
@@ -317,7 +317,7 @@ impl Undertaking {
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
             checks: demands.iter().map(|what| kernel::Check { what: what.of, price: Msat::ZERO }).collect(),
-            stay: self.stay,
+            close_when: self.stay,
         };
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(worker.adds.iter().cloned()).chain(demands).collect();

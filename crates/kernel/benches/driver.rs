@@ -1,13 +1,13 @@
-//! The least engine that can run a tree: no store, no faults, no time. Shared by the benchmarks and the memory test.
-#![allow(dead_code, reason = "each user needs a part of it")]
+//! The smallest engine that can run a tree: no store, no faults, no time. The benchmarks and the memory test use it.
+#![allow(dead_code, reason = "each benchmark and test uses a part of it")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Call, Context, Contract, Cost, Effect, Fact, Grant, Hash, Heads, Hiring,
-    Inherit, Input, Lineage, Millis, Mode, Msat, Offer, Path, Powers, Reply, Standing, Stay, Tariff, TextKind, TextRef,
-    ToolCall, ToolName, Verdict,
+    AgentName, Answer, Ask, AskId, Brief, Call, CloseWhen, Context, Contract, Cost, Effect, Fact, Grant, Hash, Heads,
+    Hiring, Inherit, Input, Lineage, Millis, Mode, Msat, Offer, Path, Powers, Reply, Standing, Tariff, TextKind,
+    TextRef, ToolCall, ToolName, Verdict,
 };
 
 pub(crate) fn text(kind: TextKind) -> TextRef {
@@ -36,7 +36,7 @@ fn hiring(level: usize) -> Hiring {
     Hiring { team: Arc::from([name(level + 1)]), ad_hoc: false, recursive: false }
 }
 
-/// A root that can pay for anything these programs do.
+/// A root with enough money for all benchmarks.
 pub(crate) fn root() -> Arc<Brief> {
     Arc::new(Brief {
         model_slot: 0,
@@ -60,7 +60,7 @@ pub(crate) fn root() -> Arc<Brief> {
         powers: Powers::default(),
         hiring: Some(hiring(0)),
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     })
 }
 
@@ -94,12 +94,12 @@ fn offer(contract: &Contract, inherit: Inherit, number: u64) -> Offer {
 }
 
 fn open_ask(contract: &Contract) -> AskId {
-    contract.outstanding().next().expect("it is owed something").0
+    contract.outstanding().next().expect("the contract has an open ask").0
 }
 
 fn says(contract: &Contract, calls: Vec<Call>) -> Input {
     let words = calls.is_empty().then(|| text(TextKind::Words));
-    // A constant, so that a long conversation stays affordable.
+    // A constant, so that the price does not grow with the conversation.
     let input_tokens = Some(1000);
     let reply = Reply {
         reply: text(TextKind::Reply),
@@ -142,9 +142,9 @@ pub(crate) fn fork(contract: &Contract) -> Input {
     says(contract, vec![Call::Hire(Box::new(offer(contract, Inherit::Fork, 7)))])
 }
 
-/// A contract that has had so many turns with a tool call each, and waits for a reply.
+/// A contract that has had `turns` turns with a tool call each, and waits for a reply.
 pub(crate) fn talk(turns: u32) -> Contract {
-    let (mut contract, _) = Contract::open(root(), Millis(0)).expect("a lawful brief");
+    let (mut contract, _) = Contract::open(root(), Millis(0)).expect("the brief breaks no law");
     for _ in 0..turns {
         contract.step(tool_turn(&contract), Millis(0));
         contract.step(tool_result(&contract), Millis(0));
@@ -152,14 +152,14 @@ pub(crate) fn talk(turns: u32) -> Contract {
     contract
 }
 
-/// Runs a tree in which every contract hires `fan_out`, down to `depth`, level by level, so that all are alive at once.
-/// Returns how many contracts there were.
+/// Runs a tree in which every contract hires `fan_out`, down to `depth`, level by level, so that all contracts are live
+/// at the same time. Returns the number of contracts.
 pub(crate) fn tree(fan_out: u64, depth: usize) -> usize {
     let mut contracts: BTreeMap<Path, Contract> = BTreeMap::new();
     let mut queue: VecDeque<(Path, Arc<Brief>)> = VecDeque::from([(Path::root(1), root())]);
     let mut closing: VecDeque<(Path, Input)> = VecDeque::new();
     while let Some((path, brief)) = queue.pop_front() {
-        let (mut contract, _) = Contract::open(brief, Millis(0)).expect("a lawful brief");
+        let (mut contract, _) = Contract::open(brief, Millis(0)).expect("the brief breaks no law");
         let reply = if path.level() < depth { hires(&contract, fan_out) } else { final_text(&contract) };
         for fact in contract.step(reply, Millis(0)) {
             if let Fact::Asked { ask: Ask::Hire { brief, .. }, .. } = fact {
@@ -171,7 +171,7 @@ pub(crate) fn tree(fan_out: u64, depth: usize) -> usize {
         contracts.insert(path, contract);
     }
     while let Some((path, input)) = closing.pop_front() {
-        let contract = contracts.get_mut(&path).expect("the hirer is alive");
+        let contract = contracts.get_mut(&path).expect("the hirer is live");
         let mut facts = contract.step(input, Millis(0));
         if contract.outstanding().any(|(_, ask)| matches!(ask, Ask::Model(_))) {
             facts.extend(contract.step(final_text(contract), Millis(0)));

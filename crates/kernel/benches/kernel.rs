@@ -1,4 +1,4 @@
-//! What the kernel costs: a step, a fork, a whole tree. Run with `cargo xtask bench`.
+//! Measures the kernel: a step, a fork, a whole tree. Run with `cargo xtask bench`.
 
 mod driver;
 
@@ -7,7 +7,7 @@ use guildhall_kernel::{Contract, Millis};
 
 use driver::{final_text, fork, root, talk, tool_result, tool_turn, tree};
 
-/// One step of a contract with a long transcript and of one with a short: the same, or a step is not what it should be.
+/// One step of a contract with a short transcript and with a long one. Both must take the same time.
 fn one_step(c: &mut Criterion) {
     let mut group = c.benchmark_group("step");
     for turns in [10, 100, 1_000, 10_000] {
@@ -36,7 +36,7 @@ fn one_step(c: &mut Criterion) {
     group.finish();
 }
 
-/// A fork refers to its hirer's request, so its cost does not depend on how much was said before.
+/// A fork refers to its hirer's request, so its cost does not depend on the length of the transcript.
 fn one_fork(c: &mut Criterion) {
     let mut group = c.benchmark_group("fork");
     for turns in [10, 10_000] {
@@ -62,12 +62,12 @@ fn whole_tree(c: &mut Criterion) {
     group.finish();
 }
 
-/// The shortest life of a contract: a brief, a reply, a report.
+/// The shortest contract: a brief, a reply, a report.
 fn one_contract(c: &mut Criterion) {
     c.bench_function("contract, from brief to report", |b| {
         let brief = root();
         b.iter(|| {
-            let (mut contract, _) = Contract::open(brief.clone(), Millis(0)).expect("a lawful brief");
+            let (mut contract, _) = Contract::open(brief.clone(), Millis(0)).expect("the brief breaks no law");
             let reply = final_text(&contract);
             contract.step(reply, Millis(0))
         });

@@ -1,8 +1,8 @@
-//! One account of one quantity: what was granted is available, held or spent. Money and heads obey this same law.
+//! The account of one quantity: every granted unit is available, held or spent. Money and heads follow the same law.
 
 use crate::money::Quantity;
 
-/// What a contract may use of one quantity; `granted = available + held + spent` by construction.
+/// The amount of one quantity that a contract may use; `granted = available + held + spent` by construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account<Q> {
     available: Q,
@@ -15,46 +15,47 @@ impl<Q: Quantity> Account<Q> {
         Account { available: granted, held: Q::ZERO, spent: Q::ZERO }
     }
 
-    /// What may still be held.
+    /// Returns the amount that new asks may hold.
     pub fn available(&self) -> Q {
         self.available
     }
 
-    /// What open asks, the fee and the severance hold.
+    /// Returns the amount that open asks, the fee and the severance hold.
     pub fn held(&self) -> Q {
         self.held
     }
 
-    /// What was used up.
+    /// Returns the amount that was spent.
     pub fn spent(&self) -> Q {
         self.spent
     }
 
-    /// Everything that was ever put in.
+    /// Returns the whole amount that was ever granted.
     pub fn granted(&self) -> Q {
         let unspent = self.available.plus(self.held).expect("an account never holds more than was granted");
         unspent.plus(self.spent).expect("an account never holds more than was granted")
     }
 
-    /// What was put in and not used: what a closed contract gives back.
+    /// Returns the granted amount that was not spent: a closed contract gives this amount back.
     pub fn change(&self) -> Q {
         self.available.plus(self.held).expect("an account never holds more than was granted")
     }
 
-    /// Puts more in; `None` if there can't be so much.
+    /// Grants more; `None` if the sum would exceed the maximum.
     #[must_use]
     pub(crate) fn raised(self, by: Q) -> Option<Account<Q>> {
         self.granted().plus(by)?;
         Some(Account { available: self.available.plus(by)?, ..self })
     }
 
-    /// Sets an amount aside; `None` if it is not available.
+    /// Holds an amount; `None` if the amount is not available.
     #[must_use]
     pub(crate) fn hold(self, amount: Q) -> Option<Account<Q>> {
         Some(Account { available: self.available.minus(amount)?, held: self.held.plus(amount)?, ..self })
     }
 
-    /// Ends a hold: `cost` of it is spent, the rest is available again. `None` if no such hold can exist.
+    /// Ends a hold: `cost` is spent, the rest of the hold is available again. `None` if this account can't contain that
+    /// hold.
     #[must_use]
     pub(crate) fn settle(self, hold: Q, cost: Q) -> Option<Account<Q>> {
         let rest = hold.minus(cost)?;
@@ -72,10 +73,12 @@ mod tests {
     use crate::money::Msat;
 
     #[test]
-    fn no_more_is_put_in_than_there_is_also_after_some_was_spent() {
+    fn a_grant_beyond_the_supply_is_refused_also_after_spending() {
         let all = Account::new(Msat::SUPPLY);
-        let spent =
-            all.hold(Msat::SUPPLY).and_then(|all| all.settle(Msat::SUPPLY, Msat::SUPPLY)).expect("it was there");
+        let spent = all
+            .hold(Msat::SUPPLY)
+            .and_then(|all| all.settle(Msat::SUPPLY, Msat::SUPPLY))
+            .expect("the supply was available");
         assert_eq!(spent.raised(Msat::new(1).expect("small")), None);
         assert_eq!(spent.granted(), Msat::SUPPLY);
     }

@@ -1,4 +1,4 @@
-//! What a contract wants from the world, and what it is told by it. Both are values that facts carry.
+//! Asks, which a contract sends to the world, and answers, which come back. Both are values that facts contain.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::report::{Nudge, Report};
 use crate::text::TextRef;
 use crate::time::Millis;
 
-/// Something a contract wants from the world. It holds its ceiling before it leaves.
+/// Something that a contract wants from the world. An ask holds its ceiling before the ask leaves the contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -22,87 +22,89 @@ pub enum Ask {
     Tool(ToolCall),
     /// Another contract's report.
     Hire {
-        /// What is handed over; its grant is this ask's hold.
+        /// The brief of the hire; the brief's grant is this ask's hold.
         brief: Arc<Brief>,
         /// Whether the call that hired waits for the report.
         mode: Mode,
     },
     /// Whether the final text passes a check.
     Check(Check),
-    /// An answer in words, or leave to use a tool.
+    /// An answer in text, or an approval to use a tool.
     Question {
-        /// Who is asked.
+        /// The receiver of the question.
         to: Addressee,
-        /// What is asked.
+        /// What the question is about.
         matter: Matter,
-        /// When no reply counts as one.
+        /// When the contract stops waiting for a reply.
         until: Millis,
     },
-    /// Nothing but that another contract hears something. It holds nothing.
+    /// Sends a stimulus to another contract. Holds nothing.
     Tell {
-        /// Who is to hear it.
+        /// The contract that receives the stimulus.
         to: Path,
-        /// What is to be heard.
+        /// The stimulus.
         what: Stimulus,
     },
 }
 
-/// A model call: the transcript up to a cursor, and how much may come back. The transcript is the contract's own facts, so
+/// A model call: the transcript up to a cursor, and the longest reply. The transcript is the contract's own facts, so
 /// the cursor counts facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// It shows the facts of the contract before this one: always all that there were when it was asked.
+    /// The request shows the contract's facts before this number: always all facts that existed when the request was
+    /// made.
     pub upto: u32,
-    /// The reports that it is the first to include: they are owed no longer.
+    /// The reports that this request is the first to include: from now on they are not owed.
     pub hears: Vec<AskId>,
-    /// An upper bound of its input tokens, which the hold pays for.
+    /// An upper bound of the input tokens; the hold pays for them.
     pub tokens: u64,
-    /// The most output tokens it may bring.
+    /// The maximum number of output tokens.
     pub max_tokens: u32,
-    /// Whether another turn may follow.
+    /// Whether another request may follow.
     pub turn: Turn,
 }
 
-/// Whether a request is one of many or the last.
+/// Whether a request is an ordinary one or the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
     /// An ordinary turn.
     Next,
-    /// The last one, which the severance pays for. `tokens` may be less than the transcript's: then it is cut to fit.
+    /// The last request, which the severance pays for. If `tokens` is less than the transcript's size, the request is
+    /// cut to fit.
     Last,
 }
 
-/// A tool call, as far as the contract must know it.
+/// A tool call, with the data that the contract needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
-    /// With what.
+    /// The arguments.
     pub arguments: TextRef,
-    /// What it costs at most.
+    /// The maximum cost.
     pub price: Msat,
-    /// What may be done about it after a crash.
+    /// What an engine may do about the call after a crash.
     pub effect: Effect,
-    /// The powers that it uses.
+    /// The powers that the tool uses.
     pub needs: PowerSet,
 }
 
-/// What an engine may do about a tool call whose outcome a crash took away.
+/// What an engine may do about a tool call whose outcome is unknown after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It changes nothing: do it again.
+    /// The call changes nothing: make the call again.
     Pure,
-    /// Twice is the same as once: do it again.
+    /// Two calls have the same effect as one: make the call again.
     Idempotent,
-    /// It can be seen whether it happened: look first.
+    /// The tool can find out whether the call happened: check first.
     Reconcilable,
-    /// Never again: its outcome stays unknown.
+    /// Never make the call again: its outcome stays unknown.
     Once,
 }
 
-/// Who is asked a question.
+/// The receiver of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Addressee {
@@ -116,94 +118,94 @@ pub enum Addressee {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// Words; no reply in time means "use your judgement".
-    Words(TextRef),
-    /// Leave to make this tool call; no reply in time means no.
+    /// A question in text; no reply in time means "use your judgement". Stored as `words`.
+    #[serde(rename = "words")]
+    Text(TextRef),
+    /// A request to approve this tool call; no reply in time means no.
     Approval(ToolCall),
 }
 
-/// Something a contract is told.
+/// Something that is sent to a contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stimulus {
-    /// Words.
+    /// A text.
     Message(TextRef),
-    /// Words of one's hire that wait for an answer.
+    /// A question from a live hire, which waits for an answer.
     Question(TextRef),
     /// More money, for this contract or one below it. It travels one hop at a time.
     TopUp {
-        /// Whom it is for.
+        /// The contract that the money is for.
         to: Path,
-        /// How much.
+        /// The amount.
         money: Msat,
     },
-    /// A hire that no model decided on.
+    /// A hire that a person or a hirer orders, not this contract's model.
     Hire(Box<Offer>),
-    /// End soon, with a report.
+    /// End soon, with a report from the model.
     WrapUp,
     /// End now.
     Cancel,
 }
 
-/// Where a stimulus came from. It is also its key: the same one is heard once.
+/// The sender of a stimulus. The sender is also the key of the stimulus: a contract hears each sender value once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sender {
     /// A person, by the number of the command in the session's inbox.
     Owner {
-        /// That number.
+        /// The number of the command.
         command: u64,
     },
-    /// A contract, by the ask that tells or asks.
+    /// A contract, by the ask that sent the stimulus.
     Contract(AskKey),
 }
 
-/// What the world answered, as it is stored.
+/// An answer from the world, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// A model replied.
     Said(Said),
-    /// A tool ended, well or not.
+    /// A tool returned a result or an error.
     Result(TextRef),
     /// A hire closed.
     Report(Box<Report>),
     /// The check passed.
     Passed,
-    /// The check failed; what it found is for the model to correct.
+    /// The check failed; the text says what the model must correct.
     FailedCheck(TextRef),
-    /// The question was answered in words.
-    Words(TextRef),
+    /// The question was answered in text. Stored as `words`.
+    #[serde(rename = "words")]
+    Text(TextRef),
     /// The tool call was approved.
     Approved,
     /// The tool call was not approved.
     Denied,
-    /// Nobody replied in time.
+    /// No reply came in time.
     NoReply,
-    /// The stimulus was heard, or had been before.
+    /// The receiver heard the stimulus, now or earlier.
     Delivered,
-    /// The one who was to hear it has closed.
+    /// The receiver of the stimulus has closed.
     Gone,
-    /// Nobody knows what became of it: a crash, half a stream, an engine's time limit.
+    /// The outcome is unknown: a crash, half a stream, an engine's time limit.
     Lost,
-    /// It was stopped because the contract was cancelled.
+    /// The call was stopped because the contract was cancelled.
     Aborted,
-    /// It can't be had, now or later: a wrong key, an unknown model.
+    /// The call can't succeed, now or later: a wrong key, an unknown model.
     Failed(TextRef),
 }
 
 impl Answer {
-    /// Returns the report that a hire's answer is.
+    /// Returns the report, if this is the answer to a hire.
     pub fn report(&self) -> Option<&Report> {
         if let Answer::Report(report) = self { Some(report) } else { None }
     }
 
-    /// Returns the text that a model is shown of it; its own replies it knows.
+    /// Returns the text of the answer that a model is shown. A model's own replies are not shown to it again.
     pub fn text(&self) -> Option<TextRef> {
         match self {
-            Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) | Answer::Failed(text) => {
-                Some(*text)
-            }
+            Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) | Answer::Failed(text) => Some(*text),
             Answer::Report(report) => Some(report.text.text()),
             Answer::Said(_)
             | Answer::Passed
@@ -229,52 +231,53 @@ pub struct Tokens {
     pub output: u64,
 }
 
-/// A model's reply, as it is stored: what it said, and how many calls it made. The calls follow as facts of their own.
+/// A model's reply, as it is stored: its texts, and the number of its calls. Each call follows as a fact of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
     /// The whole reply, verbatim.
     pub reply: TextRef,
-    /// What of it is for a reader; a reply of calls alone has none.
+    /// The part of the reply for a reader; a reply with calls alone has none.
     pub words: Option<TextRef>,
-    /// The structured output, where one was asked for.
+    /// The structured output, if the brief demands one.
     pub output: Option<TextRef>,
-    /// The input tokens that the provider reported, if it did, with the room that the agent layer keeps for what is
-    /// said anew in each request.
+    /// The input tokens that the provider reported, if it did, plus the room for the part of a prompt that changes in
+    /// each request.
     pub input_tokens: Option<u64>,
-    /// What it took, as the provider reported it. Nothing here depends on it: it is for whoever counts.
+    /// The tokens that the provider reported, for statistics. The kernel does not use them.
     pub used: Option<Tokens>,
-    /// How many calls it makes.
+    /// The number of calls in the reply.
     pub calls: u32,
-    /// What the agent layer finds left undone, should this be the final text.
+    /// What the agent layer finds missing, if this is the final text.
     pub undone: Option<Nudge>,
 }
 
-/// What an answer cost.
+/// The cost of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cost {
-    /// This much, which may be more than was held: then the hold is charged and the rest is an overrun.
+    /// A known amount. If it exceeds the hold, the hold is charged and the rest is an overrun.
     Known(Msat),
-    /// Usage was not reported, or only in part: this is an upper bound from what was reported and the bytes that were sent and
-    /// received. It may be more than was held, like a known cost.
+    /// Usage was not reported, or only in part: this is an upper bound from what was reported and the bytes that were
+    /// sent and received. The bound may exceed the hold, like a known cost.
     Estimated(Msat),
-    /// Nobody knows: the hold is charged.
+    /// An unknown amount: the hold is charged.
     Unknown,
 }
 
 /// What is known about a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// It was reported.
+    /// The provider reported the amount.
     Used,
-    /// It is an upper bound.
+    /// The amount is an upper bound.
     Estimated,
-    /// It may not have been billed at all, or for less: it counts against the budget and is never called spent.
+    /// The provider may have billed less or nothing. The amount counts against the budget, and people see it as
+    /// "reserved", not as "spent".
     Reserved,
 }
 
 impl Cost {
-    /// What the contract is charged.
+    /// Returns the amount that the contract is charged.
     pub fn within(self, hold: Msat) -> Msat {
         match self {
             Cost::Known(cost) | Cost::Estimated(cost) => cost.min(hold),
@@ -290,8 +293,8 @@ impl Cost {
         }
     }
 
-    /// Returns what is known about the charge for this answer to a leaf ask. Whether a call that was lost, aborted or failed
-    /// is billed, its provider alone knows.
+    /// Returns what is known about the charge for this answer to a leaf ask. Only the provider knows whether a call
+    /// that was lost, aborted or failed is billed.
     pub fn certainty(self, answer: &Answer) -> Certainty {
         match (answer, self) {
             (Answer::Lost | Answer::Aborted | Answer::Failed(_), _) | (_, Cost::Unknown) => Certainty::Reserved,
@@ -305,14 +308,15 @@ impl Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The contract's own course: its requests, its checks, what it passes on.
+    /// The contract's own work: its requests, its checks, the stimuli that it passes on.
     Course,
     /// A call of a reply.
     Call(CallRef),
-    /// A team that is hired with the first reply as its message.
+    /// The runtime hired the team for the agent, with the agent's reply as the message.
     Cascade,
-    /// A hire that an agent announced and the runtime made. Only the first release did that.
+    /// The runtime made a hire that the agent had announced in its text. Only the first release did this; the variant
+    /// stays so that its journals can be read.
     Promise,
-    /// Somebody outside, by a stimulus.
+    /// A stimulus from outside the contract.
     Outside,
 }

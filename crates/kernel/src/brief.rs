@@ -1,4 +1,4 @@
-//! What a hirer passes on: the offer that is considered, and the brief that an admitted offer becomes.
+//! Briefs and offers: an offer is a proposed hire, and an admitted offer becomes a brief.
 
 use std::sync::Arc;
 
@@ -15,24 +15,25 @@ use crate::time::{Millis, WRAP_UP_MARGIN_MAX};
 /// The longest brief: its task and all its terms, in bytes.
 pub const BRIEF_BYTES_MAX: u64 = 64 * 1024;
 
-/// Everything a contract may use.
+/// Everything that a contract may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Money: the contract's purse, and its hirer's hold.
     pub money: Msat,
-    /// How many hires, its hires' own included.
+    /// The number of hires, including the hires of its hires.
     pub heads: Heads,
-    /// How many levels of hires below it.
+    /// The number of levels of hires below the contract.
     pub depth: u8,
-    /// When its report is due, if ever. A contract begins to wrap up a margin earlier; an engine cuts leaf calls off here.
+    /// When the report is due, if ever. A contract begins to wrap up one margin earlier; an engine aborts leaf calls at
+    /// the deadline.
     pub deadline: Option<Millis>,
-    /// How long before the deadline it begins to wrap up. Absent without a deadline, and in form 1.
+    /// How long before the deadline the contract begins to wrap up. Absent without a deadline, and in form 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Millis>,
 }
 
 impl Grant {
-    /// Sets the deadline of a grant that begins now, and the margin that goes with it.
+    /// Sets the deadline of a grant that begins now, and the margin for that deadline.
     #[must_use]
     pub fn due(self, deadline: Option<Millis>, now: Millis) -> Grant {
         let margin = deadline.map(|deadline| deadline.before(now).wrap_up_margin());
@@ -50,77 +51,80 @@ impl Grant {
     }
 }
 
-/// The whole of what one contract was hired for. It never changes; what is added later is a fact.
+/// The complete order for one contract. A brief never changes; a later addition is a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief {
     /// The contract's id.
     pub path: Path,
-    /// Who is hired.
+    /// The agent that is hired.
     pub agent: AgentName,
-    /// Whether the roster knows the agent.
+    /// Whether the agent is in the roster.
     pub standing: Standing,
-    /// What its hirer calls this contract, where that is not the agent's name. Boxed, since few have one.
+    /// The hirer's name for this contract, if it differs from the agent's name. Boxed, because few contracts have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Box<TextRef>>,
-    /// What is to be done.
+    /// The task.
     pub task: TextRef,
-    /// The hash of the normalised task, by which the same task is known again.
+    /// The hash of the normalised task, which identifies equal tasks.
     pub task_key: Hash,
-    /// What the contract and every descendant must honour, in the order in which hirers added it.
+    /// The terms that the contract and every descendant must follow, in the order in which hirers added them.
     pub terms: Arc<[TextRef]>,
-    /// What this contract adds to the terms of each brief that it hands down.
+    /// The terms that this contract adds to the brief of each hire.
     pub adds: Arc<[TextRef]>,
-    /// What it may use.
+    /// What the contract may use.
     pub grant: Grant,
     /// Paid to the agent from the grant if its report is accepted; held until then.
     pub fee: Msat,
     /// The part of the grant that pays for one last request and nothing else; held until then.
     pub severance: Msat,
-    /// Which model its agent works with: the number that the agent layer has given the model, or 0 for the agent's own model.
+    /// The model of the agent: the number that the agent layer has given the model, or 0 for the agent's own model.
     /// Stored as `chair`, its name in the first release.
     #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
     pub model_slot: u16,
-    /// What its model calls cost.
+    /// The prices of its model calls.
     pub tariff: Tariff,
-    /// How many replies it may ask for before it must wrap up.
+    /// The number of replies that the contract may ask for before it must wrap up.
     pub turns_max: u32,
-    /// What its first request begins with.
+    /// The context that the first request begins with.
     pub context: Context,
-    /// The size of what the agent layer puts before the transcript, and of the brief as the model sees it.
+    /// The size of the opening (the system prompt and the tools) and of the brief as the model sees it.
     pub opening_bytes: u64,
-    /// What the agent layer puts before the transcript: the system prompt and the tools, for whoever reads them later.
+    /// The opening: the system prompt and the tools, which the agent layer puts before the transcript. Stored for later
+    /// readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<Box<TextRef>>,
-    /// Who hired whom, down to the hirer.
+    /// The chain of hirers, from the root down to this contract's hirer.
     pub lineage: Lineage,
-    /// What it may do, and let its hires do.
+    /// What the contract may do itself and let its hires do.
     pub powers: Powers,
-    /// Whom it may hire; nobody if absent.
+    /// The agents that the contract may hire; absent if it can't hire.
     pub hiring: Option<Hiring>,
-    /// What its report must pass before it counts as accepted.
+    /// The checks that the report must pass to be accepted.
     pub checks: Arc<[Check]>,
-    /// Whether a final text ends it.
-    pub stay: Stay,
+    /// Whether a final text closes the contract. Stored as `stay`, its name in the first release.
+    #[serde(rename = "stay")]
+    pub close_when: CloseWhen,
 }
 
 impl Brief {
-    /// Returns the least money that such a contract can work with: one minimum turn, its severance and its fee.
+    /// Returns the least money that a contract with this brief can work with: one minimum turn, its severance and its
+    /// fee.
     pub fn minimum(&self) -> Msat {
         Msat::capped(self.needs())
     }
 
-    /// The same, also where it is more than there is.
+    /// Returns the same amount without the cap at the supply of bitcoin.
     fn needs(&self) -> u128 {
         let turn = self.tariff.turn_min(self.context.tokens().saturating_add(self.opening_bytes));
         [turn, self.severance, self.fee].iter().map(|part| u128::from(part.get())).sum()
     }
 
-    /// Whether its grant is less than such a contract can work with.
-    pub fn is_too_poor(&self) -> bool {
+    /// Returns whether the grant is less than the minimum.
+    pub fn has_too_little_money(&self) -> bool {
         u128::from(self.grant.money.get()) < self.needs()
     }
 
-    /// Returns the size of what is handed over in words: the task and all terms.
+    /// Returns the size of the brief's texts: the task and all terms.
     pub fn bytes(&self) -> u64 {
         let terms = self.terms.iter().map(|term| u64::from(term.bytes) + FRAME_TOKENS);
         u64::from(self.task.bytes) + terms.sum::<u64>()
@@ -131,13 +135,13 @@ impl Brief {
         Link { agent: self.agent.clone(), task_key: self.task_key }
     }
 
-    /// Returns the first of these powers that the contract may not let its hires have.
+    /// Returns the first of these powers that the contract is not allowed to grant to its hires.
     pub fn beyond_grantable<'a>(&self, powers: &'a Powers) -> Option<&'a Power> {
         let grantable = &self.powers.grantable;
         powers.usable.beyond(grantable).or_else(|| powers.grantable.beyond(grantable))
     }
 
-    /// Refuses a brief that no contract could lawfully work on.
+    /// Refuses a brief that no contract could work on within the laws.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.bytes() > BRIEF_BYTES_MAX {
             return Err(Refusal::BriefTooLong { bytes: self.bytes() });
@@ -145,7 +149,7 @@ impl Brief {
         if self.path.level() + usize::from(self.grant.depth) > usize::from(DEPTH_MAX) {
             return Err(Refusal::TooDeep { asked: self.grant.depth, left: DEPTH_MAX });
         }
-        if self.stay == Stay::Open && self.path.level() > 0 {
+        if self.close_when == CloseWhen::Asked && self.path.level() > 0 {
             return Err(Refusal::StaysOpen);
         }
         let in_place = match self.context {
@@ -157,7 +161,7 @@ impl Brief {
         if !in_place || !in_line || self.tariff.max_tokens == 0 || self.severance < self.tariff.last_min() {
             return Err(Refusal::Unworkable);
         }
-        if self.is_too_poor() {
+        if self.has_too_little_money() {
             let money = self.grant.money;
             return Err(Refusal::Money { asked: money, free: money, minimum: self.minimum() });
         }
@@ -165,7 +169,7 @@ impl Brief {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_own(model_slot: &u16) -> bool {
     *model_slot == 0
 }
@@ -174,13 +178,13 @@ fn is_own(model_slot: &u16) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It has a file.
+    /// The agent has a file.
     Listed,
-    /// A specialist made up for one hire; only its task tells it from others.
+    /// An ad-hoc specialist, defined for one hire. Its name is not fixed, so only its task identifies it.
     AdHoc,
 }
 
-/// What a contract's first request begins with.
+/// The context that a contract's first request begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
@@ -190,14 +194,14 @@ pub enum Context {
     Fork {
         /// The hirer's request.
         request: AskId,
-        /// That request's cursor: the fork sees the hirer's facts before this one, and none that came later.
+        /// The cursor of that request: the fork sees the hirer's facts before this number, and no later fact.
         upto: u32,
-        /// An upper bound of that request's tokens.
+        /// An upper bound of the request's tokens.
         tokens: u64,
     },
     /// The transcript of a finished root of the same session.
     After {
-        /// That root.
+        /// The root.
         root: Path,
         /// An upper bound of its tokens.
         tokens: u64,
@@ -205,7 +209,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// An upper bound of the tokens that precede the brief.
+    /// Returns an upper bound of the tokens that precede the brief.
     pub fn tokens(&self) -> u64 {
         match self {
             Context::Fresh => 0,
@@ -214,38 +218,41 @@ impl Context {
     }
 }
 
-/// Whether a final text ends a contract.
+/// When a contract closes. The stored names are those of the first release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stay {
-    /// A final text is the report.
-    Once,
-    /// A final text means waiting for words: a conversation. Only roots may stay open.
-    Open,
+pub enum CloseWhen {
+    /// The contract closes with its final text, which is its report.
+    #[serde(rename = "once")]
+    FinalText,
+    /// The contract stays open after a final text and waits for the owner's next message: a conversation. It closes
+    /// when it is asked to. Only roots can stay open.
+    #[serde(rename = "open")]
+    Asked,
 }
 
-/// What a contract may do itself, and what it may let its hires do. Two sets, since one who may not
-/// run a command may yet hire one who may.
+/// What a contract may do itself, and what it may let its hires do. Two sets, because a contract that is not allowed to
+/// run a command may be allowed to hire an agent that is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Powers {
-    /// What it may do.
+    /// The powers that the contract may use.
     pub usable: PowerSet,
-    /// What its hires may be given.
+    /// The powers that the contract may grant to its hires.
     pub grantable: PowerSet,
 }
 
-/// A set of powers, shared between the contracts that have the same.
+/// A set of powers. Contracts with equal sets share the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Power>", into = "Vec<Power>")]
 pub struct PowerSet(Arc<[Power]>);
 
 impl PowerSet {
-    /// Returns the first power of this set that the other lacks.
+    /// Returns the first power of this set that is missing in `other`.
     pub fn beyond<'a>(&'a self, other: &PowerSet) -> Option<&'a Power> {
         self.0.iter().find(|power| other.0.binary_search(power).is_err())
     }
 
-    /// Goes through the powers in order.
+    /// Iterates over the powers in order.
     pub fn iter(&self) -> impl Iterator<Item = &Power> {
         self.0.iter()
     }
@@ -265,23 +272,24 @@ impl From<PowerSet> for Vec<Power> {
     }
 }
 
-/// Whom a contract may hire.
+/// The agents that a contract may hire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hiring {
-    /// The agents of the roster that it may hire.
+    /// The allowed agents of the roster.
     pub team: Arc<[AgentName]>,
-    /// Whether it may make up specialists.
+    /// Whether the contract may define ad-hoc specialists.
     pub ad_hoc: bool,
-    /// Whether it may hire itself or its hirers again, for a different task.
+    /// Whether the contract may hire its own agent or an agent above it, for a different task.
     pub recursive: bool,
 }
 
-/// Something a report must pass: a schema, cited receipts, files, a command. The agent layer defines what each check means.
+/// Something a report must pass: a schema, cited receipts, files, a command. The agent layer defines what each check
+/// means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What is checked.
+    /// The description of the check.
     pub what: TextRef,
-    /// What checking costs at most; a free check always runs.
+    /// The maximum cost of the check; a free check always runs.
     pub price: Msat,
 }
 
@@ -291,61 +299,61 @@ pub struct Check {
 pub enum Mode {
     /// The call that hired is answered by the report.
     Blocking,
-    /// The call is answered at once, the report is heard later.
+    /// The call is answered immediately, the report comes later.
     Background,
 }
 
-/// A hire as proposed: by a model's call, by the agent layer, or from outside. Admitted, it becomes a brief.
+/// A proposed hire: by a model's call, by the agent layer, or from outside. An admitted offer becomes a brief.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Who is to be hired.
+    /// The agent to hire.
     pub agent: AgentName,
-    /// Whether the roster knows the agent.
+    /// Whether the agent is in the roster.
     pub standing: Standing,
-    /// What the hirer calls the contract, where that is not the agent's name.
+    /// The hirer's name for the contract, if it differs from the agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Box<TextRef>>,
-    /// What is to be done.
+    /// The task.
     pub task: TextRef,
     /// The hash of the normalised task.
     pub task_key: Hash,
-    /// Whether the hirer's conversation comes along.
+    /// Whether the hire sees the hirer's conversation.
     pub inherit: Inherit,
-    /// Whether the hirer waits.
+    /// Whether the hirer waits for the report.
     pub mode: Mode,
-    /// The money, if it was said; otherwise a share of what is free.
+    /// The money, if the hirer named an amount; otherwise a share of the available money.
     pub budget: Option<Msat>,
-    /// The most that a share may be.
+    /// The maximum of a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_max: Option<Msat>,
-    /// The heads passed on, if they were said; otherwise a share of what is free.
+    /// The heads that are passed on, if the hirer named a number; otherwise a share of the available heads.
     pub heads: Option<Heads>,
-    /// The depth, if it was said; otherwise one less than the hirer's.
+    /// The depth, if the hirer named one; otherwise one less than the hirer's.
     pub depth: Option<u8>,
-    /// The deadline, if it was said; otherwise the hirer's, less the wrap-up margin.
+    /// The deadline, if the hirer named one; otherwise the hirer's deadline minus the wrap-up margin.
     pub deadline: Option<Millis>,
-    /// Terms for this hire alone, after those that the hirer hands down.
+    /// The terms for this hire alone, after the terms that the hirer passes on.
     pub terms: Arc<[TextRef]>,
-    /// What the hire adds to the terms of the briefs that it hands down.
+    /// The terms that the hire adds to the briefs of its own hires.
     pub adds: Arc<[TextRef]>,
     /// The agent's fee.
     pub fee: Msat,
     /// The agent's severance.
     pub severance: Msat,
-    /// The number of its agent's model, as in [`Brief`]. A fork has its hirer's.
+    /// The number of the agent's model, as in [`Brief`]. A fork uses its hirer's model.
     #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
     pub model_slot: u16,
-    /// What its model calls cost. A fork has its hirer's tariff.
+    /// The prices of its model calls. A fork uses its hirer's tariff.
     pub tariff: Tariff,
-    /// How many replies it may ask for.
+    /// The number of replies that the hire may ask for.
     pub turns_max: u32,
     /// The size of its opening.
     pub opening_bytes: u64,
-    /// The powers it is to have.
+    /// The powers of the hire.
     pub powers: Powers,
-    /// Whom it may hire.
+    /// The agents that the hire may hire.
     pub hiring: Option<Hiring>,
-    /// What its report must pass.
+    /// The checks that the report must pass.
     pub checks: Arc<[Check]>,
 }
 
@@ -353,13 +361,14 @@ pub struct Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
-    /// Nothing but the brief.
+    /// The hire sees the brief alone.
     Fresh,
-    /// The hirer's last request: the same agent goes on elsewhere.
+    /// The hire sees the hirer's last request: the same agent continues in a second contract.
     Fork,
 }
 
-/// Who hired whom, from the root down to a contract's hirer. Shared: a hire adds one link and copies nothing.
+/// The chain of hirers, from the root down to a contract's hirer. The links are shared: a hire adds one link and copies
+/// nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lineage(Option<Arc<Node>>);
 
@@ -369,23 +378,23 @@ struct Node {
     above: Lineage,
 }
 
-/// One ancestor, as its descendants need to know it.
+/// One ancestor: the data that its descendants need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// Who it was.
+    /// The ancestor's agent.
     pub agent: AgentName,
-    /// What it was hired for, as the hash of the normalised task.
+    /// The hash of the ancestor's normalised task.
     pub task_key: Hash,
 }
 
 impl Lineage {
-    /// Returns the lineage of this one's hires.
+    /// Returns this lineage with one more link: the lineage of the contract's hires.
     #[must_use]
     pub fn with(&self, link: Link) -> Lineage {
         Lineage(Some(Arc::new(Node { link, above: self.clone() })))
     }
 
-    /// Goes up, from the nearest ancestor to the root.
+    /// Iterates from the nearest ancestor up to the root.
     pub fn upward(&self) -> impl Iterator<Item = &Link> {
         let mut at = self;
         std::iter::from_fn(move || {
@@ -408,7 +417,7 @@ impl<'de> Deserialize<'de> for Lineage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lineage, D::Error> {
         let links = Vec::<Link>::deserialize(deserializer)?;
         if links.len() > usize::from(DEPTH_MAX) {
-            return Err(serde::de::Error::custom("a lineage is no deeper than hires may nest"));
+            return Err(serde::de::Error::custom("the lineage is longer than the maximum depth of hires"));
         }
         Ok(links.into_iter().fold(Lineage::default(), |above, link| above.with(link)))
     }

@@ -1,8 +1,8 @@
-//! One hire of one agent, from its brief to its report: a state machine that is told what happened and answers with facts.
+//! One hire of one agent, from its brief to its report: a state machine that receives inputs and returns facts.
 //!
-//! `step` decides (`hear`, `admit`, `course`), and every decision is a fact; only `fold` changes the state, and it checks
-//! each fact on the way in. So a restored contract is the same as the one that was lost, and a journal that breaks a law
-//! is found where it breaks.
+//! `step` decides (`hear`, `admit`, `course`), and every decision is a fact. Only `fold` changes the state, and it
+//! checks each fact first. So a contract that is restored after a crash equals the lost one, and a journal that breaks
+//! a law is reported with the fact that breaks it.
 
 mod admit;
 mod course;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::account::Account;
 use crate::ask::{Answer, Ask, Certainty, Cost, Origin, Sender, ToolCall};
-use crate::brief::{Brief, Stay};
+use crate::brief::{Brief, CloseWhen};
 use crate::fact::{Fact, Hold};
 use crate::input::{Input, Need, Reply};
 use crate::money::{Heads, Msat, Quantity};
@@ -28,11 +28,12 @@ use crate::tariff::FRAME_TOKENS;
 use crate::text::TextRef;
 use crate::time::Millis;
 
-/// How many of its model calls in a row a contract may lose before it gives up. Losses cost their holds, so this binds
-/// first where calls are cheap.
+/// The maximum number of lost model calls in a row; then the contract gives up. A lost call costs its hold, so
+/// expensive calls usually use up the money first.
 pub const LOSSES_MAX: u32 = 32;
 
-/// The longest notice of the runtime's own that an agent is shown, in bytes: that a hire has begun, that a wait is over.
+/// The maximum size of a notice from the runtime to an agent, in bytes: for example that a hire has begun or a wait is
+/// over.
 pub const NOTICE_BYTES_MAX: u64 = 256;
 
 /// One hire of one agent.
@@ -43,51 +44,54 @@ pub struct Contract {
     facts: u32,
     purse: Account<Msat>,
     heads: Account<Heads>,
-    /// The part of the hold that only a last request may use.
+    /// The held money that only the last request may use.
     severance: Msat,
-    /// The parts of what was spent that are not known to be billed, those of its hires included.
+    /// The parts of the spent money that may not have been billed, including those of its hires.
     uncertain: Uncertain,
     asked: u32,
-    /// Asked and not answered. Boxed, so that a contract with one open ask does not pay for a whole tree node of them.
+    /// The asks without an answer. Boxed, because a tree node has room for many entries and most contracts have one
+    /// open ask.
     open: BTreeMap<AskId, Box<Open>>,
-    /// How many open asks and waits keep it from its next turn.
+    /// The number of open asks and waits that delay the next request.
     pauses: u32,
     hires: u32,
     /// Live hires by ordinal.
     live: BTreeMap<u32, AskId>,
-    /// Open questions: they have timers.
+    /// The open questions. Each has a time limit.
     questions: Vec<AskId>,
     waits: Vec<Wait>,
-    /// Calls of the newest reply that no fact has placed yet.
+    /// The calls of the newest reply that are neither asked, refused nor waiting yet.
     placing: Option<Placing>,
-    /// A tool call whose approval was answered, and that no fact has placed yet.
-    leave: Option<Box<Leave>>,
-    /// Money heard for a hire and not yet passed on or kept.
+    /// A tool call whose approval question was answered, and that is neither asked nor refused yet.
+    answered_approval: Option<Box<AnsweredApproval>>,
+    /// A top-up for a contract below this one that is neither passed on nor kept yet.
     passing: Option<Box<Passing>>,
     turns: u32,
     losses: u32,
     view: View,
     request: Option<Requested>,
-    /// There is something that the model has not been shown.
+    /// There is a text that the model has not been shown.
     unread: bool,
-    /// Among it are words of the owner, or a hire's question: for those it waits for nothing else.
-    spoken_to: bool,
+    /// The unread texts include a message from the owner or a hire's question. The contract does not wait for anything
+    /// else before it shows them to the model.
+    urgent: bool,
     owed: Vec<AskId>,
-    finale: Option<LastReport>,
-    newest: TextRef,
+    final_text: Option<FinalText>,
+    newest_text: TextRef,
     nudged: BTreeSet<Nudge>,
     round: Round,
     heard: BTreeSet<Sender>,
-    /// The ending that somebody has asked for.
-    told: Option<Outcome>,
-    /// The model can't be had any more.
-    broken: bool,
+    /// The ending that the owner or the hirer has asked for.
+    asked_to_end: Option<Outcome>,
+    /// The model can't be used any more.
+    model_failed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Phase {
     Working,
-    /// No more plans: `Exhausted` and `Failed` wrap up, `Cancelled` falls silent, `Done` is a conversation that ends.
+    /// The contract is ending: `Exhausted` and `Failed` wrap up, `Cancelled` asks nothing more, `Done` is a
+    /// conversation that ends.
     Closing(Outcome),
     Closed(Box<Report>),
 }
@@ -97,42 +101,42 @@ struct Open {
     ask: Ask,
     hold: Hold,
     origin: Origin,
-    /// Whether the next turn waits for it.
+    /// Whether the next request waits for the answer.
     pauses: bool,
-    /// What a hire was told about ending.
-    told: Option<Ending>,
-    /// Whether a hire has asked this contract something and got no words since.
-    asks: bool,
+    /// The ending that was sent to the hire.
+    ending_sent: Option<Ending>,
+    /// Whether the hire has asked this contract a question and has had no message since.
+    waits_for_answer: bool,
 }
 
-/// The parts of what was spent whose bill nobody has seen.
+/// The parts of the spent money that no provider has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Uncertain {
     reserved: Msat,
     estimated: Msat,
 }
 
-/// What a hire is told about ending.
+/// The ending that a hirer sends to a hire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     WrapUp,
     Cancel,
 }
 
-/// Money on its way down.
+/// A top-up on its way down the tree.
 #[derive(Clone, Debug, PartialEq)]
 struct Passing {
     to: Path,
     money: Msat,
-    /// The hire whose hold was raised by it.
+    /// The hire whose hold was raised by this money.
     raised: Option<AskId>,
 }
 
-/// How many of a reply's calls a fact places.
+/// How many of a reply's calls a fact decides on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placed {
     One,
-    /// All that are left: those beyond the limit.
+    /// All remaining calls: those beyond the limit.
     Rest,
 }
 
@@ -152,15 +156,15 @@ struct Placing {
     calls: u32,
 }
 
-/// What became of a tool call that wanted leave.
+/// The owner's answer about a tool call that needs approval.
 #[derive(Clone, Debug, PartialEq)]
-struct Leave {
+struct AnsweredApproval {
     call: CallRef,
-    /// What may now be asked for, if it was approved.
+    /// The tool call, if it was approved.
     approved: Option<ToolCall>,
 }
 
-/// The size of the next request: what was last reported or held, and the bytes added since.
+/// The size of the next request: the tokens that were last reported or held, and the bytes added since.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct View {
     tokens: u64,
@@ -174,13 +178,13 @@ struct Requested {
     upto: u32,
     tokens: u64,
     last: bool,
-    /// The size of the reply in bytes, with room for a short result of each of its calls.
+    /// The size of the reply in bytes, plus room for a short result of each call.
     reply: u32,
 }
 
 /// A text that may become the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct LastReport {
+struct FinalText {
     text: TextRef,
     output: Option<TextRef>,
     undone: Option<Nudge>,
@@ -195,34 +199,35 @@ struct Round {
     unpaid: bool,
 }
 
-/// Who is to speak next in a conversation: a root that stays open, and its owner.
+/// Whose turn it is in a conversation between a root that stays open and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextSpeaker {
-    /// The agent: it has something to read, or waits for what it asked.
+    /// The agent: it has unread texts, or waits for answers.
     Agent,
-    /// The owner: the agent has said what it had to say.
+    /// The owner: the agent has written its final text.
     Owner {
-        /// How many hires are at work in the background meanwhile.
+        /// The number of hires that work in the background meanwhile.
         hires: usize,
     },
-    /// Nobody: it is ending, has ended, or ends with its final text.
+    /// Neither: the contract is ending, has closed, or closes with its final text.
     Nobody,
 }
 
-/// Says which fact of a journal can't have happened, and why.
+/// A fact of a contract's journal that can't have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fact {index} ({fact}) can't have happened: {why}")]
 pub struct Corrupt {
-    /// The fact's place among the contract's facts, counted from 0; one past the end if the journal breaks off.
+    /// The fact's place among the contract's facts, counted from 0. The number of facts, if the journal ends in the
+    /// middle of a step.
     pub index: usize,
-    /// What kind of fact it is.
+    /// The kind of the fact.
     pub fact: &'static str,
-    /// The law that it breaks.
+    /// The law that the fact breaks.
     pub why: &'static str,
 }
 
 impl Contract {
-    /// Opens a contract, or refuses the brief if no contract could carry it out within the rules.
+    /// Opens a contract, or refuses a brief that no contract could work on within the laws.
     pub fn open(brief: Arc<Brief>, now: Millis) -> Result<(Contract, Vec<Fact>), Refusal> {
         brief.check()?;
         let opened = Fact::Opened(brief);
@@ -232,8 +237,8 @@ impl Contract {
         Ok((contract, facts))
     }
 
-    /// Takes an input and returns the facts that follow from it. An input that is late, repeated or does not fit the current
-    /// state yields no facts.
+    /// Processes an input and returns the facts that follow from it. An input that is late, repeated or does not fit
+    /// the current state yields no facts.
     pub fn step(&mut self, input: Input, now: Millis) -> Vec<Fact> {
         let mut facts = Vec::new();
         if matches!(self.phase, Phase::Closed(_)) {
@@ -243,10 +248,10 @@ impl Contract {
         match input {
             Input::Answer { id, answer, cost } => self.answer(id, answer, cost, &mut facts),
             Input::Reply { id, reply, cost } => self.reply(id, *reply, cost, now, &mut facts),
-            Input::Told { from, what } => self.hear(from, what, now, &mut facts),
+            Input::Stimulus { from, what } => self.hear(from, what, now, &mut facts),
             Input::Tick => {}
         }
-        // What changed nothing is no occasion for anything else: time has its own.
+        // A repeated or late input must not trigger anything: only `Input::Tick` lets time pass.
         if facts.is_empty() && !ticked {
             return facts;
         }
@@ -255,10 +260,11 @@ impl Contract {
         facts
     }
 
-    /// Rebuilds a contract from its facts, and checks that each fact follows the contract rules.
+    /// Restores a contract from its facts, and checks each fact against the laws.
     pub fn restore(facts: impl IntoIterator<Item = Fact>) -> Result<Contract, Corrupt> {
         let mut facts = facts.into_iter();
-        let first = facts.next().ok_or(Corrupt { index: 0, fact: "nothing", why: "a contract has facts" })?;
+        let first =
+            facts.next().ok_or(Corrupt { index: 0, fact: "nothing", why: "a contract has at least one fact" })?;
         let corrupt = |index, fact: &Fact, why| Corrupt { index, fact: fact.kind(), why };
         let mut contract = Contract::opened(&first).map_err(|why| corrupt(0, &first, why))?;
         let mut count = 1;
@@ -266,18 +272,19 @@ impl Contract {
             contract.fold(&fact).map_err(|why| corrupt(count, &fact, why))?;
             count += 1;
         }
-        match contract.unrest() {
+        match contract.incomplete() {
             Some(why) => Err(Corrupt { index: count, fact: "the end", why }),
             None => Ok(contract),
         }
     }
 
-    /// Returns what was asked and not answered: what the world owes. Derived, so a crash loses nothing.
+    /// Returns the asks without an answer. They are derived from the facts, so a crash loses none.
     pub fn outstanding(&self) -> impl Iterator<Item = (AskId, &Ask)> {
         self.open.iter().map(|(id, open)| (*id, &open.ask))
     }
 
-    /// Returns what of it was asked after this ask: a contract with thousands of hires need not be gone through for one more.
+    /// Returns the asks without an answer that come after this ask. So an engine need not go through thousands of hires
+    /// to find a new one.
     pub fn outstanding_after(&self, ask: AskId) -> impl Iterator<Item = (AskId, &Ask)> {
         self.open.range((Bound::Excluded(ask), Bound::Unbounded)).map(|(id, open)| (*id, &open.ask))
     }
@@ -287,12 +294,12 @@ impl Contract {
         self.open.get(&id).map(|open| &open.ask)
     }
 
-    /// Returns what an open ask holds.
+    /// Returns the hold of an open ask.
     pub fn hold(&self, id: AskId) -> Option<Hold> {
         self.open.get(&id).map(|open| open.hold)
     }
 
-    /// Returns when time alone will change something, if ever.
+    /// Returns the next time at which an `Input::Tick` will have an effect, if there is one.
     pub fn wake_at(&self) -> Option<Millis> {
         let wrap_up = match self.phase {
             Phase::Working => self.brief.grant.wrap_up_at(),
@@ -303,7 +310,7 @@ impl Contract {
         wrap_up.into_iter().chain(waits).chain(questions).min()
     }
 
-    /// Returns the report, once there is one.
+    /// Returns the report of a closed contract.
     pub fn report(&self) -> Option<&Report> {
         match &self.phase {
             Phase::Closed(report) => Some(report),
@@ -311,46 +318,46 @@ impl Contract {
         }
     }
 
-    /// Returns whether it makes no more plans: it waits for what is open, and reports.
+    /// Returns whether the contract is ending: it waits for its open asks and then closes.
     pub fn is_closing(&self) -> bool {
         matches!(self.phase, Phase::Closing(_))
     }
 
-    /// Returns whether it was cancelled and has yet to fall silent: its open leaf calls are to be aborted.
+    /// Returns whether the contract was cancelled and has not closed yet: engines must abort its open leaf calls.
     pub fn is_cancelled(&self) -> bool {
         self.phase == Phase::Closing(Outcome::Cancelled)
     }
 
-    /// Returns who is to speak next.
-    pub fn floor(&self) -> NextSpeaker {
-        match (&self.phase, self.brief.stay) {
-            (Phase::Working, Stay::Open) if self.pauses > 0 || self.unread => NextSpeaker::Agent,
-            (Phase::Working, Stay::Open) => NextSpeaker::Owner { hires: self.live.len() },
-            (Phase::Working, Stay::Once) | (Phase::Closing(_) | Phase::Closed(_), _) => NextSpeaker::Nobody,
+    /// Returns whose turn it is in the conversation.
+    pub fn next_speaker(&self) -> NextSpeaker {
+        match (&self.phase, self.brief.close_when) {
+            (Phase::Working, CloseWhen::Asked) if self.pauses > 0 || self.unread => NextSpeaker::Agent,
+            (Phase::Working, CloseWhen::Asked) => NextSpeaker::Owner { hires: self.live.len() },
+            (Phase::Working, CloseWhen::FinalText) | (Phase::Closing(_) | Phase::Closed(_), _) => NextSpeaker::Nobody,
         }
     }
 
-    /// Returns what it was hired for.
+    /// Returns the brief.
     pub fn brief(&self) -> &Arc<Brief> {
         &self.brief
     }
 
-    /// Returns its money.
+    /// Returns the account of its money.
     pub fn purse(&self) -> &Account<Msat> {
         &self.purse
     }
 
-    /// Returns the part of what was spent that may not have been billed, that of its closed hires included.
+    /// Returns the part of the spent money that may not have been billed, including that of its closed hires.
     pub fn reserved(&self) -> Msat {
         self.uncertain.reserved
     }
 
-    /// Returns the part of what was spent that is an upper bound, that of its closed hires included.
+    /// Returns the part of the spent money that is an upper bound, including that of its closed hires.
     pub fn estimated(&self) -> Msat {
         self.uncertain.estimated
     }
 
-    /// Returns the charge for a leaf ask, found in these facts of its contract, if that charge is reserved.
+    /// Finds a leaf ask in the facts of its contract and returns the ask's charge, if the charge is reserved.
     pub fn reserved_charge<'a>(facts: impl IntoIterator<Item = &'a Fact>, ask: AskId) -> Option<Msat> {
         let mut held = None;
         for fact in facts {
@@ -379,55 +386,56 @@ impl Contract {
         None
     }
 
-    /// Returns its heads.
+    /// Returns the account of its heads.
     pub fn heads(&self) -> &Account<Heads> {
         &self.heads
     }
 
-    /// Returns how many replies it may still get, the last one apart; one that is asked for counts until it comes.
+    /// Returns how many replies the contract may still get, without the last request's. A reply that was asked for is
+    /// counted until it arrives.
     pub fn turns_left(&self) -> u32 {
         self.brief.turns_max.saturating_sub(self.turns)
     }
 
-    /// Returns how many facts it has.
+    /// Returns the number of its facts.
     pub fn facts(&self) -> u32 {
         self.facts
     }
 
     fn answer(&mut self, id: AskId, answer: Answer, cost: Cost, facts: &mut Vec<Fact>) {
         let Some(open) = self.open.get(&id) else { return };
-        // A reply's calls must be placed with it, so it comes as an input of its own.
+        // A reply comes as `Input::Reply`, because its calls are decided on in the same step.
         if matches!(answer, Answer::Said(_)) || !fold::fits(&open.ask, &answer, &self.phase) {
             return;
         }
-        // What a hire costs is what it says it spent.
+        // The cost of a hire is the spending in its report.
         let cost = answer.report().map_or(cost, |report| Cost::Known(report.spent));
         let approval = fold::approval(&open.ask).map(|call| (open.origin, call.clone()));
         let approved = answer == Answer::Approved;
         self.emit(Fact::Answered { id, answer, cost }, facts);
         match approval {
-            // A contract that is ending has no open questions, so what was approved can still be asked for.
+            // A contract that is ending has no open questions, so this contract can still ask for the approved call.
             Some((origin, call)) if approved => self.admit_tool(call, origin, facts),
             Some((origin, _)) => self.refuse(Refusal::NotApproved, origin, facts),
             None => self.wake_ready(facts),
         }
-        self.give_up_if_broken(facts);
+        self.give_up_if_model_failed(facts);
     }
 
     fn reply(&mut self, id: AskId, reply: Reply, cost: Cost, now: Millis, facts: &mut Vec<Fact>) {
         let Some(Ask::Model(_)) = self.ask(id) else { return };
         self.emit(Fact::Answered { id, answer: Answer::Said(reply.said()), cost }, facts);
         if self.phase == Phase::Working && !self.is_late(now) {
-            self.take(id, reply, now, facts);
+            self.take_reply(id, reply, now, facts);
         } else {
-            self.turn_down(id, reply.calls, facts);
+            self.refuse_calls(id, reply.calls, facts);
         }
     }
 
     /// Records a decision: the fact changes the state and is returned to be stored.
     fn emit(&mut self, fact: Fact, facts: &mut Vec<Fact>) {
         if let Err(why) = self.fold(&fact) {
-            panic!("the kernel emits lawful facts only: {why}: {fact:?}");
+            panic!("the kernel emitted a fact that breaks a law: {why}: {fact:?}");
         }
         facts.push(fact);
     }
@@ -437,7 +445,7 @@ impl Contract {
         self.emit(Fact::Refused { why, origin, bytes }, facts);
     }
 
-    /// Asks something of the world.
+    /// Records an ask.
     fn emit_ask(&mut self, ask: Ask, hold: Hold, origin: Origin, facts: &mut Vec<Fact>) {
         self.emit(Fact::Asked { id: AskId(self.asked + 1), ask, hold, origin }, facts);
     }
@@ -453,14 +461,15 @@ impl Contract {
 }
 
 impl Contract {
-    /// The text that would be the report, had the contract to close now.
+    /// Returns the text that the report would have if the contract closed now.
     fn wording(&self) -> Wording {
-        self.finale.map_or(Wording::Assembled(self.newest), |finale| Wording::Final(finale.text))
+        self.final_text.map_or(Wording::Assembled(self.newest_text), |final_text| Wording::Final(final_text.text))
     }
 }
 
 impl Uncertain {
-    /// Adds the charge of an answered ask: a hire's by what its report says, a leaf's by what is known about it.
+    /// Adds the charge of an answered ask. The parts of a hire's charge are in its report; a leaf ask's certainty
+    /// depends on its cost and answer.
     fn add(self, answer: &Answer, cost: Cost, charge: Msat) -> Option<Uncertain> {
         let Uncertain { reserved, estimated } = self;
         if let Some(report) = answer.report() {

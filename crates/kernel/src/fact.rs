@@ -1,4 +1,5 @@
-//! What happened. The only thing stored, streamed and replayed; a stored form, once released, opens for ever.
+//! Facts: what happened. Only facts are stored, streamed and replayed. Every later version must read a released stored
+//! form.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,87 +19,87 @@ use crate::time::Millis;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// The contract began. Its fee and severance are held from here on.
+    /// The contract opened. Its fee and severance are held from now on.
     Opened(Arc<Brief>),
-    /// It asked something of the world, and set its ceiling aside.
+    /// The contract made an ask and held the ask's ceiling.
     Asked {
         /// The ask's number.
         id: AskId,
-        /// What was asked.
+        /// The ask.
         ask: Ask,
-        /// What it holds.
+        /// What the ask holds.
         hold: Hold,
-        /// Why.
+        /// Why the contract asked.
         origin: Origin,
     },
-    /// The world answered. The hold is settled: the cost, at most the hold, is spent and the rest is free.
+    /// The world answered. The hold is settled: the cost, at most the hold, is spent and the rest is available again.
     Answered {
-        /// Which ask.
+        /// The ask.
         id: AskId,
-        /// With what.
+        /// The answer.
         answer: Answer,
-        /// The true cost, also where it is more than the hold.
+        /// The true cost, even if it is more than the hold.
         cost: Cost,
     },
-    /// Something was not admitted.
+    /// A call, a hire, a check or a top-up was refused.
     Refused {
-        /// Why.
+        /// The reason.
         why: Refusal,
-        /// What it was that was not admitted.
+        /// What was refused: the call, or the other origin.
         origin: Origin,
-        /// The size of the reason as its agent is shown it. Absent in form 1, whose wording is frozen.
+        /// The size of the reason's text as the agent is shown it. Absent in form 1, whose texts are frozen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u32>,
     },
-    /// Money heard for a hire, or for one below it, was added to that hire's hold.
+    /// A top-up for a hire, or for a contract below it, was added to the hire's hold.
     Raised {
-        /// Which hire.
+        /// The hire.
         hire: AskId,
-        /// By how much.
+        /// The amount.
         by: Msat,
     },
-    /// The contract was told something.
+    /// The contract received a stimulus.
     Heard {
-        /// By whom.
+        /// The sender.
         from: Sender,
-        /// What.
+        /// The stimulus.
         stimulus: Stimulus,
     },
     /// A call waits for hires.
     Waiting {
-        /// Which call.
+        /// The call.
         call: CallRef,
-        /// The hires that it waits for and that had not reported.
+        /// The hires that the call waits for and that had not reported yet.
         on: Vec<AskId>,
-        /// How many of them it needs.
+        /// How many of these hires must report.
         need: Need,
-        /// When it waits no longer.
+        /// When the wait ends without reports.
         until: Option<Millis>,
     },
-    /// Something that kept the contract from its next turn does so no longer, before or without what it waited for.
+    /// A pause is over, so it no longer delays the contract's next request.
     Woke {
-        /// What.
+        /// The pause.
         pause: Pause,
-        /// Why.
+        /// Why the pause is over.
         why: Waking,
     },
-    /// The agent was told something once.
+    /// The agent was given a nudge.
     Nudged(Nudge),
-    /// The requests to come show earlier facts in short. No stored text changes.
+    /// Later requests show the earlier facts in short form. No stored text changes.
     Compacted {
-        /// Facts of the contract before this one; never beyond what a request has included.
+        /// The facts before this number are shortened; all of them were included in an earlier request.
         upto: u32,
-        /// The size of what the newest request would then have shown.
+        /// The size that the newest request would have in short form.
         bytes: u64,
     },
-    /// The contract makes no more plans: it wraps up, or falls silent.
+    /// The contract is ending: it wraps up, or it stops after a cancel.
     Closing(Outcome),
-    /// The contract ended: report, fee and change are one fact.
+    /// The contract closed: report, fee and change are one fact.
     Closed(Box<Report>),
 }
 
 impl Fact {
-    /// Returns the name of its kind.
+    /// Returns the name of the fact's kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Fact::Opened(_) => "opened",
@@ -118,12 +119,12 @@ impl Fact {
 }
 
 impl Fact {
-    /// Returns the brief with which the contract began, if that is what happened.
+    /// Returns the brief, if this fact opened the contract.
     pub fn opened(&self) -> Option<&Brief> {
         if let Fact::Opened(brief) = self { Some(brief) } else { None }
     }
 
-    /// Returns what was asked, and its number.
+    /// Returns the ask and its number, if this fact is an ask.
     pub fn asked(&self) -> Option<(AskId, &Ask)> {
         if let Fact::Asked { id, ask, .. } = self { Some((*id, ask)) } else { None }
     }
@@ -142,27 +143,27 @@ impl Fact {
     }
 }
 
-/// What an open ask sets aside.
+/// What an open ask holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Of the purse.
+    /// The money, from the purse.
     pub money: Msat,
-    /// Of the heads: for a hire, one and what it passes on.
+    /// The heads: for a hire, one plus the heads that are passed on.
     pub heads: Heads,
 }
 
-/// What keeps a contract from its next turn, besides the answers that its calls need.
+/// Something that delays a contract's next request, besides the answers that its calls need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
-    /// A call that asked to wait.
+    /// A call that waits for hires.
     Call(CallRef),
-    /// A blocking hire. Woken, it goes on in the background.
+    /// A blocking hire. When the pause is over, the hire continues in the background.
     Hire(AskId),
 }
 
 impl Hold {
-    /// Sets money aside, and no heads.
+    /// Holds money, and no heads.
     pub fn money(money: Msat) -> Hold {
         Hold { money, heads: Heads(0) }
     }
@@ -174,10 +175,12 @@ impl Hold {
 pub enum Waking {
     /// Enough of the hires have reported.
     Reported,
-    /// The time is over.
+    /// The time limit was reached.
     TimedOut,
-    /// The owner or a hire said something that must be heard first. The hires go on in the background.
-    Words,
+    /// A message from the owner, or a hire's question, must be shown to the model first. The hires continue in the
+    /// background.
+    #[serde(rename = "words")]
+    Message,
     /// The contract is ending.
     Closing,
 }
@@ -191,22 +194,22 @@ pub const FORMATS: RangeInclusive<u16> = 1..=FORMAT;
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The version of the stored form. One that this kernel does not know does not load.
+    /// The version of the stored form. A version that this kernel does not know is not read.
     #[serde(deserialize_with = "known_format")]
     pub v: u16,
-    /// Its place in the session's journal, counted from 1.
+    /// The fact's number in the session's journal, counted from 1.
     pub seq: u64,
-    /// Whose fact it is.
+    /// The contract that the fact belongs to.
     pub contract: Path,
-    /// When it happened.
+    /// When the fact happened.
     pub at: Millis,
-    /// What it followed from. All facts of one cause are stored together or not at all.
+    /// The input that the fact followed from. All facts of one cause are stored together or not at all.
     pub cause: Cause,
-    /// What happened.
+    /// The fact.
     pub fact: Fact,
 }
 
-/// What facts followed from.
+/// The input that facts followed from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -214,8 +217,9 @@ pub enum Cause {
     Opening,
     /// An answer to this ask.
     Answer(AskId),
-    /// A stimulus.
-    Told(Sender),
+    /// A stimulus. Stored as `told`, its name in the first release.
+    #[serde(rename = "told")]
+    Stimulus(Sender),
     /// The passing of time.
     Tick,
 }
@@ -225,5 +229,7 @@ fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Er
     if FORMATS.contains(&form) {
         return Ok(form);
     }
-    Err(serde::de::Error::custom(format!("form {form} is not known: a newer Guildhall wrote it")))
+    Err(serde::de::Error::custom(format!(
+        "this program can't read facts of form {form}: a newer Guildhall wrote them; update Guildhall"
+    )))
 }

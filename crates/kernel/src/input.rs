@@ -1,4 +1,5 @@
-//! What comes into a contract: answers, stimuli, the passing of time. Wishes and claims; nothing here is stored as it is.
+//! Inputs of a contract: answers, stimuli, the passing of time. Inputs are not stored; the facts that follow from them
+//! are.
 
 use crate::ask::{Answer, Cost, Said, Sender, Stimulus, Tokens, ToolCall};
 use crate::brief::Offer;
@@ -11,35 +12,35 @@ use crate::report::Nudge;
 use crate::text::TextRef;
 use crate::time::Millis;
 
-/// The most calls of one reply that are considered; the rest is refused as one.
+/// The maximum number of calls in one reply; all calls beyond it are refused together.
 pub const CALLS_MAX: u32 = 1024;
 
-/// Something that happens to a contract.
+/// An event that a contract reacts to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The world answers an ask with something other than a model's reply.
+    /// The world answers an ask that is not a model call, or reports that a model call failed.
     Answer {
-        /// Which ask.
+        /// The ask.
         id: AskId,
-        /// With what.
+        /// The answer.
         answer: Answer,
-        /// At what cost.
+        /// The cost of the answer.
         cost: Cost,
     },
     /// A model replies.
     Reply {
-        /// To which ask.
+        /// The ask that the reply answers.
         id: AskId,
-        /// What it said; `calls` is counted by the kernel.
+        /// The reply.
         reply: Box<Reply>,
-        /// At what cost.
+        /// The cost of the reply.
         cost: Cost,
     },
-    /// The contract is told something.
-    Told {
-        /// By whom; the same sender is heard once.
+    /// The contract receives a stimulus.
+    Stimulus {
+        /// The sender; the same sender value is heard once.
         from: Sender,
-        /// What.
+        /// The stimulus.
         what: Stimulus,
     },
     /// Time has passed.
@@ -47,38 +48,38 @@ pub enum Input {
 }
 
 impl Input {
-    /// Returns what the facts that follow from it are said to follow from.
+    /// Returns the cause that is stored with the facts that follow from this input.
     pub fn cause(&self) -> Cause {
         match self {
             Input::Answer { id, .. } | Input::Reply { id, .. } => Cause::Answer(*id),
-            Input::Told { from, .. } => Cause::Told(from.clone()),
+            Input::Stimulus { from, .. } => Cause::Stimulus(from.clone()),
             Input::Tick => Cause::Tick,
         }
     }
 }
 
-/// A model's reply, with the calls it makes and what the agent layer makes of it.
+/// A model's reply, with its calls and the agent layer's verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The whole reply, verbatim.
     pub reply: TextRef,
-    /// What of it is for a reader.
+    /// The part of the reply for a reader.
     pub words: Option<TextRef>,
     /// The structured output.
     pub output: Option<TextRef>,
-    /// The input tokens that the provider reported, with the room that the agent layer keeps for what is said anew in
-    /// each request: the next request costs no more than these and what has been said since.
+    /// The input tokens that the provider reported, plus the room for the part of a prompt that changes in each
+    /// request: the next request has at most these tokens and the texts added since.
     pub input_tokens: Option<u64>,
-    /// What it took, as the provider reported it.
+    /// The tokens that the provider reported.
     pub used: Option<Tokens>,
     /// The calls, in order.
     pub calls: Vec<Call>,
-    /// What the agent layer makes of it.
+    /// The agent layer's verdict.
     pub verdict: Verdict,
 }
 
 impl Reply {
-    /// Returns what is stored of the reply itself.
+    /// Returns the part of the reply that is stored in the fact.
     pub fn said(&self) -> Said {
         let calls = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         Said {
@@ -88,69 +89,69 @@ impl Reply {
             input_tokens: self.input_tokens,
             used: self.used,
             calls,
-            // The other nudges are the kernel's own to give.
+            // The kernel decides on the other nudges.
             undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),
         }
     }
 }
 
-/// What a model wants by one call, as the agent layer reads it.
+/// One call of a model, as the agent layer understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// A tool.
     Tool {
         /// The call.
         call: ToolCall,
-        /// Whether the owner must approve it first, and until when.
+        /// Until when the owner may approve the call, if an approval is needed.
         approval: Option<Millis>,
     },
     /// A hire.
     Hire(Box<Offer>),
-    /// To wait for hires.
+    /// Wait for hires.
     Wait {
-        /// Which; all live ones if none is named.
+        /// The hires; all live hires if the list is empty.
         on: Vec<Path>,
-        /// For one of them or for all.
+        /// Whether to wait for one hire or for all.
         need: Need,
-        /// When to wait no longer.
+        /// When to stop waiting.
         until: Option<Millis>,
     },
-    /// To stop a hire.
+    /// Stop a hire.
     Stop(Path),
-    /// To tell a hire something.
+    /// Send a message to a hire.
     Message {
-        /// Which.
+        /// The hire.
         to: Path,
-        /// What.
+        /// The message.
         text: TextRef,
     },
-    /// To ask the hirer.
+    /// Ask the hirer a question.
     AskHirer {
-        /// What.
+        /// The question.
         question: TextRef,
-        /// When to go on without an answer.
+        /// When to continue without an answer.
         until: Millis,
     },
-    /// The agent layer could not read it, and says why.
+    /// A call that the agent layer could not read.
     Invalid(Unreadable),
 }
 
 /// Why the agent layer could not read a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// Its arguments are no JSON object.
+    /// The arguments are not a JSON object.
     Malformed,
-    /// One of its fields is missing or wrong.
+    /// A field is missing or wrong.
     Field(FieldName, WrongField),
-    /// Its task, message or question has no word in it.
-    NothingSaid,
-    /// There is no such tool.
+    /// The task, message or question is empty.
+    EmptyText,
+    /// The tool is unknown.
     UnknownTool,
-    /// Another call of the reply has its id.
-    DoubledCall,
-    /// Its budget is none.
+    /// Another call of the reply has the same id.
+    DuplicateCallId,
+    /// The budget is not an amount of money.
     BadAmount(AmountError),
-    /// Its agent's name is none.
+    /// The agent's name is not a valid name.
     BadName(NameError),
 }
 
@@ -159,16 +160,16 @@ impl From<Unreadable> for Refusal {
         match why {
             Unreadable::Malformed => Refusal::Malformed,
             Unreadable::Field(field, wrong) => Refusal::Field { field, wrong },
-            Unreadable::NothingSaid => Refusal::NothingSaid,
+            Unreadable::EmptyText => Refusal::EmptyText,
             Unreadable::UnknownTool => Refusal::UnknownTool,
-            Unreadable::DoubledCall => Refusal::DoubledCall,
+            Unreadable::DuplicateCallId => Refusal::DuplicateCallId,
             Unreadable::BadAmount(why) => Refusal::BadAmount(why),
             Unreadable::BadName(why) => Refusal::BadName(why),
         }
     }
 }
 
-/// How many of the awaited hires must have reported.
+/// How many of the awaited hires must report before the wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
@@ -178,41 +179,24 @@ pub enum Need {
     All,
 }
 
-/// What the agent layer makes of a reply. The kernel has one rule for it: nudge if told to and not yet done, else hire.
+/// The agent layer's decision about a reply. The kernel follows one rule: give the nudge, if there is one and the agent
+/// has not had it yet; otherwise hire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What to tell the agent before its final text counts.
+    /// The nudge that the agent gets before its final text counts.
     pub nudge: Option<Nudge>,
-    /// Whom to hire if there is nothing to tell, or it was told before.
-    pub then_hire: Option<ThenHire>,
-    /// What to leave out of the next requests.
+    /// The hires to make on the agent's behalf if there is no nudge, or the agent has had it.
+    pub then_hire: Vec<Offer>,
+    /// The facts to shorten in the next requests.
     pub compact: Option<Compaction>,
-}
-
-/// Hires that the agent layer makes on an agent's behalf.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThenHire {
-    /// Why.
-    pub why: HireReason,
-    /// Whom, in order.
-    pub offers: Vec<Offer>,
-}
-
-/// Why the agent layer hires on an agent's behalf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HireReason {
-    /// The agent's mode passes a reply on to its team.
-    Cascade,
-    /// The agent promised it.
-    Promise,
 }
 
 /// A shorter view of the transcript for the requests to come. No stored text changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// Facts before this one are shown in short.
+    /// The facts before this number are shown in short form.
     pub upto: u32,
-    /// The size, in bytes, of what the newest request would then have shown, the opening included. What came after that
-    /// request is counted by the kernel.
+    /// The size, in bytes, that the newest request would have in short form, the opening included. The kernel counts
+    /// the texts that came after that request.
     pub bytes: u64,
 }

@@ -1,8 +1,8 @@
 //! The contract kernel of Guildhall: contracts, grants, facts and their laws.
 //!
-//! A contract is a small deterministic state machine, and a hire is just another ask. It is told what happened, it
-//! answers with facts; what the world owes it is derived from them. Nothing in this crate awaits, reads a clock, draws a
-//! random number, does IO or holds a text.
+//! A contract is a small deterministic state machine, and a hire is just another ask. A contract receives inputs and
+//! returns facts; the open asks are derived from the facts. Nothing in this crate awaits, reads a clock, draws a random
+//! number, does IO or holds a text.
 #![deny(missing_docs)]
 
 mod account;
@@ -28,12 +28,12 @@ pub use ask::{
     Turn,
 };
 pub use brief::{
-    BRIEF_BYTES_MAX, Brief, Check, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet, Powers,
-    Standing, Stay,
+    BRIEF_BYTES_MAX, Brief, Check, CloseWhen, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet,
+    Powers, Standing,
 };
 pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
 pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
-pub use input::{CALLS_MAX, Call, Compaction, HireReason, Input, Need, Reply, ThenHire, Unreadable, Verdict};
+pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
 pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, Power, ToolName};
 pub use open_asks::{OpenAsks, WaitsFor};

@@ -1,4 +1,5 @@
-//! Money: whole millisatoshis, bounded by the supply, parsed once at the edge. Never a float, never negative.
+//! Money: whole millisatoshis, at most the supply of bitcoin, parsed once where it enters the program. Never a float,
+//! never negative.
 
 use std::fmt;
 
@@ -18,39 +19,39 @@ use serde_json::Value;
 #[serde(try_from = "u64", into = "u64")]
 pub struct Msat(u64);
 
-/// Says why something is not an amount of money, and what to write instead.
+/// Why an input is not an amount of money, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AmountError {
-    /// A grant of nothing.
+    /// The amount is zero.
     #[error("a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share")]
     Zero,
-    /// Below zero.
+    /// The amount is below zero.
     #[error("the amount is negative: give a whole number of sats, such as 250")]
     Negative,
-    /// Parts of the smallest unit.
+    /// The amount is not a whole number of its unit.
     #[error("the amount is not a whole number of sats: give one, such as 250")]
     Fractional,
-    /// Not a number at all.
+    /// The input is not a number.
     #[error("the amount is not a number: give a whole number of sats, such as 250")]
     NotANumber,
-    /// More than there is.
+    /// The amount exceeds the supply of bitcoin.
     #[error("the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats")]
     BeyondSupply,
 }
 
 impl Msat {
-    /// Nothing.
+    /// No money.
     pub const ZERO: Msat = Msat(0);
-    /// All the money there will ever be: 21 million bitcoin.
+    /// The supply of bitcoin: 21 million.
     pub const SUPPLY: Msat = Msat(2_100_000_000_000_000_000);
 
-    /// Takes a number of millisatoshis.
+    /// Makes an amount from a number of millisatoshis.
     pub const fn new(msat: u64) -> Result<Msat, AmountError> {
         if msat > Self::SUPPLY.0 { Err(AmountError::BeyondSupply) } else { Ok(Msat(msat)) }
     }
 
-    /// Takes a number of satoshis.
+    /// Makes an amount from a number of satoshis.
     pub const fn from_sat(sat: u64) -> Result<Msat, AmountError> {
         match sat.checked_mul(1000) {
             Some(msat) => Msat::new(msat),
@@ -58,7 +59,7 @@ impl Msat {
         }
     }
 
-    /// Takes a computed price; one beyond the supply becomes the supply.
+    /// Makes an amount from a computed price; a price beyond the supply becomes the supply.
     pub fn capped(msat: u128) -> Msat {
         u64::try_from(msat).map_or(Self::SUPPLY, |msat| Msat(msat).min(Self::SUPPLY))
     }
@@ -68,7 +69,7 @@ impl Msat {
         self.0
     }
 
-    /// Reads what a person types: `500sat`, `500 sats`, `1500msat`; a bare number is sats. Zero is refused.
+    /// Reads an amount that a person typed: `500sat`, `500 sats`, `1500msat`; a bare number is sats. Zero is refused.
     pub fn parse(text: &str) -> Result<Msat, AmountError> {
         let text = text.trim();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -96,7 +97,7 @@ impl Msat {
         if amount == Msat::ZERO { Err(AmountError::Zero) } else { Ok(amount) }
     }
 
-    /// Reads what a model writes as a budget: a whole number of sats, as a JSON number or a string.
+    /// Reads a budget that a model wrote: a whole number of sats, as a JSON number or a string.
     pub fn from_json(value: &Value) -> Result<Msat, AmountError> {
         match value {
             Value::String(text) => Msat::parse(text),
@@ -149,13 +150,13 @@ impl fmt::Display for Msat {
     }
 }
 
-/// Something a grant gives and an account counts: money, or heads.
+/// A quantity that a grant gives and an account counts: money, or heads.
 pub trait Quantity: Copy + Ord + fmt::Debug {
-    /// Nothing of it.
+    /// The amount zero.
     const ZERO: Self;
-    /// Adds, or says that there can't be so much.
+    /// Adds; `None` if the sum exceeds the maximum.
     fn plus(self, other: Self) -> Option<Self>;
-    /// Subtracts, or says that there is not enough.
+    /// Subtracts; `None` if there is not enough.
     fn minus(self, other: Self) -> Option<Self>;
 }
 
@@ -169,7 +170,7 @@ impl Quantity for Msat {
     }
 }
 
-/// A number of hires: a contract's own, and those of its hires.
+/// A number of hires: a contract's own hires, and the hires of its hires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Heads(pub u32);
@@ -197,7 +198,7 @@ mod tests {
     use super::{AmountError, Msat};
 
     #[test]
-    fn a_persons_amounts_are_read_or_refused_with_the_reason() {
+    fn amounts_typed_by_a_person_are_read_or_refused_with_the_reason() {
         let check =
             |text: &str, want: Result<u64, AmountError>| assert_eq!(Msat::parse(text).map(Msat::get), want, "{text:?}");
         check("500", Ok(500_000));
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_models_budgets_are_read_or_refused_with_the_reason() {
+    fn budgets_written_by_a_model_are_read_or_refused_with_the_reason() {
         let check =
             |value, want: Result<u64, AmountError>| assert_eq!(Msat::from_json(&value).map(Msat::get), want, "{value}");
         check(json!(250), Ok(250_000));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_amounts_beyond_the_supply_do_not_load() {
+    fn stored_amounts_beyond_the_supply_are_not_read() {
         assert!(serde_json::from_str::<Msat>("2100000000000000001").is_err());
         assert!(serde_json::from_str::<Msat>("-1").is_err());
         assert!(serde_json::from_str::<Msat>("1.5").is_err());

@@ -8,25 +8,27 @@ use serde::{Deserialize, Serialize};
 /// The longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Says why something is not a name, and what would be.
+/// Why a text is not a name, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameError {
-    /// Nothing, or only blanks.
+    /// The text is empty or has only spaces.
     #[error("the name is empty: use letters, digits, '-', '_' or '.', such as log-reader")]
     Empty,
-    /// Over [`NAME_BYTES_MAX`].
-    #[error("the name is too long ({bytes} bytes, at most {NAME_BYTES_MAX})")]
+    /// The text is longer than [`NAME_BYTES_MAX`].
+    #[error("the name is too long ({bytes} bytes, at most {NAME_BYTES_MAX}): use a shorter name")]
     TooLong {
-        /// How long it was.
+        /// The length of the text.
         bytes: usize,
     },
-    /// A character that could be a path, a control or a look-alike.
+    /// A character is not allowed: it could be part of a path, a control character or a look-alike. Stored as `odd`,
+    /// its name in the first release.
     #[error(
         "a name can't have {found:?} there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'"
     )]
-    Odd {
-        /// The first character that does not belong.
+    #[serde(rename = "odd")]
+    BadCharacter {
+        /// The first character that is not allowed.
         found: char,
     },
 }
@@ -40,13 +42,13 @@ fn checked(name: &str) -> Result<Arc<str>, NameError> {
     }
     let mut before = ' ';
     for found in name.chars() {
-        let apart = matches!(found, ' ' | '.');
-        if !(found.is_ascii_alphanumeric() || matches!(found, '-' | '_') || apart && !matches!(before, ' ' | '.')) {
-            return Err(NameError::Odd { found });
+        let separator = matches!(found, ' ' | '.');
+        if !(found.is_ascii_alphanumeric() || matches!(found, '-' | '_') || separator && !matches!(before, ' ' | '.')) {
+            return Err(NameError::BadCharacter { found });
         }
         before = found;
     }
-    if matches!(before, ' ' | '.') { Err(NameError::Odd { found: before }) } else { Ok(name.into()) }
+    if matches!(before, ' ' | '.') { Err(NameError::BadCharacter { found: before }) } else { Ok(name.into()) }
 }
 
 macro_rules! name {
@@ -57,7 +59,7 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes a name, or says why it is none.
+            /// Makes a name from a text, or says why the text is not a name.
             pub fn parse(name: &str) -> Result<$name, NameError> {
                 checked(name).map($name)
             }
@@ -114,7 +116,7 @@ name! {
     FieldName
 }
 name! {
-    /// The opaque name of something a contract may do: the kernel compares powers, it does not read them.
+    /// The name of something that a contract may do. The kernel compares powers and gives them no meaning.
     Power
 }
 
@@ -123,7 +125,7 @@ mod tests {
     use super::{AgentName, NameError};
 
     #[test]
-    fn names_are_taken_or_refused_with_the_reason() {
+    fn names_are_accepted_or_refused_with_the_reason() {
         for good in ["a", "log-reader", "Head Travel Agent", "gpt_4.1", "A1"] {
             assert_eq!(AgentName::parse(good).map(String::from).as_deref(), Ok(good));
         }
@@ -147,12 +149,12 @@ mod tests {
             ("~", '~'),
             ("a.", '.'),
         ] {
-            assert_eq!(AgentName::parse(odd), Err(NameError::Odd { found }), "{odd:?}");
+            assert_eq!(AgentName::parse(odd), Err(NameError::BadCharacter { found }), "{odd:?}");
         }
     }
 
     #[test]
-    fn a_stored_name_is_checked_like_any_other() {
+    fn a_stored_name_is_checked_when_it_is_read() {
         assert!(serde_json::from_str::<AgentName>("\"../x\"").is_err());
     }
 }

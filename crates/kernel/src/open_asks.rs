@@ -86,7 +86,7 @@ mod tests {
         let path = |path: &str| path.parse::<Path>().unwrap();
         let text = TextRef { hash: Hash([0; 32]), bytes: 1, kind: TextKind::Words };
         let asked = |id, ask| Fact::Asked { id: AskId(id), ask, hold: Hold::default(), origin: Origin::Outside };
-        let question = Ask::Question { to: Addressee::Owner, matter: Matter::Words(text), until: Millis(1) };
+        let question = Ask::Question { to: Addressee::Owner, matter: Matter::Text(text), until: Millis(1) };
         let check = Ask::Check(Check { what: text, price: Msat::ZERO });
         let mut open = OpenAsks::default();
         open.apply(&path("1.2"), &asked(1, check));

@@ -1,4 +1,5 @@
-//! Ids: where a contract stands in the tree, and which of its asks is meant. Deterministic, so they serve as idempotency keys.
+//! Ids: the place of a contract in the tree, and the number of an ask. Ids are deterministic, so they serve as
+//! idempotency keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The deepest that hires may nest below a root.
+/// The maximum number of levels of hires below a root.
 pub const DEPTH_MAX: u8 = 64;
 
 /// A contract's place in its session: `1` is the first root, `1.2` that root's second hire.
@@ -14,9 +15,9 @@ pub const DEPTH_MAX: u8 = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct Path(Arc<[u32]>);
 
-/// Says that a text is not a contract's path.
+/// The error for a text that is not a contract's path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no contract: write numbers from 1 joined by dots, such as 1.2.1")]
+#[error("{0:?} is not the number of a contract: write numbers from 1 joined by dots, such as 1.2.1")]
 pub struct PathError(pub String);
 
 impl Path {
@@ -39,23 +40,23 @@ impl Path {
         (!above.is_empty()).then(|| Path(above.into()))
     }
 
-    /// Returns the root that it stands below, or is.
+    /// Returns the root of the tree that the contract belongs to; a root returns itself.
     #[must_use]
     pub fn top(&self) -> Path {
         Path::root(*self.0.first().expect("a path is never empty"))
     }
 
-    /// Returns the last number: which hire of its hirer this is.
+    /// Returns the last number: the contract's place among its hirer's hires.
     pub fn ordinal(&self) -> u32 {
         *self.0.last().expect("a path is never empty")
     }
 
-    /// Returns how many hires stand above: 0 for a root.
+    /// Returns the number of contracts above: 0 for a root.
     pub fn level(&self) -> usize {
         self.0.len() - 1
     }
 
-    /// Returns the hire of this contract on the way to `to`, if `to` stands below it.
+    /// Returns the hire of this contract on the way to `to`, if `to` is below this contract.
     pub fn toward(&self, to: &Path) -> Option<Path> {
         let below = to.0.len() > self.0.len() && to.0.starts_with(&self.0);
         below.then(|| Path(to.0[..=self.0.len()].into()))
@@ -119,13 +120,13 @@ impl fmt::Debug for AskId {
     }
 }
 
-/// An ask, named in its whole session: `1.2#7`. The key under which an engine performs it.
+/// The id of an ask within its session: `1.2#7`. Engines use it as the idempotency key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AskKey {
-    /// Who asked.
+    /// The contract that asked.
     pub contract: Path,
-    /// Which of its asks.
+    /// The number of the ask.
     pub ask: AskId,
 }
 
@@ -153,7 +154,7 @@ impl TryFrom<String> for AskKey {
         let key = text.split_once('#').and_then(|(contract, ask)| {
             Some(AskKey { contract: contract.parse().ok()?, ask: AskId(ask.parse().ok()?) })
         });
-        // An idempotency key has one spelling: #+7 and #07 are none.
+        // An idempotency key has one spelling: #+7 and #07 are refused.
         key.filter(|key| key.ask.0 > 0 && key.to_string() == text).ok_or(PathError(text))
     }
 }
@@ -172,7 +173,7 @@ mod tests {
     use super::{AskId, AskKey, Path};
 
     #[test]
-    fn paths_read_as_they_are_written() {
+    fn a_path_is_read_back_as_it_was_written() {
         let path = Path::root(1).hire(2).hire(1);
         assert_eq!(path.to_string(), "1.2.1");
         assert_eq!("1.2.1".parse(), Ok(path.clone()));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn a_text_that_is_not_a_path_is_refused() {
         for junk in ["", ".", "1.", "0", "1.0", "01", "1.-2", "+1", "1 ", "4294967296", "1#2", "٣"] {
             assert!(junk.parse::<Path>().is_err(), "{junk:?}");
         }

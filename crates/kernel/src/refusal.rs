@@ -1,4 +1,5 @@
-//! Why not: values that a model or a person is told, with what to do instead. Never an error, and nothing is spent.
+//! Refusals: values that tell a model or a person what was not done, why, and what to do instead. A refusal is not an
+//! error and costs nothing.
 
 mod form_1;
 
@@ -14,79 +15,80 @@ use crate::time::Millis;
 /// The longest message or question, in bytes.
 pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
 
-/// Why a call, a hire, a check or a root was not admitted.
+/// Why a call, a hire, a check or a root was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The contract may hire nobody.
+    /// The contract is not allowed to hire. Stored as `may_not_hire`, its name in the first release.
     #[error("you can't hire anyone: do the work yourself")]
-    MayNotHire,
-    /// The agent itself.
+    #[serde(rename = "may_not_hire")]
+    CantHire,
+    /// An agent named itself.
     #[error("you can't hire yourself: do the work yourself, or hire a different agent")]
     SelfHire,
-    /// Not on the team.
-    #[error("there is no {agent} on your team: {}", whom(team))]
+    /// The agent is not on the contract's team.
+    #[error("{agent} is not on your team: {}", hire_one_of(team))]
     UnknownAgent {
-        /// Who was asked for.
+        /// The agent that was named.
         agent: AgentName,
-        /// Who could be.
+        /// The agents that can be hired.
         team: Vec<AgentName>,
     },
-    /// Somebody above.
+    /// The agent is above the contract in the tree.
     #[error("{} would be a cycle: hire an agent that is not waiting for you", chain(way))]
     Cycle {
-        /// The way round.
+        /// The agents of the cycle, in order.
         way: Vec<AgentName>,
     },
-    /// The same agent was hired for the same task above; for a made-up specialist the task alone counts.
+    /// The same agent was hired for the same task above; for an ad-hoc specialist only the task is compared.
     #[error("{agent}, above you in this tree, already has this exact task: do your part of it, or give a smaller task")]
     SameTask {
-        /// Who has it.
+        /// The agent that has the task.
         agent: AgentName,
     },
-    /// No level left.
+    /// The tree would become too deep.
     #[error("no more levels of hires are allowed here ({asked} needed, {left} left): do the work yourself")]
     TooDeep {
-        /// The levels that were asked for.
+        /// The levels that are needed.
         asked: u8,
-        /// The levels left.
+        /// The levels that are left.
         left: u8,
     },
     /// Not enough heads.
     #[error("not enough hires left ({asked} needed, {free} left): hire fewer agents, or wait for a report")]
     NoHeads {
-        /// What it would take.
+        /// The number that is needed.
         asked: Heads,
-        /// What is free.
+        /// The number that is available.
         free: Heads,
     },
     /// Not enough money.
     #[error(
-        "not enough money: at least {minimum} needed, {asked} offered, {free} available: do the work yourself, or wait for change"
+        "not enough money: at least {minimum} needed, {asked} offered, {free} available: do the work yourself, or wait until a hire returns unspent money"
     )]
     Money {
-        /// What it would take.
+        /// The amount that is needed.
         asked: Msat,
-        /// What is free.
+        /// The amount that is available.
         free: Msat,
-        /// The least that would do.
+        /// The minimum amount.
         minimum: Msat,
     },
     /// Not enough time.
     #[error("not enough time: a hire would have {} ms to work: do the work yourself", deadline.0.saturating_sub(now.0))]
     Deadline {
-        /// When its report would be due.
+        /// When the report would be due.
         deadline: Millis,
-        /// What time it is.
+        /// The current time.
         now: Millis,
     },
-    /// A power that can't be passed on.
-    #[error("you can't grant the power {power}: hire without it")]
+    /// The contract is not allowed to grant a power.
+    #[error("you are not allowed to grant the power {power}: hire an agent that does not need it")]
     Powers {
-        /// The first such power.
+        /// The first power that can't be granted.
         power: Power,
     },
-    /// A power that the contract does not have.
+    /// The contract does not have a power that the tool needs.
     #[error("{tool} needs the power {power}, and you don't have it: use another tool, or hire an agent that has it")]
     NoPower {
         /// The tool.
@@ -94,137 +96,144 @@ pub enum Refusal {
         /// The first power that is missing.
         power: Power,
     },
-    /// The owner said no, or nothing.
+    /// The owner denied the tool call, or did not reply in time.
     #[error("the owner did not approve this call: continue without it")]
     NotApproved,
-    /// Only a root may stay open, and only where nobody waits for its report.
-    #[error("only a root contract can stay open")]
+    /// Only a root can stay open after its final text.
+    #[error("only a root contract can stay open after its final text")]
     StaysOpen,
-    /// A brief that does not fit its place in the tree, or whose model or severance could not bring a word.
+    /// The brief does not fit its place in the tree, or its model or severance does not allow any reply.
     #[error("no contract can work on this brief: its context, lineage, model or severance is wrong")]
     Unworkable,
-    /// Over [`BRIEF_BYTES_MAX`].
+    /// The brief is longer than [`BRIEF_BYTES_MAX`].
     #[error(
         "the brief is too long ({bytes} bytes, at most {BRIEF_BYTES_MAX}): put the details into a file and name the file"
     )]
     BriefTooLong {
-        /// How long it was, its terms included.
+        /// The length of the brief, its terms included.
         bytes: u64,
     },
-    /// Over [`MESSAGE_BYTES_MAX`].
+    /// The message is longer than [`MESSAGE_BYTES_MAX`].
     #[error(
         "the message is too long ({bytes} bytes, at most {MESSAGE_BYTES_MAX}): put the details into a file and name the file"
     )]
     MessageTooLong {
-        /// How long it was.
+        /// The length of the message.
         bytes: u32,
     },
-    /// Over [`CALLS_MAX`].
-    #[error("{calls} calls in one reply: only the first {CALLS_MAX} were read: repeat the others, fewer at a time")]
+    /// The reply has more calls than [`CALLS_MAX`].
+    #[error(
+        "your reply has {calls} calls, but only the first {CALLS_MAX} were read: make the other calls again in your next reply"
+    )]
     TooManyCalls {
-        /// How many there were.
+        /// The number of calls in the reply.
         calls: u32,
     },
-    /// No live hire of one's own.
-    #[error("{hire} is not one of your active hires: list your hires to see who is")]
+    /// The path is not that of a live hire of this contract.
+    #[error("{hire} is not one of your active hires: list your hires, then use the id of an active hire")]
     UnknownHire {
-        /// What was named.
+        /// The path that was named.
         hire: Path,
     },
-    /// Nobody to wait for.
-    #[error("you have no active hires, so there is nothing to wait for")]
+    /// The contract has no live hires to wait for.
+    #[error("you have no active hires to wait for: continue with your own work")]
     NothingToAwait,
-    /// A hire that waits for an answer of the one who would wait for it.
+    /// The hire has asked this contract a question, so both would wait for each other.
     #[error("{hire} has asked you a question and waits for your answer: send it a message first, then wait")]
     AskedYou {
-        /// Which hire.
+        /// The hire.
         hire: Path,
     },
     /// The contract is ending.
     #[error("no more calls are accepted: write your report now")]
     Closing,
-    /// The one whom money was meant for has closed, is closing, or stands elsewhere.
+    /// The receiver of a top-up has closed, is closing, or is not below this contract.
     #[error("{to} can't take more money, because it has closed or is closing: the money stays with {with}")]
     TopUpStays {
-        /// Whom it was for.
+        /// The contract that the money was for.
         to: Path,
-        /// Who keeps it.
+        /// The contract that has the money now.
         with: Path,
     },
-    /// A budget that is none.
+    /// The budget is not an amount of money.
     #[error("{0}")]
     BadAmount(AmountError),
-    /// A name that is none.
+    /// The agent's name is not a valid name.
     #[error("{0}")]
     BadName(NameError),
-    /// A call that can't be read.
+    /// The call's arguments are not a JSON object.
     #[error("the arguments are not a JSON object: correct them and call again")]
     Malformed,
-    /// A field of a call that is missing or wrong.
+    /// A field of a call is missing or wrong.
     #[error("`{field}` {wrong}: correct it and call again")]
     Field {
-        /// Which field.
+        /// The field.
         field: FieldName,
-        /// What is wrong with it.
+        /// What is wrong with the field.
         wrong: WrongField,
     },
-    /// A task, a message or a question without a word in it.
-    #[error("the task, message or question is empty: write what to do, tell or ask")]
-    NothingSaid,
-    /// No such tool.
+    /// The task, message or question is empty. Stored as `nothing_said`, its name in the first release.
+    #[error("the task, message or question is empty: write the text and call again")]
+    #[serde(rename = "nothing_said")]
+    EmptyText,
+    /// The tool is unknown.
     #[error("there is no tool with that name: use one of your tools")]
     UnknownTool,
-    /// An id that another call of the reply has.
+    /// Another call of the reply has the same id. Stored as `doubled_call`, its name in the first release.
     #[error("another call in this reply has the same id: give each call its own id")]
-    DoubledCall,
+    #[serde(rename = "doubled_call")]
+    DuplicateCallId,
 }
 
 /// What is wrong with a field of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WrongField {
-    /// It is not there.
+    /// The field is missing.
     #[error("is missing")]
     Missing,
-    /// Not a text.
-    #[error("is not a text")]
+    /// The value is not a string.
+    #[error("is not a string")]
     NotText,
-    /// Neither true nor false.
+    /// The value is neither true nor false. Stored as `not_flag`, its name in the first release.
     #[error("is neither true nor false")]
-    NotFlag,
-    /// Not a number of seconds.
+    #[serde(rename = "not_flag")]
+    NotBool,
+    /// The value is not a number of seconds.
     #[error("is not a number of seconds")]
     NotSeconds,
-    /// Not the id of a hire.
+    /// The value is not the id of a hire.
     #[error("is not the id of a hire, such as \"1.2\"")]
     NotId,
-    /// None of the values that it can have.
-    #[error("is none of the values that the tool knows")]
-    NotKnown,
+    /// The value is not one of the allowed values. Stored as `not_known`, its name in the first release.
+    #[error("is not one of the allowed values")]
+    #[serde(rename = "not_known")]
+    UnknownValue,
 }
 
-/// The room for a right call that the agent layer shows with a refusal, in bytes.
+/// The space for the correct call that the agent layer shows with a refusal, in bytes.
 pub const EXAMPLE_BYTES_MAX: usize = 256;
 
 impl Refusal {
-    /// Whether the agent is shown a right call with it.
+    /// Returns whether the agent is shown a correct call with this refusal.
     pub fn has_example(&self) -> bool {
-        matches!(self, Refusal::Field { .. } | Refusal::Malformed | Refusal::BadAmount(_) | Refusal::NothingSaid)
+        matches!(self, Refusal::Field { .. } | Refusal::Malformed | Refusal::BadAmount(_) | Refusal::EmptyText)
     }
 
-    /// Returns the size of the reason as an agent is shown it today. It is stored with the fact.
+    /// Returns the size of the text that an agent is shown today. The size is stored in the fact.
     pub(crate) fn bytes(&self) -> u32 {
         let example = if self.has_example() { EXAMPLE_BYTES_MAX } else { 0 };
         u32::try_from(self.to_string().len() + example).unwrap_or(u32::MAX)
     }
 
-    /// Returns the size that the reason had in form 1, whose facts do not say it; `None` for one that form 1 did not have.
+    /// Returns the size of the text in form 1, whose facts do not store the size; `None` for a refusal that form 1 did
+    /// not have.
     pub(crate) fn bytes_in_form_1(&self) -> Option<u32> {
         form_1::wording(self).map(|text| u32::try_from(text.len()).unwrap_or(u32::MAX))
     }
 }
 
-fn whom(names: &[AgentName]) -> String {
+fn hire_one_of(names: &[AgentName]) -> String {
     if names.is_empty() {
         return "your team is empty: do the work yourself".to_owned();
     }

@@ -1,4 +1,4 @@
-//! What a contract returns, also on failure.
+//! Reports: what a contract returns, also when it fails.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,42 +9,43 @@ use crate::text::TextRef;
 /// What a contract returns: the answer to its hirer's ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// How it ended.
+    /// How the contract ended.
     pub outcome: Outcome,
-    /// What it found.
+    /// The text of the report.
     pub text: Wording,
-    /// The structured output, where one was asked for.
+    /// The structured output, if the brief demands one.
     pub output: Option<TextRef>,
-    /// Whether its hirer may rely on it. Only an accepted report pays the fee.
+    /// Whether the hirer can rely on the report. Only an accepted report pays the fee.
     pub acceptance: Acceptance,
-    /// What its final text left undone although it had been told.
-    pub unheeded: Option<Nudge>,
-    /// The reports of its own hires that no request of its own included.
+    /// The nudge that the final text did not follow. Stored as `unheeded`, its name in the first release.
+    #[serde(rename = "unheeded")]
+    pub ignored_nudge: Option<Nudge>,
+    /// The reports of the contract's hires that none of its requests included.
     pub unheard: Vec<AskId>,
-    /// Everything that was spent, its hires' spending and its fee included.
+    /// The money that was spent, including its hires' spending and its fee.
     pub spent: Msat,
-    /// What goes back to the hirer: what was granted less what was spent.
+    /// The money that goes back to the hirer: granted minus spent.
     pub change: Msat,
     /// The part of `spent` that is its fee.
     pub fee: Msat,
-    /// The part of `spent` that may not have been billed, that of its hires included. Absent in form 1.
+    /// The part of `spent` that may not have been billed, including that of its hires. Absent in form 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Msat>,
-    /// The part of `spent` that is an upper bound, that of its hires included. Absent in form 1.
+    /// The part of `spent` that is an upper bound, including that of its hires. Absent in form 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated: Option<Msat>,
-    /// How many heads were used below it.
+    /// The number of heads that were used below the contract.
     pub heads: Heads,
 }
 
 impl Report {
-    /// Returns the part of what was spent that was reported: neither reserved nor estimated.
+    /// Returns the part of `spent` that providers reported: neither reserved nor estimated.
     pub fn used(&self) -> Msat {
         let uncertain = [self.reserved, self.estimated].into_iter().flatten().map(|part| u128::from(part.get()));
         Msat::capped(u128::from(self.spent.get()).saturating_sub(uncertain.sum()))
     }
 
-    /// Whether what is reserved and what is estimated is part of what was spent.
+    /// Returns whether the fee, `reserved` and `estimated` together are at most `spent`.
     pub(crate) fn adds_up(&self) -> bool {
         let parts = [self.fee, self.reserved.unwrap_or(Msat::ZERO), self.estimated.unwrap_or(Msat::ZERO)];
         parts.into_iter().try_fold(Msat::ZERO, Msat::plus).is_some_and(|sum| sum <= self.spent)
@@ -57,12 +58,13 @@ impl Report {
 pub enum Wording {
     /// The agent's own final text.
     Final(TextRef),
-    /// No model made it: it is assembled around the newest text there is, which is the task itself if nothing came after it.
+    /// A text that no model wrote for the report: the newest text of the contract, or the task if there is no later
+    /// text.
     Assembled(TextRef),
 }
 
 impl Wording {
-    /// Returns the text, whoever made it.
+    /// Returns the text of either variant.
     pub fn text(&self) -> TextRef {
         let (Wording::Final(text) | Wording::Assembled(text)) = self;
         *text
@@ -73,50 +75,52 @@ impl Wording {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It said what it had to say.
+    /// It wrote its final text.
     Done,
-    /// It was cut short, and says what it found.
+    /// It was stopped early by a limit, and its report says what it found.
     Exhausted(Limit),
-    /// The world failed it.
+    /// Its model or its engine failed.
     Failed,
     /// It was cancelled.
     Cancelled,
 }
 
-/// What cut a contract short.
+/// The limit that stopped a contract early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Its money.
+    /// Its money ran out.
     Purse,
-    /// Its turns.
+    /// It had no turns left.
     Turns,
-    /// Its deadline.
+    /// Its deadline was near.
     Deadline,
-    /// Somebody asked it to wrap up.
+    /// Its owner or hirer asked it to wrap up.
     Asked,
 }
 
-/// Whether a report may be relied on.
+/// Whether a hirer can rely on a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Acceptance {
-    /// It is the agent's own text and passed every check. One cut short counts only if there was a check to pass.
+    /// The report is the agent's own text and passed every check. A report that was stopped early is accepted only if
+    /// there was a check.
     Accepted,
-    /// A check failed or could not be paid for, or there is nothing that could be checked.
+    /// A check failed or could not be paid for, or there is no final text to check.
     NotAccepted,
 }
 
-/// What an agent is told once: the next time, the runtime acts or the report says so.
+/// A message that the runtime gives an agent once. If the agent ignores it, the runtime acts or the report says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nudge {
-    /// Its mode requires a hire before the report.
+    /// The agent's mode requires a hire before the report.
     Required,
-    /// It promised a hire and made none.
+    /// The agent announced a hire and did not make it.
     Promise,
-    /// Its final text failed a check.
-    Mend,
-    /// It replied with nothing.
+    /// The agent's final text failed a check and must be corrected. Stored as `mend`, its name in the first release.
+    #[serde(rename = "mend")]
+    FixReport,
+    /// The agent's reply was empty.
     Empty,
 }

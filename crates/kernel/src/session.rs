@@ -1,4 +1,5 @@
-//! The session: a funded account with one root contract per request, and what became known later. A second, tiny fold.
+//! The session: a funded account with one root contract per request, and later corrections. Its state is a fold of its
+//! own facts.
 
 use std::collections::BTreeMap;
 
@@ -12,89 +13,89 @@ use crate::text::TextRef;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionFact {
-    /// A person put money in: for the session, or as a top-up for a root that is at work.
+    /// A person added money: for the session, or as a top-up for a root that is at work.
     Funded {
-        /// How much.
+        /// The amount.
         money: Msat,
-        /// The root it goes to at once.
+        /// The root that gets the money immediately.
         root: Option<Path>,
     },
-    /// A root contract was granted part of it.
+    /// A root contract was granted part of the money.
     Requested {
-        /// Which root; roots are numbered in order.
+        /// The root; roots are numbered in order.
         root: Path,
         /// Its grant.
         money: Msat,
         /// The price table and the rate, locked for this root.
         prices: TextRef,
     },
-    /// It became known that an ask had cost less than it was charged: the difference is the session's again.
+    /// A person learned that an ask had cost less than its charge: the difference goes back to the session.
     Corrected {
-        /// Which ask.
+        /// The ask.
         ask: AskKey,
         /// The difference.
         credit: Msat,
     },
-    /// A root contract closed; its change came back.
+    /// A root contract closed; its change went back to the session.
     Ended {
-        /// Which root.
+        /// The root.
         root: Path,
-        /// What it spent.
+        /// The money that the root spent.
         spent: Msat,
-        /// The part of that which may not have been billed. Absent in form 1.
+        /// The part of `spent` that may not have been billed. Absent in form 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Msat>,
-        /// The part of that which is an upper bound. Absent in form 1.
+        /// The part of `spent` that is an upper bound. Absent in form 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         estimated: Option<Msat>,
     },
 }
 
-/// Says why a session's account can't change so.
+/// Why a session's account can't take a fact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// There is not so much left.
-    #[error("{asked} is more than the {free} that is left: fund the session with more, or grant less")]
+    /// The session does not have enough money.
+    #[error("{asked} was asked for, but only {free} is left in the session: add money to the session, or grant less")]
     Overdrawn {
-        /// What was asked for.
+        /// The requested amount.
         asked: Msat,
-        /// What is left.
+        /// The amount that is left.
         free: Msat,
     },
-    /// More than all bitcoin.
+    /// The sum exceeds the supply of bitcoin.
     #[error("the sum would exceed 21 million BTC: fund the session with less")]
     BeyondSupply,
     /// Roots are numbered in order, and end once.
     #[error("root {root} does not exist, or has ended")]
     NotThisRoot {
-        /// What was named.
+        /// The root that was named.
         root: Path,
     },
-    /// A root can't spend more than it was given, nor can more be credited than it could have spent.
+    /// A root can't spend more than its grant, and a credit can't be more than the root could have spent.
     #[error("{claimed} is more than the {most} that was available")]
     Impossible {
-        /// What was claimed.
+        /// The claimed amount.
         claimed: Msat,
-        /// The most that could be.
+        /// The maximum amount.
         most: Msat,
     },
-    /// An ask was corrected before, by another amount.
-    #[error("{ask} was corrected before, by {before}")]
+    /// The ask was corrected before, by a different amount.
+    #[error("ask {ask} was corrected before, by {before}")]
     Contradicted {
-        /// Which ask.
+        /// The ask.
         ask: AskKey,
-        /// By how much.
+        /// The earlier amount.
         before: Msat,
     },
 }
 
-/// Says which fact of a session's journal can't have happened, and why.
+/// A fact of a session's journal that can't have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("session fact {index} can't have happened: {source}")]
 pub struct SessionCorrupt {
-    /// Its place, counted from 0.
+    /// The fact's place, counted from 0.
     pub index: usize,
-    /// Why.
+    /// The reason.
     pub source: SessionError,
 }
 
@@ -118,17 +119,18 @@ pub struct Session {
     reserved: Msat,
     estimated: Msat,
     credited: Msat,
-    /// Every root there was, in order.
+    /// All roots, in order.
     roots: Vec<Root>,
-    /// What later truth has returned, by the ask that it was about: the same twice is once.
+    /// The credit of each corrected ask. The same correction twice counts once.
     corrections: BTreeMap<AskKey, Msat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Root {
-    /// What it may spend while at work, what it has spent since it ended.
+    /// While the root is at work: the most that it may spend. After it ended: what it spent.
     most: Msat,
-    /// What corrections may return at most: all that it may spend, until it ends and says what of that is reserved.
+    /// The most that corrections may return: everything that the root may spend, until the root ends and says how much
+    /// is reserved.
     correctable: Msat,
     credited: Msat,
     stage: Stage,
@@ -141,7 +143,7 @@ enum Stage {
 }
 
 impl Session {
-    /// Folds stored facts.
+    /// Restores a session from its stored facts.
     pub fn restore(facts: impl IntoIterator<Item = SessionFact>) -> Result<Session, SessionCorrupt> {
         let mut session = Session::default();
         for (index, fact) in facts.into_iter().enumerate() {
@@ -150,7 +152,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Takes one fact in, or says why it can't have happened. A refused one changes nothing.
+    /// Applies one fact, or says why the fact can't have happened. A refused fact changes nothing.
     pub fn apply(&mut self, fact: &SessionFact) -> Result<(), SessionError> {
         match fact {
             SessionFact::Funded { money, root } => self.fund(*money, root.as_ref()),
@@ -162,37 +164,37 @@ impl Session {
         }
     }
 
-    /// What no root has been granted.
+    /// Returns the money that no root has been granted.
     pub fn free(&self) -> Msat {
         self.free
     }
 
-    /// What ended roots have spent, before corrections.
+    /// Returns the money that ended roots have spent, before corrections.
     pub fn spent(&self) -> Msat {
         self.spent
     }
 
-    /// The part of it that may not have been billed, before corrections.
+    /// Returns the part of the spent money that may not have been billed, before corrections.
     pub fn reserved(&self) -> Msat {
         self.reserved
     }
 
-    /// The part of it that is an upper bound.
+    /// Returns the part of the spent money that is an upper bound.
     pub fn estimated(&self) -> Msat {
         self.estimated
     }
 
-    /// What corrections have returned.
+    /// Returns the money that corrections have returned.
     pub fn credited(&self) -> Msat {
         self.credited
     }
 
-    /// The path of the next root.
+    /// Returns the path of the next root.
     pub fn next_root(&self) -> Path {
         Path::root(u32::try_from(self.roots.len()).map_or(u32::MAX, |roots| roots.saturating_add(1)))
     }
 
-    /// Whether a root there was has ended.
+    /// Returns whether the session had this root and the root has ended.
     pub fn has_ended(&self, root: &Path) -> bool {
         let place = usize::try_from(root.ordinal()).ok().and_then(|ordinal| ordinal.checked_sub(1));
         let found = place.and_then(|place| self.roots.get(place)).filter(|_| root.level() == 0);
@@ -247,7 +249,7 @@ impl Session {
     fn end(&mut self, root: &Path, spent: Msat, reserved: Option<Msat>, estimated: Msat) -> Result<(), SessionError> {
         let Root { most, credited, .. } = *self.at_work(root)?;
         let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
-        // Form 1 does not say what is reserved: all that was spent may have been, also by hires that closed in that form.
+        // Form 1 does not store what is reserved, so all spent money may be reserved.
         let correctable = reserved.unwrap_or(spent).max(credited);
         let uncertain = reserved.unwrap_or(Msat::ZERO).plus(estimated).ok_or(SessionError::BeyondSupply)?;
         for (claimed, most) in [(uncertain, spent), (credited, spent)] {
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_granted_more_than_was_put_in() {
+    fn a_root_is_not_granted_more_than_the_session_has() {
         let mut session = Session::restore([SessionFact::Funded { money: sat(100), root: None }]).unwrap();
         let refused = session.apply(&requested(1, 101));
         assert_eq!(refused, Err(SessionError::Overdrawn { asked: sat(101), free: sat(100) }));
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_top_up_goes_to_a_root_at_work_and_its_change_comes_back() {
+    fn a_top_up_goes_to_a_root_at_work_and_the_roots_change_comes_back() {
         let mut session = Session::default();
         let top_up = SessionFact::Funded { money: sat(5), root: Some(Path::root(1)) };
         assert_eq!(session.apply(&top_up), Err(SessionError::NotThisRoot { root: Path::root(1) }));
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn later_truth_is_credited_up_to_what_was_spent() {
+    fn corrections_are_credited_up_to_the_spent_money() {
         let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8), reserved: None, estimated: None };
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let mut session = Session::restore([funded, requested(1, 10), ended]).unwrap();
@@ -328,18 +330,18 @@ mod tests {
         assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
         assert_eq!(session.apply(&corrected(2, 3)), Err(SessionError::Impossible { claimed: sat(3), most: sat(2) }));
         assert_eq!((session.free(), session.credited()), (sat(8), sat(6)));
-        // The same truth twice is one truth; another one about the same ask is an error.
+        // The same correction twice counts once; a different correction of the same ask is an error.
         assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
         let contradicted = SessionError::Contradicted { ask: key(1, 1), before: sat(6) };
         assert_eq!(session.apply(&corrected(1, 2)), Err(contradicted));
         let stranger = SessionFact::Corrected { ask: key(2, 1), credit: sat(1) };
         assert_eq!(session.apply(&stranger), Err(SessionError::NotThisRoot { root: Path::root(2) }));
         assert_eq!((session.free(), session.credited(), session.spent()), (sat(8), sat(6), sat(8)));
-        assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "up to all that was spent");
+        assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "corrections may return all spent money");
     }
 
     #[test]
-    fn only_what_is_reserved_can_be_corrected_once_a_root_says_how_much_that_is() {
+    fn only_reserved_money_can_be_corrected_once_the_root_reports_how_much_is_reserved() {
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let ended = |reserved, estimated| SessionFact::Ended {
             root: Path::root(1),
@@ -349,7 +351,11 @@ mod tests {
         };
         let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
         let impossible = |claimed, most| Err(SessionError::Impossible { claimed: sat(claimed), most: sat(most) });
-        assert_eq!(session.apply(&ended(5, 4)), impossible(9, 8), "parts are within what was spent");
+        assert_eq!(
+            session.apply(&ended(5, 4)),
+            impossible(9, 8),
+            "reserved and estimated are parts of the spent money"
+        );
         assert_eq!(session.apply(&ended(3, 1)), Ok(()));
         let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
         let corrected = |credit| SessionFact::Corrected { ask: ask.clone(), credit: sat(credit) };
@@ -359,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_at_work_can_be_corrected_and_then_has_spent_at_least_that() {
+    fn a_root_at_work_can_be_corrected_and_must_have_spent_at_least_the_credit() {
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
         let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
@@ -373,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn money_that_goes_round_for_ever_is_an_error_and_no_panic() {
+    fn crediting_beyond_the_supply_is_an_error_and_not_a_panic() {
         let mut session = Session::restore([SessionFact::Funded { money: Msat::SUPPLY, root: None }]).unwrap();
         let mut round = |root| {
             let path = Path::root(root);
@@ -388,14 +394,14 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_journal_is_named_at_its_fact() {
+    fn the_error_of_a_damaged_journal_names_the_fact() {
         let funded = SessionFact::Funded { money: sat(10), root: None };
         let corrupt = Session::restore([funded, requested(1, 10), requested(1, 10)]).unwrap_err();
         assert_eq!(corrupt.index, 2);
     }
 
     #[test]
-    fn a_session_never_holds_more_than_there_is() {
+    fn a_session_never_has_more_than_the_supply() {
         let all = SessionFact::Funded { money: Msat::SUPPLY, root: None };
         let mut session = Session::restore([all]).unwrap();
         let more = SessionFact::Funded { money: sat(1), root: None };

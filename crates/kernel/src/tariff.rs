@@ -1,16 +1,17 @@
-//! What a model call costs at most, and how much of it a purse can pay. One rounding, upwards, per call.
+//! The maximum cost of a model call, and how many tokens an amount of money pays for. Each call is rounded up once.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::Msat;
 
-/// The fewest output tokens worth asking for: a request that can't have these is not made.
+/// The minimum number of output tokens of a request: a request that can't pay for them is not made.
 pub const MAX_TOKENS_MIN: u32 = 256;
 
-/// The output tokens of an ordinary turn: what a hirer sets aside for each of its own, and what one call may always ask for.
+/// The output tokens of an ordinary turn: a hirer keeps money for this many per turn, and a call may always ask for
+/// this many.
 pub const TURN_TOKENS: u32 = 1024;
 
-/// The fewest input tokens a last request is cut to: below that no model could say anything of use.
+/// The minimum number of input tokens of a last request: a shorter prompt gives no useful reply.
 pub const LAST_TOKENS_MIN: u64 = 256;
 
 /// The maximum number of tokens needed to frame one text for a model: roles, ids, labels.
@@ -21,33 +22,33 @@ const TOKENS_PER_PRICE: u128 = 1_000_000;
 /// The prices of one model, locked into the brief. Free models have prices of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tariff {
-    /// The price of a million input tokens that are in no cache.
+    /// The price of a million input tokens without a cache discount.
     pub input: Msat,
     /// The price of a million output tokens.
     pub output: Msat,
-    /// The most output tokens to ask for in one reply.
+    /// The maximum number of output tokens of one reply.
     pub max_tokens: u32,
 }
 
 impl Tariff {
-    /// Returns what a call with this much input and output costs at most.
+    /// Returns the maximum cost of a call with these tokens.
     pub fn ceiling(&self, input_tokens: u64, output_tokens: u32) -> Msat {
         let parts = self.parts(input_tokens) + u128::from(output_tokens) * u128::from(self.output.get());
         Msat::capped(parts.div_ceil(TOKENS_PER_PRICE))
     }
 
-    /// Returns what the least worthwhile turn with this much input costs at most.
+    /// Returns the maximum cost of a turn with this input and the minimum output.
     pub fn turn_min(&self, input_tokens: u64) -> Msat {
         self.ceiling(input_tokens, self.max_tokens.min(MAX_TOKENS_MIN))
     }
 
-    /// Returns what the least worthwhile last request costs at most: no severance may be less.
+    /// Returns the maximum cost of the smallest last request: a severance must be at least this.
     pub fn last_min(&self) -> Msat {
         self.turn_min(LAST_TOKENS_MIN)
     }
 
-    /// Returns how many output tokens `money` pays for beside the input: as many as one may ask for, or as fit, or
-    /// `None` if not even [`MAX_TOKENS_MIN`] do.
+    /// Returns how many output tokens `money` pays for besides the input, at most the tariff's `max_tokens`; `None` if
+    /// fewer than [`MAX_TOKENS_MIN`].
     pub fn affordable(&self, input_tokens: u64, money: Msat) -> Option<u32> {
         let least = self.max_tokens.min(MAX_TOKENS_MIN);
         let left = (u128::from(money.get()) * TOKENS_PER_PRICE).checked_sub(self.parts(input_tokens))?;
@@ -56,13 +57,13 @@ impl Tariff {
         (tokens >= least).then_some(tokens)
     }
 
-    /// Returns how many input tokens `money` pays for beside the fewest output tokens, at most `wanted`; `None` if not
-    /// even [`LAST_TOKENS_MIN`] do.
+    /// Returns how many input tokens `money` pays for besides the minimum output, at most `wanted`; `None` if fewer
+    /// than [`LAST_TOKENS_MIN`].
     pub fn fitting(&self, wanted: u64, money: Msat) -> Option<u64> {
         let output = u128::from(self.max_tokens.min(MAX_TOKENS_MIN)) * u128::from(self.output.get());
         let left = (u128::from(money.get()) * TOKENS_PER_PRICE).checked_sub(output)?;
         let fit = left.checked_div(u128::from(self.input.get())).unwrap_or(u128::from(wanted));
-        let tokens = u64::try_from(fit.min(u128::from(wanted))).expect("at most what was wanted");
+        let tokens = u64::try_from(fit.min(u128::from(wanted))).expect("at most the wanted tokens");
         (tokens >= wanted.min(LAST_TOKENS_MIN)).then_some(tokens)
     }
 
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_affordable_is_never_dearer_than_the_money() {
+    fn affordable_tokens_never_cost_more_than_the_money() {
         for money in (0..20_000).step_by(37) {
             let (tariff, money) = (tariff(3_000_000, 15_000_000), Msat::new(money).unwrap());
             if let Some(tokens) = tariff.affordable(1000, money) {

@@ -1,15 +1,15 @@
-//! References to texts. The kernel never holds a text: it holds a hash, a length and what the text is for.
+//! References to texts. The kernel never contains a text: it stores the text's hash, length and purpose.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The hash of a text, made outside the kernel. 32 bytes, written as hexadecimal digits.
+/// The hash of a text, computed outside the kernel: 32 bytes, written as hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Hash(pub [u8; 32]);
 
-/// Says that a text is not a hash.
+/// The error for a text that is not a hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a hash is 64 lower-case hexadecimal digits")]
 pub struct HashError;
@@ -52,7 +52,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// What a text is for. The kernel does not read it; people and stores do.
+/// The purpose of a text. The kernel does not use it; stores and people do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
@@ -62,7 +62,7 @@ pub enum TextKind {
     Term,
     /// A model's whole reply, as its provider sent it.
     Reply,
-    /// What a reply says to a reader.
+    /// The part of a reply for a reader.
     Words,
     /// A structured output.
     Output,
@@ -72,13 +72,13 @@ pub enum TextKind {
     Result,
     /// A message, a question or an answer to one.
     Message,
-    /// What a check found.
+    /// The result of a failed check.
     Finding,
-    /// What the world reported as an error.
+    /// An error that a model, a tool or a check reported.
     Error,
     /// A price table with its rate.
     Prices,
-    /// What a hirer calls a contract.
+    /// The hirer's name for a contract.
     Label,
     /// A system prompt and tools.
     Opening,
@@ -87,10 +87,10 @@ pub enum TextKind {
 /// A stored text, by reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TextRef {
-    /// Its hash: the key under which it was stored, before the fact that names it.
+    /// The hash: the key of the stored text. A text is stored before the fact that refers to it.
     pub hash: Hash,
-    /// Its length: no text has more tokens than bytes, so this bounds its price.
+    /// The length: a text never has more tokens than bytes, so the length limits the text's price.
     pub bytes: u32,
-    /// What it is for.
+    /// The purpose of the text.
     pub kind: TextKind,
 }

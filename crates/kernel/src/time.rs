@@ -1,17 +1,18 @@
-//! Session time: it advances only while the session runs, and never goes back. The kernel is told it, and never reads a clock.
+//! Session time: it advances only while the session runs, and never goes back. Time is an argument: the kernel never
+//! reads a clock.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// The longest wrap-up margin: how long before its deadline a contract begins to wrap up, and how much earlier than its
-/// hirer it must report. A grant of form 1 stores no margin and has this one.
+/// hirer the contract must report. A grant of form 1 stores no margin; it has this one.
 pub const WRAP_UP_MARGIN_MAX: Millis = Millis(30_000);
 
-/// A grant's margin is its time divided by this, up to the longest.
+/// A grant's margin is its time divided by this number, at most the longest margin.
 const MARGIN_DIVISOR: u64 = 5;
 
-/// A moment, or a span, of session time in milliseconds.
+/// A point in session time, or a duration, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub u64);
@@ -29,7 +30,7 @@ impl Millis {
         Millis(self.0 / MARGIN_DIVISOR).min(WRAP_UP_MARGIN_MAX)
     }
 
-    /// Returns the moment this much earlier; the beginning is never passed.
+    /// Returns the time this much earlier, but never before 0.
     #[must_use]
     pub fn before(self, span: Millis) -> Millis {
         Millis(self.0.saturating_sub(span.0))

@@ -1,5 +1,5 @@
-//! A journal that breaks a law is named at the fact that breaks it, and never a panic: each fact of a rich journal is
-//! removed, doubled, swapped and changed, and then its stored form is damaged by chance.
+//! The error for a journal that breaks a law names the fact that breaks it, and no journal causes a panic. The tests
+//! remove, repeat, swap and change each fact of a journal, and then damage its stored form at random.
 
 #[path = "corrupt/chance.rs"]
 mod chance;
@@ -16,8 +16,7 @@ mod say;
 
 use guildhall_kernel::{Answer, Contract, Corrupt, Cost, Fact, Msat};
 
-/// The name of a fact's kind, which is also the tag under which it is stored.
-/// Restores a damaged journal. What is found must stand where it is said to stand, at the damage or after it.
+/// Restores a damaged journal. The fact that the error names must be at the damage or after it.
 fn restore(facts: &[Fact], damage: usize) -> Result<Contract, Corrupt> {
     let restored = Contract::restore(facts.iter().cloned());
     if let Err(corrupt) = &restored {
@@ -29,7 +28,7 @@ fn restore(facts: &[Fact], damage: usize) -> Result<Contract, Corrupt> {
     restored
 }
 
-/// Checks that all these journals are corrupt but those that are lawful for a reason.
+/// Checks that all these journals are corrupt, except the listed ones, which break no law for the given reason.
 fn check(damaged: impl Iterator<Item = (usize, String, Vec<Fact>)>, lawful: &[(&str, &str)]) {
     let restored = damaged.filter(|(at, _, facts)| restore(facts, *at).is_ok()).map(|(_, name, _)| name);
     let expected: Vec<&str> = lawful.iter().map(|(name, _reason)| *name).collect();
@@ -50,26 +49,26 @@ fn the_rich_journal_has_every_kind_of_fact_and_is_lawful() {
 }
 
 #[test]
-fn nothing_is_no_journal() {
+fn an_empty_journal_is_corrupt() {
     assert!(restore(&[], 0).is_err());
 }
 
 #[test]
-fn a_fact_that_is_missing_is_missed() {
+fn a_missing_fact_is_found() {
     let facts = rich::journal();
     let without = |at: usize| facts[..at].iter().chain(&facts[at + 1..]).cloned().collect();
     check((0..facts.len()).map(|at| (at, name(&facts, at), without(at))), &[]);
 }
 
 #[test]
-fn a_fact_that_is_doubled_is_found() {
+fn a_repeated_fact_is_found() {
     let facts = rich::journal();
     let twice = |at: usize| facts[..=at].iter().chain(&facts[at..]).cloned().collect();
     check((0..facts.len()).map(|at| (at, name(&facts, at), twice(at))), &[]);
 }
 
 #[test]
-fn facts_that_are_swapped_are_found() {
+fn swapped_facts_are_found() {
     let facts = rich::journal();
     let swapped = |at: usize| {
         let mut facts = facts.clone();
@@ -77,8 +76,8 @@ fn facts_that_are_swapped_are_found() {
         facts
     };
     let lawful = [
-        ("17 answered", "a delivery and the owner's words come from the world, in any order"),
-        ("18 heard", "words wake what waits, and so they do if they are heard a moment later"),
+        ("17 answered", "a delivery and a message from the owner come from the world, in any order"),
+        ("18 heard", "a message ends a wait, also if the message is heard a moment later"),
         ("26 answered", "a delivery and a report come from the world, in any order"),
         ("37 answered", "a reply and a report come from the world, in any order"),
         ("53 answered", "a delivery and a report come from the world, in any order"),
@@ -87,7 +86,7 @@ fn facts_that_are_swapped_are_found() {
 }
 
 #[test]
-fn a_journal_that_breaks_off_after_a_step_is_whole_and_inside_a_reply_it_is_not() {
+fn a_journal_may_end_after_a_step_but_not_within_a_reply() {
     let (facts, steps) = (rich::journal(), rich::steps());
     for end in &steps {
         assert!(restore(&facts[..*end], 0).is_ok(), "a step ends at {end}");
@@ -100,7 +99,7 @@ fn a_journal_that_breaks_off_after_a_step_is_whole_and_inside_a_reply_it_is_not(
 }
 
 #[test]
-fn a_fact_that_is_changed_is_found() {
+fn a_changed_fact_is_found() {
     let facts = rich::journal();
     let changed = facts.iter().enumerate().flat_map(|(at, fact)| {
         let put = |(what, fact): (&str, Fact)| {
@@ -110,15 +109,15 @@ fn a_fact_that_is_changed_is_found() {
         };
         changes::of(fact).into_iter().map(put).collect::<Vec<_>>()
     });
-    let shown = "a shorter view follows, and says itself how large it is";
-    let last = "no request follows that would pay for it";
-    let own = "what a report says of itself is checked in its own journal; here only its cost counts";
+    let shown = "a compaction follows, which sets the size";
+    let last = "no later request depends on the size";
+    let own = "a report is checked in its own contract's journal; here only its cost counts";
     let lawful = [
         ("22 answered: input tokens", shown),
         ("27 answered: heads", own),
         ("35 answered: heads", own),
         ("38 answered: heads", own),
-        ("47 asked: arguments", "nobody approved it, so it was never made"),
+        ("47 asked: arguments", "the call was not approved, so it was never made"),
         ("54 answered: heads", own),
         ("56 answered: longer", last),
         ("56 answered: input tokens", last),
@@ -126,8 +125,8 @@ fn a_fact_that_is_changed_is_found() {
     check(changed, &lawful);
 }
 
-/// What something cost is the world's to say, so another cost within the hold is lawful in itself. The report adds up all
-/// of them, and does not fit.
+/// A different cost within the hold breaks no law by itself, because costs come from the world. But the report then has
+/// the wrong sum.
 #[test]
 fn a_changed_cost_is_found_when_the_contract_closes() {
     let facts = rich::journal();
@@ -139,15 +138,15 @@ fn a_changed_cost_is_found_when_the_contract_closes() {
         let cost = Cost::Known(Msat::new(less).unwrap());
         facts[at] = Fact::Answered { id: *id, answer: answer.clone(), cost };
         let corrupt = restore(&facts, at).unwrap_err();
-        // A hire's cost is already known to be wrong by its own report.
-        let at_once = answer.report().is_some();
-        assert_eq!(corrupt.fact, if at_once { "answered" } else { "closed" }, "{corrupt}");
+        // A hire's cost must equal the spending in its report, so this error is found earlier.
+        let is_hire = answer.report().is_some();
+        assert_eq!(corrupt.fact, if is_hire { "answered" } else { "closed" }, "{corrupt}");
         found += 1;
     }
     assert!(found > 5, "the journal has costs to change");
 }
 
 #[test]
-fn what_chance_does_to_the_stored_form_is_no_panic() {
+fn random_damage_to_the_stored_form_never_panics() {
     chance::damage(&rich::journal(), 20_000);
 }

@@ -1,9 +1,9 @@
-//! The stored form, variant by variant, byte for byte. What was released opens for ever: a hall must read every journal
-//! that an earlier one wrote. So a line in `golden/` never changes after a release; a new variant adds a line, and a
-//! changed form gets a new version beside the old one.
+//! The stored form of every variant, byte for byte. Every later version must read the journals of a released version.
+//! So a line in `golden/` never changes after a release; a new variant adds a line, and a changed form gets a new
+//! version number and its own files.
 //!
-//! One file per enum, one line per variant. `GOLDEN=write cargo test -p guildhall-kernel --test golden` writes them anew,
-//! which is right only before a release, or for a line that is new.
+//! One file per enum, one line per variant. `GOLDEN=write cargo test -p guildhall-kernel --test golden` writes the
+//! files again. Use it only for new lines.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads its files; the kernel reads none")]
 
@@ -17,7 +17,7 @@ use guildhall_kernel::{FORMAT, Stored};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Checks a file in both directions: what is written today is the file, and the file reads as what was written.
+/// Checks a file in both directions: today's code writes the file's lines, and reads them back as the samples.
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, samples: &[(&str, T)]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file).with_extension("jsonl");
     let lines: Vec<String> = samples.iter().map(|(_, sample)| written(sample)).collect();
@@ -70,7 +70,7 @@ fn every_refusal_is_stored_as_it_always_was() {
 }
 
 #[test]
-fn what_form_2_added_is_stored_as_it_always_was() {
+fn every_addition_of_form_2_is_stored_as_it_always_was() {
     check_stored("form_2", 2, samples::facts_of_form_2());
     check("session_fact_form_2", &samples::session_facts_of_form_2());
 }
@@ -86,7 +86,7 @@ fn every_cause_is_stored_as_it_always_was() {
 }
 
 #[test]
-fn every_word_inside_is_stored_as_it_always_was() {
+fn every_other_enum_is_stored_as_it_always_was() {
     check("acceptance", &samples::acceptances());
     check("addressee", &samples::addressees());
     check("amount_error", &samples::amount_errors());
@@ -104,7 +104,7 @@ fn every_word_inside_is_stored_as_it_always_was() {
     check("pause", &samples::pauses());
     check("sender", &samples::senders());
     check("standing", &samples::standings());
-    check("stay", &samples::stays());
+    check("stay", &samples::close_whens());
     check("text_kind", &samples::text_kinds());
     check("turn", &samples::turns());
     check("waking", &samples::wakings());

@@ -1,4 +1,5 @@
-//! What a contract costs while it waits, and that a step does not grow with the transcript. Counted in bytes, not in time.
+//! The memory of a waiting contract, and that the memory of a step does not grow with the transcript. Counted in bytes,
+//! not in time.
 #![allow(clippy::disallowed_macros, reason = "the figures are for a reader of `--nocapture`")]
 
 #[path = "../benches/driver.rs"]
@@ -12,7 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The test harness allocates a little on its own; an average over many contracts does not see it.
+/// The test harness allocates some memory itself; an average over many contracts makes that negligible.
 const MANY: usize = 10_000;
 
 fn bytes_each(make: impl Fn() -> Contract) -> usize {
@@ -23,12 +24,13 @@ fn bytes_each(make: impl Fn() -> Contract) -> usize {
     (change.bytes_allocated - change.bytes_deallocated) / MANY + size_of::<Contract>()
 }
 
-/// One test, since the counters are the process's.
+/// A single test, because the counters belong to the whole process.
 #[test]
 fn a_contract_is_small_and_a_step_does_not_grow_with_the_transcript() {
-    let waiting_for_a_model = bytes_each(|| Contract::open(driver::root(), Millis(0)).expect("a lawful brief").0);
+    let waiting_for_a_model =
+        bytes_each(|| Contract::open(driver::root(), Millis(0)).expect("the brief breaks no law").0);
     let waiting_for_a_hire = bytes_each(|| {
-        let (mut contract, _) = Contract::open(driver::root(), Millis(0)).expect("a lawful brief");
+        let (mut contract, _) = Contract::open(driver::root(), Millis(0)).expect("the brief breaks no law");
         contract.step(driver::hires(&contract, 1), Millis(0));
         contract
     });

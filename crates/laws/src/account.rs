@@ -1,5 +1,5 @@
-//! The session's account, held against what its contracts' facts say: nobody is granted what was not put in, a root ends
-//! with what it reported, and only what may not have been billed is given back.
+//! Checks the session's account against its contracts' facts: the roots are granted no more than was funded, a root
+//! ends with the amounts of its report, and only reserved money is given back.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,24 +16,24 @@ use crate::violation::Law;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}, account fact {seq}: {what}")]
 pub struct AccountViolation {
-    /// Which law.
+    /// The law.
     pub law: Law,
-    /// Which fact of the account, counted from 1; for what only shows at the end, the last one there is.
+    /// The number of the account's fact, counted from 1; the last fact for a violation that is found only at the end.
     pub seq: usize,
     /// What was wrong.
     pub what: String,
 }
 
-/// What a session's account adds up to, in millisatoshis. Signed, since a broken account may be overdrawn.
+/// The sums of a session's account, in millisatoshis. Signed, because a broken account may be overdrawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionSums {
-    /// Everything that was put in, top-ups included.
+    /// All money that was added, top-ups included.
     pub funded: i128,
-    /// What corrections have given back.
+    /// The money that corrections have given back.
     pub credited: i128,
-    /// What the roots that have not ended were granted.
+    /// The money granted to the roots that have not ended.
     pub at_work: i128,
-    /// What the roots that have ended spent, before corrections.
+    /// The money spent by the roots that have ended, before corrections.
     pub spent: i128,
     /// The part of `spent` that may not have been billed, before corrections.
     pub reserved: i128,
@@ -42,15 +42,15 @@ pub struct SessionSums {
 }
 
 impl SessionSums {
-    /// Returns what no root has been granted: `funded + credited = free + at_work + spent`.
+    /// Returns the money that no root has been granted: `funded + credited = free + at_work + spent`.
     pub fn free(&self) -> i128 {
         self.funded + self.credited - self.at_work - self.spent
     }
 }
 
 impl Checker {
-    /// Checks a session's account against the contracts' facts that were observed, and adds it up. Both must have been read
-    /// at the same moment: a root that closes in between is not in both.
+    /// Checks a session's account against the observed facts of its contracts, and adds the account up. Both must be
+    /// read at the same time: otherwise a root that closes in between is in only one of them.
     ///
     /// ```
     /// use guildhall_kernel::{Hash, Msat, Path, SessionFact, TextKind, TextRef};
@@ -63,7 +63,8 @@ impl Checker {
     ///     SessionFact::Requested { root: Path::root(1), money: sat(101), prices },
     /// ]);
     /// assert_eq!(sums.free(), -1000);
-    /// assert_eq!(broken[0].to_string(), "law 3 (hires), account fact 2: 1000 msat more are granted than were put in");
+    /// assert_eq!(broken[0].what, "the roots are granted 1000 msat more than was funded");
+    /// assert!(broken[0].to_string().starts_with("law 3 (hires), account fact 2: "));
     /// ```
     pub fn check_account(&self, facts: &[SessionFact]) -> (SessionSums, Vec<AccountViolation>) {
         let mut account = Account::new(self);
@@ -76,19 +77,19 @@ impl Checker {
     }
 }
 
-/// An account, as its facts so far make it.
+/// The state of an account after the facts so far.
 struct Account<'a> {
     contracts: &'a Checker,
     sums: SessionSums,
     /// The roots in order: the first is number 1.
     roots: Vec<Root>,
-    /// What was given back, by the ask that had been charged.
+    /// The credit of each corrected ask.
     credits: BTreeMap<AskKey, Msat>,
     seq: usize,
     found: Vec<AccountViolation>,
 }
 
-/// One root, as the account knows it.
+/// A root in the account.
 struct Root {
     /// Its grant and its top-ups.
     granted: i128,
@@ -111,10 +112,10 @@ impl<'a> Account<'a> {
                 self.ended(root, *spent, (*reserved, *estimated));
             }
         }
-        // Once overdrawn, an account is not found so again with each fact.
+        // Report an overdrawn account once, not with each later fact.
         let (free, lacks) = (self.sums.free(), -self.sums.free());
         let overdrawn = free < 0 && before >= 0;
-        self.demand(!overdrawn, Law::Hires, format_args!("{lacks} msat more are granted than were put in"));
+        self.demand(!overdrawn, Law::Hires, format_args!("the roots are granted {lacks} msat more than was funded"));
     }
 
     fn funded(&mut self, money: i128, root: Option<&Path>) {
@@ -125,32 +126,40 @@ impl<'a> Account<'a> {
                 root.granted += money;
                 self.sums.at_work += money;
             }
-            None => self.broken(Law::Hires, format_args!("a top-up for {path}, which is no root at work")),
+            None => self.broken(Law::Hires, format_args!("a top-up is for {path}, which is not a root at work")),
         }
     }
 
     fn requested(&mut self, path: &Path, money: i128) {
         let due = self.roots.len() + 1;
         let next = path.level() == 0 && usize::try_from(path.ordinal()) == Ok(due);
-        self.demand(next, Law::Replay, format_args!("root {path} is requested when root {due} is due"));
+        self.demand(next, Law::Replay, format_args!("root {path} is requested, but root {due} is next"));
         self.roots.push(Root { granted: money, has_ended: false });
         self.sums.at_work += money;
         let tree = &self.contracts.tree;
         if let Some(at) = tree.find(path) {
             let opened = wide(tree.contracts[at].brief.grant.money);
             let same = opened == money;
-            self.demand(same, Law::Hires, format_args!("root {path} began with {opened} msat, granted were {money}"));
+            self.demand(
+                same,
+                Law::Hires,
+                format_args!("root {path} was opened with {opened} msat, but granted {money}"),
+            );
         }
     }
 
     fn ended(&mut self, path: &Path, spent: Msat, (reserved, estimated): (Option<Msat>, Option<Msat>)) {
         let Some(root) = self.at_work(path) else {
-            return self.broken(Law::Hires, format_args!("{path} ends, which is no root at work"));
+            return self.broken(Law::Hires, format_args!("{path} ends, but is not a root at work"));
         };
         root.has_ended = true;
         let granted = root.granted;
         let used = wide(spent);
-        self.demand(used <= granted, Law::Hires, format_args!("root {path} spent {used} of {granted} msat granted"));
+        self.demand(
+            used <= granted,
+            Law::Hires,
+            format_args!("root {path} spent {used} msat, but was granted {granted}"),
+        );
         self.sums.at_work -= granted;
         self.sums.spent += used;
         self.sums.reserved += reserved.map_or(0, wide);
@@ -158,7 +167,7 @@ impl<'a> Account<'a> {
         let tree = &self.contracts.tree;
         let phase = tree.find(path).map(|at| &tree.contracts[at].phase);
         let Some(Phase::Closed(report)) = phase else {
-            return self.broken(Law::Hires, format_args!("root {path} has ended in the account, and has not closed"));
+            return self.broken(Law::Hires, format_args!("root {path} has ended in the account, but has not closed"));
         };
         let figures = [
             ("spent", Some(spent), Some(report.spent)),
@@ -167,34 +176,42 @@ impl<'a> Account<'a> {
         ];
         for (name, booked, reported) in figures {
             let (same, booked, reported) = (booked == reported, shown(booked), shown(reported));
-            self.demand(same, Law::Hires, format_args!("root {path} reported {reported} {name}, booked are {booked}"));
+            self.demand(
+                same,
+                Law::Hires,
+                format_args!("root {path} reported {reported} {name}, but the account has {booked}"),
+            );
         }
     }
 
     fn corrected(&mut self, ask: &AskKey, credit: Msat) {
         if let Some(before) = self.credits.get(ask).copied() {
-            // The same correction twice is one.
+            // The same correction twice counts once.
             let same = before == credit;
             let (credit, before) = (credit.get(), before.get());
             return self.demand(
                 same,
                 Law::Hires,
-                format_args!("{ask} is corrected by {credit} msat, and was by {before}"),
+                format_args!("{ask} is corrected by {credit} msat, but was corrected by {before} before"),
             );
         }
         self.credits.insert(ask.clone(), credit);
         self.sums.credited += wide(credit);
         let Some(Parts { used, estimated, reserved }) = self.charged(ask) else {
-            return self.broken(Law::Hires, format_args!("{ask} is corrected, and is no call that was answered"));
+            return self.broken(Law::Hires, format_args!("{ask} is corrected, but is not an answered call"));
         };
         let open = used == 0 && estimated == 0;
-        self.demand(open, Law::Hires, format_args!("{ask} is corrected, and its cost is known or estimated"));
+        self.demand(open, Law::Hires, format_args!("{ask} is corrected, but its cost is known or estimated"));
         let credit = wide(credit);
         let within = !open || credit <= reserved;
-        self.demand(within, Law::Hires, format_args!("{ask} is corrected by {credit} of {reserved} msat reserved"));
+        self.demand(
+            within,
+            Law::Hires,
+            format_args!("{ask} is corrected by {credit} msat, but only {reserved} are reserved"),
+        );
     }
 
-    /// What was charged for a model call, a tool call or a check that was answered.
+    /// Returns the charge for an answered model call, tool call or check.
     fn charged(&self, ask: &AskKey) -> Option<Parts> {
         let tree = &self.contracts.tree;
         let asked = tree.contracts[tree.find(&ask.contract)?].ask(ask.ask)?;
@@ -205,15 +222,15 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Checks that each root that has facts was requested, and has heard of no more money than was put in for it.
+    /// Checks that each root with facts was requested, and has heard no more money than the account gave it.
     fn check_roots(&mut self) {
         for contract in self.contracts.roots() {
             let (path, has) = (contract.path(), contract.money.granted);
             let Some(given) = self.root(path).map(|root| root.granted) else {
-                self.broken(Law::Hires, format_args!("root {path} has facts, and was never requested"));
+                self.broken(Law::Hires, format_args!("root {path} has facts, but was never requested"));
                 continue;
             };
-            self.demand(has <= given, Law::Hires, format_args!("root {path} has {has} msat, and {given} were put in"));
+            self.demand(has <= given, Law::Hires, format_args!("root {path} has {has} msat, but was given {given}"));
         }
     }
 

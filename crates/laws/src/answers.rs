@@ -1,4 +1,4 @@
-//! What came back: of the kind that was asked for, once, and charged at its cost and never above its hold.
+//! Answers: each ask has one answer of the right kind, which is charged at its cost and never above its hold.
 
 use guildhall_kernel::{
     Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus, TextRef, Wording,
@@ -24,13 +24,17 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     };
     let name = asked.kind.name();
     let fits = answers(&asked.kind, answer);
-    step.found.demand(fits, Law::Holds, format_args!("{id}, {name}, has an answer of another kind"));
+    step.found.demand(fits, Law::Holds, format_args!("{id} ({name}) has an answer of the wrong kind"));
     let by_itself = !matches!(step.batch.cause, Cause::Answer(_));
     let silent = matches!(asked.kind, Kind::Question { .. });
-    step.found.demand(!by_itself || silent, Law::Replay, format_args!("{id}, {name}, is answered by nobody"));
+    step.found.demand(
+        !by_itself || silent,
+        Law::Replay,
+        format_args!("{id} ({name}) is answered without an answer from the world"),
+    );
     if matches!(answer, Answer::Aborted) {
         let cancelled = matches!(contract.phase, Phase::Closing(Outcome::Cancelled));
-        step.found.demand(cancelled, Law::Closing, format_args!("{id} is aborted, but nobody cancelled"));
+        step.found.demand(cancelled, Law::Closing, format_args!("{id} is aborted, but the contract was not cancelled"));
     }
     let payer = check_world(step.tree, asked, answer, cost, step.found);
     let (origin, charged) = (asked.origin, (charge(cost, money), heads_used(answer, heads, step.found)));
@@ -40,7 +44,7 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     contract.heads.settle(heads, charged.1);
     contract.open -= 1;
     if contract.last == Some(id) {
-        // What a last request leaves of the severance pays for nothing else.
+        // The unspent part of the severance is held again: it must not pay for anything else.
         contract.severance = (money - charged.0).min(wide(contract.brief.severance));
         contract.money.hold(contract.severance);
     }
@@ -60,21 +64,21 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     }
 }
 
-/// Who spent what an answer cost.
+/// The contract that spent the cost of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Payer {
-    /// The contract itself: its own calls, and hires whose facts are elsewhere.
+    /// The contract itself: its own calls, and hires that have no facts in this journal.
     Itself,
-    /// A hire that has facts here.
+    /// A hire that has facts in this journal.
     Hire,
 }
 
-/// What is known about what was charged for an answer.
+/// Returns the parts of the charge for an answer.
 fn parts_of(kind: &Kind, answer: &Answer, cost: Cost, charge: i128) -> Parts {
     match (kind, answer) {
         (Kind::Model { .. } | Kind::Tool | Kind::Check(_), _) => Parts::of_leaf(answer, cost, charge),
         (Kind::Hire(_), Answer::Report(report)) => Parts::of_report(report, charge),
-        // Holds nothing, or has an answer of another kind, which was found wrong.
+        // The ask holds nothing, or its answer is of the wrong kind, which was reported before.
         (Kind::Hire(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => Parts::used(charge),
     }
 }
@@ -96,7 +100,7 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
         Kind::Tool => lost_or_failed || matches!(answer, Answer::Result(_)),
         Kind::Hire(_) => matches!(answer, Answer::Report(_)),
         Kind::Check(_) => lost_or_failed || matches!(answer, Answer::Passed | Answer::FailedCheck(_)),
-        Kind::Question { matter: Matter::Words(_), .. } => lost || matches!(answer, Answer::Words(_) | Answer::NoReply),
+        Kind::Question { matter: Matter::Text(_), .. } => lost || matches!(answer, Answer::Text(_) | Answer::NoReply),
         Kind::Question { matter: Matter::Approval(_), .. } => {
             lost || matches!(answer, Answer::Approved | Answer::Denied | Answer::NoReply)
         }
@@ -104,12 +108,12 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
     }
 }
 
-/// Checks an answer against what other contracts' facts say. Returns who spent its cost.
+/// Checks an answer against the facts of other contracts. Returns the contract that spent its cost.
 fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &mut Found<'_>) -> Payer {
     match (&asked.kind, answer) {
         (Kind::Hire(hired), Answer::Report(report)) => {
             let known = cost == Cost::Known(report.spent);
-            found.demand(known, Law::Hires, format_args!("charged {cost:?} for a report of {}", report.spent));
+            found.demand(known, Law::Hires, format_args!("charges {cost:?} for a report that spent {}", report.spent));
             let Some(child) = hired.child else {
                 parts::check_within(report, found);
                 return Payer::Itself;
@@ -120,7 +124,11 @@ fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &
         (Kind::Tell { to, what, heard }, Answer::Delivered) => {
             let money = matches!(what, Stimulus::TopUp { .. });
             let lost = money && *heard == Heard::NotYet && tree.find(to).is_some();
-            found.demand(!lost, Law::Hires, format_args!("{to} is said to have heard of money, and has not"));
+            found.demand(
+                !lost,
+                Law::Hires,
+                format_args!("money for {to} is marked as delivered, but {to} has not heard it"),
+            );
             Payer::Itself
         }
         (Kind::Tell { to, .. }, Answer::Gone) => {
@@ -143,7 +151,11 @@ fn check_report(child: &Contract, report: &Report, found: &mut Found<'_>) {
     let path = child.path();
     match &child.phase {
         Phase::Closed(closed) => {
-            found.demand(**closed == *report, Law::Reports, format_args!("this is not the report of {path}"));
+            found.demand(
+                **closed == *report,
+                Law::Reports,
+                format_args!("the report differs from the report of {path}"),
+            );
         }
         Phase::Working | Phase::Closing(_) => {
             found.broken(Law::Reports, format_args!("{path} has reported, but has not closed"));
@@ -153,18 +165,18 @@ fn check_report(child: &Contract, report: &Report, found: &mut Found<'_>) {
 
 fn check_gone(tree: &Tree, to: &Path, found: &mut Found<'_>) {
     let alive = tree.find(to).is_some_and(|at| !tree.contracts[at].is_closed());
-    found.demand(!alive, Law::Closing, format_args!("{to} is said to be gone, and is not"));
+    found.demand(!alive, Law::Closing, format_args!("{to} is marked as gone, but has not closed"));
 }
 
-/// How many heads an answer used: for a report, the hire itself and those below it.
+/// Returns the number of heads that an answer used: for a report, one for the hire itself and those used below it.
 fn heads_used(answer: &Answer, held: i128, found: &mut Found<'_>) -> i128 {
     let Answer::Report(report) = answer else { return 0 };
     let used = 1 + i128::from(report.heads.0);
-    found.demand(used <= held, Law::Purse, format_args!("{used} heads used of {held} held"));
+    found.demand(used <= held, Law::Purse, format_args!("the report used {used} heads, but only {held} are held"));
     used.min(held)
 }
 
-/// Takes over what an answer means for the contract.
+/// Updates the contract after an answer.
 fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
     let contract = &mut step.tree.contracts[step.me];
     match answer {
@@ -180,10 +192,10 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
         Answer::Passed => checked(contract, id, Verdict::Passed),
         Answer::FailedCheck(_) | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {
             checked(contract, id, Verdict::NotPassed);
-            unheard(contract, id);
+            owe_again(contract, id);
         }
         Answer::Result(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
@@ -193,14 +205,14 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
 }
 
 /// The reports that a request included are owed again if no reply came.
-fn unheard(contract: &mut Contract, id: AskId) {
+fn owe_again(contract: &mut Contract, id: AskId) {
     if let Some(Asked { kind: Kind::Model { hears }, .. }) = contract.ask(id) {
         let again = hears.clone();
         contract.owed.splice(0..0, again);
     }
 }
 
-/// Adds a text to what the next request must pay for.
+/// Adds a text to the size of the next request.
 pub(crate) fn shown(contract: &mut Contract, text: Option<TextRef>) {
     let bytes = text.map_or(0, |text| u64::from(text.bytes));
     contract.shown = contract.shown.saturating_add(bytes);
@@ -209,7 +221,7 @@ pub(crate) fn shown(contract: &mut Contract, text: Option<TextRef>) {
 fn text_of(answer: &Answer) -> Option<TextRef> {
     match answer {
         Answer::Said(said) => Some(said.reply),
-        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Words(text) => Some(*text),
+        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) => Some(*text),
         Answer::Report(report) => match report.text {
             Wording::Final(text) | Wording::Assembled(text) => Some(text),
         },
@@ -227,7 +239,7 @@ fn text_of(answer: &Answer) -> Option<TextRef> {
 
 fn replied(contract: &mut Contract, id: AskId, said: &Said) {
     if let (Some(tokens), Some(request)) = (said.input_tokens, contract.request) {
-        // What came while the model was at work is not in its report.
+        // The provider's token count does not include texts that came during the model call.
         contract.shown = contract.shown.saturating_sub(request.tokens).saturating_add(tokens);
     }
     contract.replies = contract.replies.saturating_add(1);
@@ -243,7 +255,7 @@ fn checked(contract: &mut Contract, id: AskId, verdict: Verdict) {
     }
 }
 
-/// Resolves the call that an answer belongs to, or says what must follow.
+/// Marks the call that an answer belongs to as resolved, or notes what must follow.
 fn resolve(step: &mut Step<'_, '_>, call: CallRef, answer: &Answer) {
     let calls = &mut step.tree.contracts[step.me].calls;
     let to = match (calls.get(call), answer) {

@@ -1,9 +1,10 @@
-//! The facts of one cause: stored together or not at all. What a fact obliges its batch to contain is noted here and
-//! looked at when the batch is over, so that the order inside a batch stays the kernel's business.
+//! A batch: the facts of one cause, stored together or not at all. A fact may require other facts in its batch. These
+//! duties are noted here and checked at the end of the batch, so that the checker does not depend on the order inside a
+//! batch.
 
 use guildhall_kernel::{Answer, AskId, CallRef, Cause, Fact, Millis, Msat, Offer, Outcome, Path, Stored};
 
-use crate::contract::{Contract, Kind, Phase, Tree, Wish};
+use crate::contract::{Contract, Ending, Kind, Phase, Tree};
 use crate::form::Form;
 use crate::shares::Shares;
 use crate::violation::{Found, Law};
@@ -14,26 +15,26 @@ pub(crate) struct Batch {
     pub(crate) cause: Cause,
     pub(crate) at: Millis,
     version: u16,
-    /// The newest of its facts.
+    /// The number of its newest fact.
     pub(crate) seq: u64,
-    /// How many facts it has.
+    /// The number of its facts.
     pub(crate) facts: u32,
     pub(crate) top_up: Option<TopUp>,
-    /// A hire that was offered from outside and that nothing was decided about yet.
+    /// An offer from outside that is neither admitted nor refused yet.
     pub(crate) offer: Option<Box<Offer>>,
-    /// The hires that follow from a reply: those of its calls, or those that the runtime makes by itself.
+    /// The hires that follow from a reply: those of its calls, or those that the runtime makes on the agent's behalf.
     pub(crate) shares: Option<Shares>,
     duties: Vec<Duty>,
 }
 
-/// Money that was heard for somebody below.
+/// Money that was heard for a contract below.
 pub(crate) struct TopUp {
     pub(crate) to: Path,
     pub(crate) money: Msat,
     pub(crate) stage: Stage,
 }
 
-/// How far a top-up has come.
+/// The progress of a top-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Heard,
@@ -42,28 +43,28 @@ pub(crate) enum Stage {
     Stays,
 }
 
-/// What must be true when a batch is over.
+/// A condition that must be true at the end of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duty {
-    /// Every call of the newest reply is placed.
+    /// Every call of the newest reply is decided on: asked, refused or waiting.
     PlaceCalls,
-    /// An approval's answer was acted upon.
+    /// After an approval was answered, its call was asked or refused.
     FollowUp(CallRef),
-    /// No call waits for what has come.
+    /// No call waits for reports that have already come.
     WakeWaiting,
-    /// No call waits at all: there are words to be heard.
+    /// No call waits for hires, because there is an urgent message.
     WakeAll,
-    /// Money for somebody below was passed on, or stays.
+    /// Money for a contract below was passed on or kept.
     PassOn,
-    /// A hire that was offered from outside was admitted or refused.
+    /// An offer from outside was admitted or refused.
     Consider,
-    /// Live hires were told that their hirer is ending.
-    TellHires,
-    /// Something was refused because the contract is ending, so it must be.
+    /// The ending was sent to all live hires.
+    SendEnding,
+    /// The contract is ending: a refusal in the batch says so.
     BeEnding,
-    /// A cancel was heard.
+    /// The contract is cancelled: it heard a cancel.
     BeCancelled,
-    /// A wrap-up was heard.
+    /// The contract is ending: it heard a wrap-up.
     BeWrappingUp,
 }
 
@@ -83,8 +84,8 @@ impl Batch {
         }
     }
 
-    /// Returns whether a fact belongs to this batch. Two ticks differ by their time alone.
-    pub(crate) fn goes_on(&self, tree: &Tree, stored: &Stored) -> bool {
+    /// Returns whether a fact belongs to this batch. Two ticks differ only by their time.
+    pub(crate) fn contains(&self, tree: &Tree, stored: &Stored) -> bool {
         let again = self.cause != Cause::Tick || self.at == stored.at;
         again && self.cause == stored.cause && *tree.contracts[self.contract].path() == stored.contract
     }
@@ -95,7 +96,7 @@ impl Batch {
         }
     }
 
-    /// Checks that a fact can stand where it stands under its cause.
+    /// Checks that a fact can follow from its cause at this place in the batch.
     pub(crate) fn check_cause(&self, stored: &Stored, found: &mut Found<'_>) {
         found.demand(self.at == stored.at, Law::Replay, format_args!("the facts of one cause have different times"));
         found.demand(
@@ -106,26 +107,26 @@ impl Batch {
         let first = self.facts == 0;
         let fits = match (&stored.cause, &stored.fact) {
             (Cause::Opening, Fact::Opened(_)) => first,
-            // A question that nobody answered in time is noticed at the next occasion.
+            // A question whose time limit was reached ends with the next input of any kind.
             (Cause::Answer(_), Fact::Answered { answer: Answer::NoReply, .. }) if !first => true,
             (Cause::Answer(cause), Fact::Answered { id, .. }) => first && cause == id,
-            (Cause::Told(cause), Fact::Heard { from, .. }) => first && cause == from,
-            // Money that goes astray is refused and not heard.
-            (Cause::Told(_), Fact::Refused { .. }) => true,
+            (Cause::Stimulus(cause), Fact::Heard { from, .. }) => first && cause == from,
+            // A top-up from a wrong sender is refused and not heard.
+            (Cause::Stimulus(_), Fact::Refused { .. }) => true,
             (_, Fact::Opened(_) | Fact::Heard { .. }) => false,
-            (Cause::Opening | Cause::Answer(_) | Cause::Told(_), _) => !first,
+            (Cause::Opening | Cause::Answer(_) | Cause::Stimulus(_), _) => !first,
             (Cause::Tick, _) => true,
         };
         found.demand(fits, Law::Replay, format_args!("{} does not follow from {:?}", stored.fact.kind(), stored.cause));
     }
 
-    /// Checks everything that the batch had to contain.
+    /// Checks all duties of the batch.
     pub(crate) fn check_over(&self, tree: &Tree, found: &mut Found<'_>) {
         let contract = &tree.contracts[self.contract];
         for duty in &self.duties {
             self.check_duty(*duty, contract, found);
         }
-        // The first release divided by other rules.
+        // The first release computed shares by other rules.
         if let Some(shares) = &self.shares
             && Form::of(self.version) == Form::Second
         {
@@ -140,26 +141,42 @@ impl Batch {
             Duty::WakeWaiting => contract.calls.check_waiting(contract, found),
             Duty::WakeAll => {
                 let free = contract.is_closed() || !contract.calls.blocked();
-                found.demand(free, Law::Liveness, format_args!("words came, and a call still waits for a hire"));
+                found.demand(
+                    free,
+                    Law::Liveness,
+                    format_args!("an urgent message came, but a call still waits for a hire"),
+                );
             }
             Duty::PassOn => self.check_passed_on(found),
             Duty::Consider => {
                 let done = self.offer.is_none();
-                found.demand(done, Law::Refusals, format_args!("an offered hire was neither admitted nor refused"));
+                found.demand(
+                    done,
+                    Law::Refusals,
+                    format_args!("an offer from outside was neither admitted nor refused"),
+                );
             }
-            Duty::TellHires => check_told(contract, found),
+            Duty::SendEnding => check_ending_sent(contract, found),
             Duty::BeEnding => {
                 let ending = !matches!(contract.phase, Phase::Working);
-                found.demand(ending, Law::Refusals, format_args!("refused for closing, but the contract is not"));
+                found.demand(
+                    ending,
+                    Law::Refusals,
+                    format_args!("a call was refused because the contract is ending, but it is not ending"),
+                );
             }
             Duty::BeCancelled => {
                 let cancelled = matches!(contract.phase, Phase::Closing(Outcome::Cancelled) | Phase::Closed(_));
-                found.demand(cancelled, Law::Closing, format_args!("a cancel was heard and not obeyed"));
+                found.demand(
+                    cancelled,
+                    Law::Closing,
+                    format_args!("a cancel was heard, but the contract does not end"),
+                );
             }
             Duty::BeWrappingUp => {
                 let checking = contract.asks.iter().any(|ask| ask.is_open() && matches!(ask.kind, Kind::Check(_)));
                 let ending = checking || !matches!(contract.phase, Phase::Working);
-                found.demand(ending, Law::Closing, format_args!("a wrap-up was heard and not obeyed"));
+                found.demand(ending, Law::Closing, format_args!("a wrap-up was heard, but the contract does not end"));
             }
         }
     }
@@ -168,25 +185,25 @@ impl Batch {
         let Some(top_up) = &self.top_up else { return };
         let (to, money) = (&top_up.to, top_up.money);
         match top_up.stage {
-            Stage::Heard => found.broken(Law::Hires, format_args!("{money} for {to} went no further and says nothing")),
+            Stage::Heard => found.broken(Law::Hires, format_args!("{money} for {to} was neither passed on nor kept")),
             Stage::Raised(hire) => {
-                found.broken(Law::Hires, format_args!("{money} for {to} was added to {hire}, which was not told"));
+                found.broken(Law::Hires, format_args!("{money} for {to} was added to {hire}, but not sent to it"));
             }
             Stage::PassedOn | Stage::Stays => {}
         }
     }
 }
 
-/// Checks that each live hire was told what its hirer's ending means for it.
-pub(crate) fn check_told(contract: &Contract, found: &mut Found<'_>) {
+/// Checks that each live hire was sent its hirer's ending.
+pub(crate) fn check_ending_sent(contract: &Contract, found: &mut Found<'_>) {
     let due = match contract.phase {
         Phase::Working | Phase::Closed(_) => return,
-        Phase::Closing(Outcome::Cancelled) => Wish::Cancel,
-        Phase::Closing(Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed) => Wish::WrapUp,
+        Phase::Closing(Outcome::Cancelled) => Ending::Cancel,
+        Phase::Closing(Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed) => Ending::WrapUp,
     };
     for id in &contract.live {
         let Some(Kind::Hire(hired)) = contract.ask(*id).map(|ask| &ask.kind) else { continue };
-        let (path, told) = (&hired.brief.path, hired.told);
-        found.demand(told >= due, Law::Closing, format_args!("{path} should have been told {due:?}, and was {told:?}"));
+        let (path, sent) = (&hired.brief.path, hired.ending_sent);
+        found.demand(sent >= due, Law::Closing, format_args!("{path} must be sent {due:?}, but was sent {sent:?}"));
     }
 }

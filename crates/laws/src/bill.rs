@@ -1,4 +1,4 @@
-//! The bill: what each contract cost itself, and what it cost with everybody whom it hired.
+//! The bill: the cost of each contract alone, and with all contracts below it.
 
 use guildhall_kernel::{Outcome, Path};
 
@@ -6,30 +6,30 @@ use crate::checker::Checker;
 use crate::contract::{Contract, Phase};
 use crate::parts::{Parts, TokenSum};
 
-/// One contract's line of the bill, in millisatoshis. Signed, since a broken journal may be overdrawn.
+/// One contract's line of the bill, in millisatoshis. Signed, because a purse in a broken journal may be overdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BillLine {
-    /// Whose line it is.
+    /// The contract.
     pub contract: Path,
-    /// Everything it was granted, top-ups included.
+    /// The granted money, top-ups included.
     pub granted: i128,
-    /// What it may still hold.
+    /// The available money.
     pub available: i128,
-    /// What it holds.
+    /// The held money.
     pub held: i128,
-    /// What it spent, the spending of the hires that have reported included.
+    /// The spent money, including that of the hires that have reported.
     pub spent: i128,
-    /// What it spent itself, its fee included. Summed over the tree, this is what the roots spent.
+    /// The money that the contract spent itself, its fee included. The sum over the tree is the spending of the roots.
     pub own: i128,
-    /// What is known about `own`: the parts add up to it.
+    /// The parts of `own`.
     pub own_parts: Parts,
-    /// What it and everybody below it spent themselves, whether they have reported or not.
+    /// The parts of the money spent by the contract and all contracts below it, whether they have reported or not.
     pub all_parts: Parts,
     /// The tokens of its own model calls.
     pub own_tokens: TokenSum,
-    /// The tokens of its own model calls and of those of everybody below it.
+    /// The tokens of the model calls of the contract and all contracts below it.
     pub all_tokens: TokenSum,
-    /// How it ended, if it has.
+    /// The outcome, if the contract has closed.
     pub outcome: Option<Outcome>,
 }
 
@@ -39,7 +39,7 @@ impl Checker {
         self.tree.find(contract).map(|at| line(&self.tree.contracts[at]))
     }
 
-    /// Goes through the bill, one line per contract, in the order in which they were opened.
+    /// Iterates over the bill, one line per contract, in the order in which the contracts were opened.
     pub fn bill(&self) -> impl Iterator<Item = BillLine> {
         self.tree.contracts.iter().map(line)
     }

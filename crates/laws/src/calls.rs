@@ -1,4 +1,4 @@
-//! The calls of a reply: each is placed once, in order, in the reply's own batch, and none is left behind by the next
+//! The calls of a reply: each is decided on once, in order, in the reply's own batch, and has an answer before the next
 //! request.
 
 use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Pause, Waking};
@@ -11,22 +11,22 @@ use crate::violation::{Found, Law};
 #[derive(Default)]
 pub(crate) struct Calls {
     pub(crate) reply: Option<AskId>,
-    /// How many the reply makes.
+    /// The number of calls in the reply.
     pub(crate) made: u32,
     placed: Vec<Call>,
 }
 
-/// Where a call stands.
+/// The state of a call.
 pub(crate) enum Call {
-    /// An ask answers it.
+    /// It waits for the answer to an ask.
     Asked,
-    /// The report of a hire answers it.
+    /// It waits for the report of a hire.
     Hire,
-    /// Leave was asked for.
+    /// It waits for the owner's approval.
     Approval,
-    /// Leave was given: the call itself must follow.
+    /// It was approved: the tool call must follow.
     Approved,
-    /// Leave was not given: a refusal must follow.
+    /// It was not approved: a refusal must follow.
     Denied,
     /// It waits for hires.
     Waiting { on: Vec<AskId>, need: Need, until: Option<Millis> },
@@ -34,7 +34,7 @@ pub(crate) enum Call {
     Resolved,
 }
 
-/// What a fact does with a call that leave was asked for.
+/// What a fact does with a call that needed approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Tool,
@@ -43,14 +43,14 @@ pub(crate) enum Act {
 }
 
 impl Calls {
-    /// Begins with a new reply.
+    /// Starts again with a new reply.
     pub(crate) fn begin(&mut self, reply: AskId, made: u32) {
         self.reply = Some(reply);
         self.made = made;
         self.placed.clear();
     }
 
-    /// How many placements there must be: those over the limit are refused as one.
+    /// Returns how many decisions there must be: all calls beyond the limit are refused together.
     fn due(&self) -> u32 {
         self.made.min(CALLS_MAX + 1)
     }
@@ -69,11 +69,12 @@ impl Calls {
         self.placed.get_mut(usize::try_from(call.index).ok()?)
     }
 
-    /// Places a call, or follows up on leave that was asked for.
+    /// Decides on a call, or decides again after its approval was answered.
     pub(crate) fn place(&mut self, call: CallRef, act: Act, new: Call, found: &mut Found<'_>) {
         let CallRef { reply, index } = call;
         if self.reply != Some(reply) {
-            return found.broken(Law::Reports, format_args!("call {index} of {reply}, which is not the newest reply"));
+            return found
+                .broken(Law::Reports, format_args!("call {index} belongs to {reply}, which is not the newest reply"));
         }
         if let Some(old) = self.get_mut(call) {
             let fits = match old {
@@ -82,12 +83,16 @@ impl Calls {
                 Call::Asked | Call::Hire | Call::Approval | Call::Waiting { .. } | Call::Resolved => false,
             };
             *old = new;
-            return found.demand(fits, Law::Reports, format_args!("call {index} of {reply} is placed twice"));
+            return found.demand(fits, Law::Reports, format_args!("call {index} of {reply} is decided on twice"));
         }
         let next = u32::try_from(self.placed.len()).unwrap_or(u32::MAX);
-        found.demand(index == next, Law::Reports, format_args!("call {index} of {reply} is placed when {next} is due"));
+        found.demand(
+            index == next,
+            Law::Reports,
+            format_args!("call {index} of {reply} is decided on, but call {next} is next"),
+        );
         let (made, due) = (self.made, self.due());
-        found.demand(index < due, Law::Reports, format_args!("call {index} of {reply}, which made {made}"));
+        found.demand(index < due, Law::Reports, format_args!("call {index} is beyond the {made} calls of {reply}"));
         let considered = index < CALLS_MAX || act == Act::Refusal;
         found.demand(considered, Law::Refusals, format_args!("call {index} of {reply} is over the limit"));
         if index == next && index < due {
@@ -95,7 +100,7 @@ impl Calls {
         }
     }
 
-    /// Sets where a call stands, unless it has its answer or is no call of the newest reply.
+    /// Sets the state of a call of the newest reply.
     pub(crate) fn turn(&mut self, call: CallRef, to: Call) {
         if let Some(call) = self.get_mut(call) {
             *call = to;
@@ -115,15 +120,19 @@ impl Calls {
     pub(crate) fn check_placed(&self, found: &mut Found<'_>) {
         let (placed, due) = (self.placed.len(), self.due());
         let all = u32::try_from(placed) == Ok(due);
-        found.demand(all, Law::Reports, format_args!("{placed} calls of a reply were placed, {due} should have been"));
+        found.demand(all, Law::Reports, format_args!("{placed} calls of the reply were decided on, but {due} must be"));
     }
 
     pub(crate) fn check_followed_up(&self, call: CallRef, found: &mut Found<'_>) {
         let pending = matches!(self.get(call), Some(Call::Approved | Call::Denied));
-        found.demand(!pending, Law::Reports, format_args!("an approval was answered and nothing followed"));
+        found.demand(
+            !pending,
+            Law::Reports,
+            format_args!("an approval was answered, but its call was neither asked nor refused"),
+        );
     }
 
-    /// Checks that no call waits for what has come.
+    /// Checks that no call waits for reports that have already come.
     pub(crate) fn check_waiting(&self, contract: &Contract, found: &mut Found<'_>) {
         if contract.is_closed() {
             return;
@@ -131,7 +140,7 @@ impl Calls {
         for (index, call) in self.placed.iter().enumerate() {
             let Call::Waiting { on, need, .. } = call else { continue };
             let met = on.is_empty() || has_reported(contract, on, *need);
-            found.demand(!met, Law::Liveness, format_args!("call {index} waits for reports that have come"));
+            found.demand(!met, Law::Liveness, format_args!("call {index} waits for reports that have already come"));
         }
     }
 }
@@ -150,7 +159,7 @@ pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, form: 
     if let Call::Waiting { on, .. } = &wait {
         for id in on {
             let live = contract.live.contains(id);
-            found.demand(live, Law::Liveness, format_args!("a call waits for {id}, which is no live hire"));
+            found.demand(live, Law::Liveness, format_args!("a call waits for {id}, which is not a live hire"));
             // The first release let both wait until the question timed out.
             let stuck = form == Form::Second && contract.is_asked_by(*id);
             found.demand(
@@ -163,12 +172,12 @@ pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, form: 
     contract.calls.place(call, Act::Other, wait, found);
 }
 
-/// Something that the next turn waited for is waited for no longer.
+/// A pause is over.
 pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Millis, found: &mut Found<'_>) {
     let ending = !matches!(contract.phase, Phase::Working);
     let fits = match pause {
         Pause::Call(call) => match (contract.calls.get(call), why) {
-            (Some(Call::Waiting { .. }), Waking::Words) => true,
+            (Some(Call::Waiting { .. }), Waking::Message) => true,
             (Some(Call::Waiting { .. }), Waking::Closing) => ending,
             (Some(Call::Waiting { on, need, .. }), Waking::Reported) => {
                 on.is_empty() || has_reported(contract, on, *need)
@@ -176,9 +185,9 @@ pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Milli
             (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
             (Some(_) | None, _) => false,
         },
-        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Words,
+        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Message,
     };
-    found.demand(fits, Law::Reports, format_args!("{pause:?} can't have woken for {why:?}"));
+    found.demand(fits, Law::Reports, format_args!("{pause:?} can't end because of {why:?}"));
     let call = match pause {
         Pause::Call(call) => Some(call),
         Pause::Hire(id) => contract.unblock(id),

@@ -1,4 +1,5 @@
-//! The checker itself: it follows a journal fact by fact and looks at the touched contract and its edge only.
+//! The checker: it reads a journal fact by fact. For each fact it checks only the fact's contract and its link to its
+//! hirer.
 
 use guildhall_kernel::{FORMATS, Fact, Millis, Nudge, Stored};
 
@@ -9,7 +10,7 @@ use crate::form::Form;
 use crate::violation::{Found, Law, Violation};
 use crate::{answers, asks, closing, opening, refusals, stimuli};
 
-/// Follows the journal of one session and says what it breaks.
+/// Checks the journal of one session.
 #[derive(Default)]
 pub struct Checker {
     pub(crate) tree: Tree,
@@ -19,7 +20,7 @@ pub struct Checker {
     version: u16,
 }
 
-/// One fact being looked at: whose it is, in which batch, and what is found.
+/// The check of one fact: its contract, its batch, and the violations found.
 pub(crate) struct Step<'a, 'b> {
     pub(crate) tree: &'a mut Tree,
     pub(crate) batch: &'a mut Batch,
@@ -35,13 +36,13 @@ impl Checker {
         Checker::default()
     }
 
-    /// Folds one stored fact and returns every law that it breaks. What a batch lacks is found with the first fact
-    /// after it, or at rest.
+    /// Takes one stored fact and returns every law that it breaks. A fact that is missing in a batch is found with the
+    /// first fact after the batch, or by [`Checker::at_rest`].
     pub fn observe(&mut self, stored: &Stored) -> Vec<Violation> {
         let mut found = Found::at(&stored.contract, stored.seq);
         self.end_batch_before(stored, &mut found);
         self.check_order(stored, &mut found);
-        let Some(me) = self.whose(stored, &mut found) else { return found.into_list() };
+        let Some(me) = self.contract_of(stored, &mut found) else { return found.into_list() };
         let Checker { tree, batch, .. } = self;
         let batch = batch.get_or_insert_with(|| Batch::new(me, stored));
         batch.check_cause(stored, &mut found);
@@ -60,7 +61,7 @@ impl Checker {
     }
 
     fn end_batch_before(&mut self, stored: &Stored, found: &mut Found<'_>) {
-        if self.batch.as_ref().is_none_or(|batch| batch.goes_on(&self.tree, stored)) {
+        if self.batch.as_ref().is_none_or(|batch| batch.contains(&self.tree, stored)) {
             return;
         }
         if let Some(batch) = self.batch.take() {
@@ -68,7 +69,7 @@ impl Checker {
         }
     }
 
-    /// What a batch that is over lacks.
+    /// Returns what is missing in a batch that has ended.
     pub(crate) fn missing(&self, batch: &Batch) -> Vec<Violation> {
         let mut found = Found::at(self.tree.contracts[batch.contract].path(), batch.seq);
         batch.check_over(&self.tree, &mut found);
@@ -77,25 +78,25 @@ impl Checker {
 
     fn check_order(&mut self, stored: &Stored, found: &mut Found<'_>) {
         let (due, at) = (self.seq.saturating_add(1), self.at);
-        found.demand(stored.seq == due, Law::Replay, format_args!("this is no fact {due}, which is due"));
+        found.demand(stored.seq == due, Law::Replay, format_args!("the next fact must have number {due}"));
         found.demand(stored.at >= at, Law::Replay, format_args!("time goes back from {at} to {}", stored.at));
         let (form, before) = (stored.v, self.version);
-        found.demand(FORMATS.contains(&form), Law::Replay, format_args!("form {form} is not known"));
-        found.demand(form >= before, Law::Replay, format_args!("form {form} after form {before}, which is newer"));
+        found.demand(FORMATS.contains(&form), Law::Replay, format_args!("form {form} is unknown"));
+        found.demand(form >= before, Law::Replay, format_args!("form {form} follows the newer form {before}"));
         self.version = before.max(form);
         self.seq = stored.seq;
         self.at = at.max(stored.at);
     }
 
-    /// Finds the contract of a fact; the first fact makes it.
-    fn whose(&mut self, stored: &Stored, found: &mut Found<'_>) -> Option<usize> {
+    /// Finds the contract of a fact; the first fact creates it.
+    fn contract_of(&mut self, stored: &Stored, found: &mut Found<'_>) -> Option<usize> {
         let newest = self.batch.as_ref().map(|batch| batch.contract);
         let known = newest.or_else(|| self.tree.find(&stored.contract));
         match (&stored.fact, known) {
             (Fact::Opened(brief), None) => Some(opening::opened(&mut self.tree, stored, brief, found)),
             (_, Some(me)) => Some(me),
             (_, None) => {
-                found.broken(Law::Replay, format_args!("a contract has facts before it was opened"));
+                found.broken(Law::Replay, format_args!("the contract has a fact before it was opened"));
                 None
             }
         }
@@ -134,16 +135,16 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
 
 fn nudged(contract: &mut Contract, nudge: Nudge, found: &mut Found<'_>) {
     let first = !contract.nudged.contains(&nudge);
-    found.demand(first, Law::Replay, format_args!("the agent was nudged twice about {nudge:?}"));
+    found.demand(first, Law::Replay, format_args!("the agent got the nudge {nudge:?} twice"));
     contract.nudged.push(nudge);
 }
 
 fn compacted(contract: &mut Contract, upto: u32, bytes: u64, found: &mut Found<'_>) {
     let (before, shown) = (contract.compacted, contract.request.map_or(0, |request| request.upto));
-    found.demand(upto > before, Law::Replay, format_args!("compacted up to {upto} after {before}"));
-    found.demand(upto <= shown, Law::Replay, format_args!("compacted up to {upto}, but only {shown} were shown"));
+    found.demand(upto > before, Law::Replay, format_args!("compacts up to {upto} after {before}"));
+    found.demand(upto <= shown, Law::Replay, format_args!("compacts up to {upto}, but only {shown} facts were shown"));
     contract.compacted = before.max(upto);
-    // How short a view can be is the agent layer's to say; what came after the request counts in full.
+    // The agent layer decides how short a view is; texts that came after the request count in full.
     let said = contract.said.map_or(0, |said| u64::from(said.reply.bytes));
     contract.shown = bytes.saturating_add(said);
 }

@@ -1,46 +1,46 @@
-//! How a contract ends: for a reason that happened, with nothing open, and with a report that adds up.
+//! How a contract ends: for a true reason, without open asks, and with a report that adds up.
 
 use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
-use crate::contract::{Contract, Phase, Verdict, Wish};
+use crate::contract::{Contract, Ending, Phase, Verdict};
 use crate::deadlines;
 use crate::parts::{self, Parts};
 use crate::purse::{ceiling, output_least, wide};
 use crate::violation::{Found, Law};
 
-/// The contract makes no more plans.
+/// The contract begins to close.
 pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
     let at = step.at;
     let contract = &mut step.tree.contracts[step.me];
     let once = match (&contract.phase, outcome) {
-        // A conversation that has said all it had to say, and is asked to end.
-        (Phase::Working, Outcome::Done) => contract.idles() && contract.wish == Wish::WrapUp,
+        // An idle conversation that is asked to end.
+        (Phase::Working, Outcome::Done) => contract.is_idle() && contract.ending == Ending::WrapUp,
         (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled)
         | (Phase::Closing(Outcome::Exhausted(_) | Outcome::Failed | Outcome::Done), Outcome::Cancelled) => true,
         (Phase::Closing(_) | Phase::Closed(_), _) => false,
     };
-    step.found.demand(once, Law::Closing, format_args!("closing as {outcome:?} can't follow"));
+    step.found.demand(once, Law::Closing, format_args!("begins to close as {outcome:?}, which can't follow now"));
     let brief = &contract.brief;
     let happened = match outcome {
         Outcome::Done | Outcome::Failed | Outcome::Exhausted(Limit::Purse) => true,
-        Outcome::Cancelled => contract.wish == Wish::Cancel,
-        Outcome::Exhausted(Limit::Asked) => contract.wish >= Wish::WrapUp,
+        Outcome::Cancelled => contract.ending == Ending::Cancel,
+        Outcome::Exhausted(Limit::Asked) => contract.ending >= Ending::WrapUp,
         Outcome::Exhausted(Limit::Turns) => contract.requests >= brief.turns_max,
         Outcome::Exhausted(Limit::Deadline) => deadlines::is_near(&brief.grant, at),
     };
-    step.found.demand(happened, Law::Closing, format_args!("closing as {outcome:?}, for which there is no reason"));
+    step.found.demand(happened, Law::Closing, format_args!("begins to close as {outcome:?} without a reason"));
     contract.phase = Phase::Closing(outcome);
-    step.batch.must(Duty::TellHires);
+    step.batch.must(Duty::SendEnding);
 }
 
-/// The contract ended.
+/// The contract closed.
 pub(crate) fn closed(step: &mut Step<'_, '_>, report: &Report) {
     let Step { tree, me, form, found, .. } = step;
     let contract = &mut tree.contracts[*me];
     let open = contract.open;
-    found.demand(open == 0, Law::Closing, format_args!("closed while {open} asks are open"));
+    found.demand(open == 0, Law::Closing, format_args!("closes while {open} asks are open"));
     let due = match contract.phase {
         Phase::Working => Outcome::Done,
         Phase::Closing(outcome) => outcome,
@@ -68,12 +68,16 @@ fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
         Wording::Final(text) => {
             let newest = contract.said.is_some_and(|said| said.reply == text || said.output == Some(text));
             let said = newest || contract.words == Some(text);
-            found.demand(said, Law::Reports, format_args!("the final text is not what the agent said last"));
+            found.demand(said, Law::Reports, format_args!("the final text is not the agent's newest text"));
             let calls = contract.said.map_or(0, |said| said.calls);
-            found.demand(!done || calls == 0, Law::Reports, format_args!("done with a reply that makes {calls} calls"));
+            found.demand(
+                !done || calls == 0,
+                Law::Reports,
+                format_args!("is done with a reply that makes {calls} calls"),
+            );
         }
         Wording::Assembled(_) => {
-            found.demand(!done, Law::Reports, format_args!("done without a final text"));
+            found.demand(!done, Law::Reports, format_args!("is done without a final text"));
         }
     }
 }
@@ -82,19 +86,23 @@ fn check_acceptance(contract: &Contract, report: &Report, found: &mut Found<'_>)
     match report.acceptance {
         Acceptance::NotAccepted => {
             let earned = report.outcome == Outcome::Done && matches!(report.text, Wording::Final(_));
-            let robbed = earned && all_passed(contract);
-            found.demand(!robbed, Law::Reports, format_args!("not accepted, though it is done and passed every check"));
+            let wrongly_rejected = earned && all_passed(contract);
+            found.demand(
+                !wrongly_rejected,
+                Law::Reports,
+                format_args!("is not accepted, although it is done and passed every check"),
+            );
         }
         Acceptance::Accepted => {
             let own = matches!(report.text, Wording::Final(_));
-            found.demand(own, Law::Reports, format_args!("accepted without a final text"));
+            found.demand(own, Law::Reports, format_args!("is accepted without a final text"));
             let may = may_be_accepted(contract, report.outcome);
-            found.demand(may, Law::Reports, format_args!("accepted, but ended as {:?}", report.outcome));
-            found.demand(all_passed(contract), Law::Reports, format_args!("accepted without passing every check"));
+            found.demand(may, Law::Reports, format_args!("is accepted, but ended as {:?}", report.outcome));
+            found.demand(all_passed(contract), Law::Reports, format_args!("is accepted without passing every check"));
         }
     }
     let (fee, due) = (wide(report.fee), fee_due(contract, report.acceptance));
-    found.demand(fee == due, Law::Hires, format_args!("a fee of {fee} msat is paid where {due} is due"));
+    found.demand(fee == due, Law::Hires, format_args!("a fee of {fee} msat is paid, but {due} is due"));
 }
 
 /// Returns whether every check of the brief passed since the newest reply.
@@ -105,7 +113,7 @@ fn all_passed(contract: &Contract) -> bool {
     })
 }
 
-/// Returns whether a report may be accepted at all, by how it ended.
+/// Returns whether a report with this outcome may be accepted.
 fn may_be_accepted(contract: &Contract, outcome: Outcome) -> bool {
     match outcome {
         Outcome::Done => true,
@@ -122,7 +130,7 @@ fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
     }
 }
 
-/// A contract that was cut short makes a last report if its severance could pay for one.
+/// Checks that a contract that was stopped by a limit made a last request, if its severance could pay for one.
 fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let cut_short = matches!(report.outcome, Outcome::Exhausted(_));
     if !cut_short || matches!(report.text, Wording::Final(_)) {
@@ -134,26 +142,30 @@ fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     found.demand(
         contract.last.is_some() || could < least,
         Law::Severance,
-        format_args!("closes without a last report although {could} msat were left for one"),
+        format_args!("closes without a last request, although {could} msat were left for one"),
     );
 }
 
 fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let (unheard, owed) = (&report.unheard, &contract.owed);
-    found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but owed are {owed:?}"));
+    found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but {owed:?} are owed"));
     let due = match report.text {
         Wording::Final(_) => contract.said.and_then(|said| said.undone),
         Wording::Assembled(_) => None,
     };
-    let told = report.unheeded == due;
-    found.demand(told, Law::Reports, format_args!("leaves {:?} undone, not {due:?}", report.unheeded));
+    let same = report.ignored_nudge == due;
+    found.demand(
+        same,
+        Law::Reports,
+        format_args!("names {:?} as the ignored nudge, not {due:?}", report.ignored_nudge),
+    );
 }
 
 fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let (spent, due) = (wide(report.spent), contract.money.spent + wide(report.fee));
-    found.demand(spent == due, Law::Hires, format_args!("reports {spent} msat spent, {due} were"));
+    found.demand(spent == due, Law::Hires, format_args!("reports {spent} msat spent, but {due} were spent"));
     let (change, due) = (wide(report.change), contract.money.granted - spent);
-    found.demand(change == due, Law::Hires, format_args!("gives {change} msat back, {due} are left"));
+    found.demand(change == due, Law::Hires, format_args!("gives {change} msat back, but {due} are left"));
     let (heads, due) = (i128::from(report.heads.0), contract.heads.spent);
-    found.demand(heads == due, Law::Purse, format_args!("reports {heads} heads, {due} were used"));
+    found.demand(heads == due, Law::Purse, format_args!("reports {heads} heads, but {due} were used"));
 }

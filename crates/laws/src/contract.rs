@@ -1,10 +1,10 @@
-//! What the checker remembers of one contract and of the tree: no brief is copied, no text is held.
+//! The checker's state of one contract and of the tree. No brief is copied, no text is stored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Addressee, AskId, Brief, CallRef, Check, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stay, Stimulus,
+    Addressee, AskId, Brief, CallRef, Check, CloseWhen, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stimulus,
     TextRef,
 };
 
@@ -16,7 +16,7 @@ use crate::purse::{Account, wide};
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) contracts: Vec<Contract>,
-    // Only looked up, never gone through: the order of findings is that of the facts.
+    // Never iterated over, because its order is random: violations are in the order of the facts.
     index: HashMap<Path, usize>,
 }
 
@@ -32,7 +32,7 @@ impl Tree {
         at
     }
 
-    /// Adds what a contract spent itself to its own line and to the sums of everybody above it.
+    /// Adds a contract's own spending to its line of the bill and to the sums of all contracts above it.
     pub(crate) fn spend(&mut self, by: usize, spent: Spending) {
         self.contracts[by].own += spent;
         self.contracts[by].all += spent;
@@ -44,57 +44,58 @@ impl Tree {
     }
 }
 
-/// One contract, as its facts so far make it.
+/// The state of one contract after its facts so far.
 pub(crate) struct Contract {
     pub(crate) brief: Arc<Brief>,
-    /// Who hired it, and by which ask; nobody for a root.
+    /// The hirer and the hirer's ask; `None` for a root.
     pub(crate) hirer: Option<Edge>,
-    /// How many facts it has.
+    /// The number of its facts.
     pub(crate) facts: u32,
     pub(crate) money: Account,
     pub(crate) heads: Account,
-    /// What it spent itself: without its hires, with its fee.
+    /// Its own spending: without its hires, with its fee.
     pub(crate) own: Spending,
-    /// What it and everybody below it spent themselves, whether they have reported or not.
+    /// The spending of the contract and all contracts below it, whether they have reported or not.
     pub(crate) all: Spending,
-    /// What of the severance is still held.
+    /// The part of the severance that is still held.
     pub(crate) severance: i128,
     /// Its asks in order: the first is number 1.
     pub(crate) asks: Vec<Asked>,
-    /// How many asks are open.
+    /// The number of open asks.
     pub(crate) open: usize,
     /// The asks that hired, by ordinal.
     pub(crate) hires: Vec<AskId>,
-    /// Those of them that are open.
+    /// The hires that are open.
     pub(crate) live: BTreeSet<AskId>,
-    /// Reports that arrived and that no request has included, in order of arrival.
+    /// The reports that no request has included yet, in order of arrival.
     pub(crate) owed: Vec<AskId>,
-    /// The fewest tokens that the next request can have: what was last shown or reported, and the texts that came since.
+    /// The minimum size of the next request in tokens: the size that was last shown or reported, and the texts that
+    /// came since.
     pub(crate) shown: u64,
     /// The newest request.
     pub(crate) request: Option<Requested>,
     /// Its last request, which the severance paid for.
     pub(crate) last: Option<AskId>,
-    /// How many requests it made, the last one apart.
+    /// The number of its requests, without the last request.
     pub(crate) requests: u32,
-    /// How many replies it got.
+    /// The number of its replies.
     pub(crate) replies: u32,
     /// The newest reply.
     pub(crate) said: Option<Said>,
-    /// The newest words for a reader.
+    /// The newest text for a reader.
     pub(crate) words: Option<TextRef>,
     /// The calls of the newest reply.
     pub(crate) calls: Calls,
-    /// The checks answered since the newest reply.
+    /// The checks that were answered since the newest reply.
     pub(crate) round: Vec<(Check, Verdict)>,
-    /// The owner's commands that it has heard.
+    /// The numbers of the owner's commands that it has heard.
     pub(crate) commands: BTreeSet<u64>,
-    /// The strongest wish to end that it has heard.
-    pub(crate) wish: Wish,
+    /// The strongest ending that it has heard.
+    pub(crate) ending: Ending,
     pub(crate) nudged: Vec<Nudge>,
     pub(crate) compacted: u32,
     pub(crate) phase: Phase,
-    /// Whether an unsound account was noted: once is enough.
+    /// Whether an account that does not add up was reported; it is reported once.
     pub(crate) noted: bool,
 }
 
@@ -126,7 +127,7 @@ impl Contract {
             calls: Calls::default(),
             round: Vec::new(),
             commands: BTreeSet::new(),
-            wish: Wish::GoOn,
+            ending: Ending::Nothing,
             nudged: Vec::new(),
             compacted: 0,
             phase: Phase::Working,
@@ -146,7 +147,7 @@ impl Contract {
         self.asks.get_mut(place(id)?)
     }
 
-    /// Returns what was charged for its answered asks, hires' reports included.
+    /// Returns the charges for its answered asks, hires included.
     pub(crate) fn paid(&self) -> Parts {
         let mut all = Parts::default();
         for asked in &self.asks {
@@ -166,22 +167,22 @@ impl Contract {
         matches!(self.phase, Phase::Closed(_))
     }
 
-    /// Returns whether it is a conversation in which it is the person's turn.
-    pub(crate) fn idles(&self) -> bool {
-        self.brief.stay == Stay::Open && matches!(self.phase, Phase::Working) && self.open == 0
+    /// Returns whether the contract is a conversation that waits for its owner.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.brief.close_when == CloseWhen::Asked && matches!(self.phase, Phase::Working) && self.open == 0
     }
 
-    /// Returns whether the next turn waits for the report of a hire.
+    /// Returns whether the next request waits for the report of this hire.
     pub(crate) fn blocks(&self, hire: AskId) -> bool {
         matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { blocks: true, .. }), .. }))
     }
 
-    /// Returns whether a hire has asked this contract something, and was sent no message since.
+    /// Returns whether this hire has asked this contract a question and has had no message since.
     pub(crate) fn is_asked_by(&self, hire: AskId) -> bool {
         matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { has_asked: true, .. }), .. }))
     }
 
-    /// Lets a hire go on in the background. Returns the call that it would have answered.
+    /// Lets a hire continue in the background. Returns the call that waited for it.
     pub(crate) fn unblock(&mut self, hire: AskId) -> Option<CallRef> {
         let asked = self.ask_mut(hire)?;
         if let Kind::Hire(hired) = &mut asked.kind {
@@ -208,14 +209,14 @@ fn place(id: AskId) -> Option<usize> {
     usize::try_from(id.0).ok()?.checked_sub(1)
 }
 
-/// Where a hire hangs: its hirer, and the hirer's ask.
+/// The link from a hire to its hirer: the hirer, and the hirer's ask.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) hirer: usize,
     pub(crate) ask: AskId,
 }
 
-/// The newest request, as a fork must name it.
+/// The newest request. A fork must refer to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requested {
     pub(crate) ask: AskId,
@@ -223,22 +224,22 @@ pub(crate) struct Requested {
     pub(crate) tokens: u64,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Passed,
     NotPassed,
 }
 
-/// What a contract was told about ending.
+/// How a contract was asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
-    GoOn,
+pub(crate) enum Ending {
+    Nothing,
     WrapUp,
     Cancel,
 }
 
-/// How far a contract is.
+/// The phase of a contract.
 pub(crate) enum Phase {
     Working,
     Closing(Outcome),
@@ -268,7 +269,7 @@ pub(crate) enum State {
     Settled { paid: Parts, heads: i128 },
 }
 
-/// What was asked, as far as later facts refer to it.
+/// The kind of an ask, with the data that later facts refer to.
 pub(crate) enum Kind {
     Model { hears: Vec<AskId> },
     Tool,
@@ -286,27 +287,27 @@ impl Kind {
             Kind::Hire(_) => "a hire",
             Kind::Check(_) => "a check",
             Kind::Question { .. } => "a question",
-            Kind::Tell { .. } => "a tell",
+            Kind::Tell { .. } => "a stimulus",
         }
     }
 }
 
-/// The hirer's side of an edge.
+/// The hirer's data about a hire.
 pub(crate) struct Hired {
     pub(crate) brief: Arc<Brief>,
     /// The hire's contract, once it has opened.
     pub(crate) child: Option<usize>,
-    /// The top-ups that were told and not yet heard.
+    /// The sum of the top-ups that were sent and not yet heard.
     pub(crate) on_the_way: i128,
-    /// What it was told about ending.
-    pub(crate) told: Wish,
-    /// Whether its hirer's next turn waits for its report.
+    /// The ending that was sent to the hire.
+    pub(crate) ending_sent: Ending,
+    /// Whether the hirer's next request waits for the report.
     pub(crate) blocks: bool,
-    /// Whether it has asked its hirer something, and was sent no message since.
+    /// Whether the hire has asked its hirer a question and has had no message since.
     pub(crate) has_asked: bool,
 }
 
-/// Whether the one who was told has heard it.
+/// Whether the receiver has heard the stimulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     NotYet,

@@ -8,16 +8,16 @@ use crate::violation::{Found, Law};
 /// A margin is the grant's time divided by this, up to the longest margin.
 const MARGIN_DIVISOR: u64 = 5;
 
-/// A hire may be refused for lack of time if its deadline is no further away than this. Form 1 compared with the longest
-/// margin.
+/// A hire may be refused for lack of time if at most this much time is left until its deadline. Form 1 compared with
+/// the longest margin.
 const TIME_TO_WORK_MIN: Millis = Millis(1000);
 
-/// The margin of a grant. One without a margin has the longest: form 1 stored none.
+/// Returns the margin of a grant. A grant of form 1 stores no margin; it has the longest.
 fn margin(grant: &Grant) -> u64 {
     grant.margin.unwrap_or(WRAP_UP_MARGIN_MAX).0
 }
 
-/// The margin of a grant that begins at `from`.
+/// Returns the margin of a grant that begins at `from`.
 fn margin_from(deadline: Millis, from: Millis) -> Millis {
     let time = deadline.0.saturating_sub(from.0);
     Millis(time / MARGIN_DIVISOR).min(WRAP_UP_MARGIN_MAX)
@@ -31,33 +31,47 @@ pub(crate) fn check_hire(hirer: &Grant, hire: &Grant, at: Millis, form: Form, fo
         (Some(mine), Some(its)) => u128::from(its.0) + u128::from(margin(hirer)) <= u128::from(mine.0),
     };
     let (mine, its) = (hirer.deadline, hire.deadline);
-    found.demand(in_time, Law::Grants, format_args!("due {its:?}, too late for a hirer that is due {mine:?}"));
+    found.demand(
+        in_time,
+        Law::Grants,
+        format_args!("the hire is due {its:?}, too late for its hirer, which is due {mine:?}"),
+    );
     if let Some(deadline) = hire.deadline {
-        found.demand(deadline > at, Law::Refusals, format_args!("a hire is due at {deadline}, and it is {at} already"));
+        found.demand(
+            deadline > at,
+            Law::Refusals,
+            format_args!("the hire is due at {deadline}, but it is already {at}"),
+        );
         if let (Form::Second, Some(margin)) = (form, hire.margin) {
             let due = margin_from(deadline, at);
-            found.demand(margin == due, Law::Grants, format_args!("a margin of {margin} where {due} is due"));
+            found.demand(margin == due, Law::Grants, format_args!("the margin is {margin}, but must be {due}"));
         }
     }
     check_stored(hire, form, found);
 }
 
-/// Checks the margin of a root that was opened at `at`. Its time began with the request, which is no fact: somewhere between
-/// the session's beginning and the opening.
+/// Checks the margin of a root that was opened at `at`. The root's time began with the request, which is not a fact of
+/// the contract: some time between the session's beginning and the opening.
 pub(crate) fn check_root(grant: &Grant, at: Millis, form: Form, found: &mut Found<'_>) {
     check_stored(grant, form, found);
     if let (Form::Second, Some(deadline), Some(margin)) = (form, grant.deadline, grant.margin) {
         let (least, most) = (margin_from(deadline, at), margin_from(deadline, Millis(0)));
         let fits = (least..=most).contains(&margin);
-        found.demand(fits, Law::Grants, format_args!("a root's margin of {margin}, not {least} to {most}"));
+        found.demand(fits, Law::Grants, format_args!("the root's margin is {margin}, not {least} to {most}"));
     }
 }
 
-/// Checks that a margin is stored where there is a deadline, and only there.
+/// Checks that a margin is stored if and only if there is a deadline.
 fn check_stored(grant: &Grant, form: Form, found: &mut Found<'_>) {
     match grant.deadline {
         Some(_) => form.check_field("margin", grant.margin, found),
-        None => found.demand(grant.margin.is_none(), Law::Grants, format_args!("a margin without a deadline")),
+        None => {
+            found.demand(
+                grant.margin.is_none(),
+                Law::Grants,
+                format_args!("the grant has a margin without a deadline"),
+            );
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a contract begins: as the root of a request, or by exactly the brief that its hirer asked with.
+//! How a contract begins: as the root of a request, or with exactly the brief of its hirer's ask.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::violation::{Found, Law};
 /// Adds a contract to the tree.
 pub(crate) fn opened(tree: &mut Tree, stored: &Stored, brief: &Arc<Brief>, found: &mut Found<'_>) -> usize {
     let path = &stored.contract;
-    found.demand(brief.path == *path, Law::Replay, format_args!("opened with the brief of {}", brief.path));
+    found.demand(brief.path == *path, Law::Replay, format_args!("was opened with the brief of {}", brief.path));
     check_brief(brief, found);
     let edge = path.hirer().and_then(|hirer| check_hired(tree, &hirer, brief, found));
     if path.level() == 0 {
@@ -36,19 +36,27 @@ pub(crate) fn opened(tree: &mut Tree, stored: &Stored, brief: &Arc<Brief>, found
 
 fn check_brief(brief: &Brief, found: &mut Found<'_>) {
     let (granted, kept) = (wide(brief.grant.money), wide(brief.fee) + wide(brief.severance));
-    found.demand(kept <= granted, Law::Purse, format_args!("fee and severance take {kept} of {granted}"));
+    found.demand(kept <= granted, Law::Purse, format_args!("the fee and the severance take {kept} of {granted}"));
     let (severance, least) =
         (wide(brief.severance), ceiling(&brief.tariff, LAST_TOKENS_MIN, output_least(&brief.tariff)));
     found.demand(
         severance >= least,
         Law::Severance,
-        format_args!("a severance of {severance} where {least} is the least"),
+        format_args!("the severance is {severance} msat, but the minimum is {least}"),
     );
     let (level, depth) = (brief.path.level(), brief.grant.depth);
     let deepest = level + usize::from(depth);
-    found.demand(deepest <= usize::from(DEPTH_MAX), Law::Purse, format_args!("{depth} levels below level {level}"));
+    found.demand(
+        deepest <= usize::from(DEPTH_MAX),
+        Law::Purse,
+        format_args!("the grant allows {depth} levels below level {level}, more than the maximum"),
+    );
     let bytes = brief_bytes(&brief.task, &brief.terms);
-    found.demand(bytes <= BRIEF_BYTES_MAX, Law::Grants, format_args!("a brief of {bytes} bytes"));
+    found.demand(
+        bytes <= BRIEF_BYTES_MAX,
+        Law::Grants,
+        format_args!("the brief has {bytes} bytes, more than the maximum"),
+    );
 }
 
 fn brief_bytes(task: &TextRef, terms: &[TextRef]) -> u64 {
@@ -66,7 +74,7 @@ fn check_root(tree: &Tree, brief: &Brief, found: &mut Found<'_>) {
             found.demand(
                 closed && root.level() == 0,
                 Law::Grants,
-                format_args!("goes on after {root}: no closed root"),
+                format_args!("continues after {root}, which is not a closed root"),
             );
         }
     }
@@ -74,7 +82,7 @@ fn check_root(tree: &Tree, brief: &Brief, found: &mut Found<'_>) {
 
 fn check_hired(tree: &Tree, hirer: &Path, brief: &Arc<Brief>, found: &mut Found<'_>) -> Option<Edge> {
     let Some(at) = tree.find(hirer) else {
-        found.broken(Law::Hires, format_args!("there is no hirer {hirer}"));
+        found.broken(Law::Hires, format_args!("its hirer {hirer} is unknown"));
         return None;
     };
     let above = &tree.contracts[at];
@@ -84,8 +92,8 @@ fn check_hired(tree: &Tree, hirer: &Path, brief: &Arc<Brief>, found: &mut Found<
     };
     found.demand(!above.is_closed(), Law::Closing, format_args!("its hirer {hirer} has closed"));
     let open = above.is_open(ask);
-    found.demand(open, Law::Hires, format_args!("{hirer}{ask}, which hired it, was answered already"));
-    found.demand(due == brief, Law::Hires, format_args!("this is not the brief of {hirer}{ask}"));
+    found.demand(open, Law::Hires, format_args!("{hirer}{ask}, which made this hire, was answered already"));
+    found.demand(due == brief, Law::Hires, format_args!("the brief differs from the brief of {hirer}{ask}"));
     Some(Edge { hirer: at, ask })
 }
 

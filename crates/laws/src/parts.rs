@@ -1,5 +1,5 @@
-//! What is known about what was spent. *Reserved* may not have been billed at all, *estimated* is an upper bound, *used* is
-//! the rest: what was reported, and fees.
+//! The parts of the spent money. *Reserved* money may not have been billed, *estimated* money is an upper bound, *used*
+//! money is the rest: reported costs, and fees.
 
 use std::ops::AddAssign;
 
@@ -10,14 +10,14 @@ use crate::form::Form;
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
-/// The parts of a sum of money, in millisatoshis. Signed, since a broken journal may claim more parts than there is.
+/// The parts of a sum of money, in millisatoshis. Signed, because the parts in a broken journal may exceed the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// What was reported by whoever bills it, and fees.
+    /// Costs that were reported, and fees.
     pub used: i128,
-    /// What is an upper bound, since nobody reported it.
+    /// Upper bounds of costs that were not reported.
     pub estimated: i128,
-    /// What was charged for calls that were lost, aborted or failed, or whose cost nobody knows.
+    /// Charges for calls that were lost, aborted or failed, or whose cost is unknown.
     pub reserved: i128,
 }
 
@@ -31,7 +31,7 @@ impl Parts {
         Parts { used, ..Parts::default() }
     }
 
-    /// The parts of what was charged for the answer to a model call, a tool call or a check.
+    /// Returns the parts of the charge for the answer to a model call, a tool call or a check.
     pub(crate) fn of_leaf(answer: &Answer, cost: Cost, charge: i128) -> Parts {
         match (answer, cost) {
             (Answer::Lost | Answer::Aborted | Answer::Failed(_), _) | (_, Cost::Unknown) => {
@@ -42,7 +42,8 @@ impl Parts {
         }
     }
 
-    /// The parts of what was charged for a hire, by its report. What a report of form 1 does not say is nothing.
+    /// Returns the parts of the charge for a hire, from its report. A part that a report of form 1 does not store
+    /// counts as 0.
     pub(crate) fn of_report(report: &Report, charge: i128) -> Parts {
         let (estimated, reserved) = (report.estimated.map_or(0, wide), report.reserved.map_or(0, wide));
         Parts { used: charge - estimated - reserved, estimated, reserved }
@@ -57,7 +58,7 @@ impl AddAssign for Parts {
     }
 }
 
-/// A sum of tokens. Wide: a provider may claim any number in each reply.
+/// A sum of tokens. 128 bits wide, because a provider may claim any number in each reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenSum {
     /// All input, the cached part included.
@@ -83,7 +84,7 @@ impl AddAssign for TokenSum {
     }
 }
 
-/// What was spent, and the tokens that it bought.
+/// The spent money, and the tokens that it paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spending {
     pub(crate) parts: Parts,
@@ -103,7 +104,7 @@ impl AddAssign for Spending {
     }
 }
 
-/// Checks the parts that a closing report tells: those of the contract's own asks and of its hires' reports.
+/// Checks the parts in a closing report: they are the sums over the contract's own asks and its hires' reports.
 pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, found: &mut Found<'_>) {
     form.check_field("reserved", report.reserved, found);
     form.check_field("estimated", report.estimated, found);
@@ -112,18 +113,18 @@ pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, fou
     let claims = [("reserved", report.reserved, paid.reserved), ("estimated", report.estimated, paid.estimated)];
     for (name, claimed, due) in claims {
         let claimed = claimed.map_or(0, wide);
-        found.demand(claimed == due, Law::Hires, format_args!("reports {claimed} msat {name}, {due} are"));
+        found.demand(claimed == due, Law::Hires, format_args!("reports {claimed} msat {name}, but {due} are"));
     }
     check_within(report, found);
 }
 
-/// Checks that the parts of a report are parts of what was spent.
+/// Checks that the parts of a report do not exceed its spending.
 pub(crate) fn check_within(report: &Report, found: &mut Found<'_>) {
     let (spent, fee) = (wide(report.spent), wide(report.fee));
     let (reserved, estimated) = (report.reserved.map_or(0, wide), report.estimated.map_or(0, wide));
     found.demand(
         reserved + estimated + fee <= spent,
         Law::Hires,
-        format_args!("{reserved} msat reserved, {estimated} estimated and a fee of {fee} are more than {spent} spent"),
+        format_args!("{reserved} msat reserved, {estimated} estimated and a fee of {fee} exceed the {spent} spent"),
     );
 }

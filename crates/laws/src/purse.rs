@@ -1,9 +1,9 @@
-//! The checker's own arithmetic: accounts and ceilings. Wide and signed, so that a broken journal shows as a negative
-//! number and not as a panic.
+//! The checker's own arithmetic: accounts and ceilings. 128 bits and signed, so that a broken journal gives a negative
+//! number and not a panic.
 
 use guildhall_kernel::{Brief, Cost, MAX_TOKENS_MIN, Msat, Tariff};
 
-/// What was granted, and where it is. Money in millisatoshis, or heads.
+/// An account of money in millisatoshis, or of heads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) granted: i128,
@@ -43,12 +43,12 @@ impl Account {
     }
 }
 
-/// The number of millisatoshis, wide.
+/// Returns the number of millisatoshis as 128 bits.
 pub(crate) fn wide(amount: Msat) -> i128 {
     i128::from(amount.get())
 }
 
-/// What a call with this much input and output costs at most: one rounding, upwards.
+/// Returns the maximum cost of a call with these tokens, rounded up once.
 pub(crate) fn ceiling(tariff: &Tariff, input: u64, output: u32) -> i128 {
     let input = u128::from(input) * u128::from(tariff.input.get());
     let output = u128::from(output) * u128::from(tariff.output.get());
@@ -57,18 +57,18 @@ pub(crate) fn ceiling(tariff: &Tariff, input: u64, output: u32) -> i128 {
     i128::try_from(price).unwrap_or(i128::MAX).min(wide(Msat::SUPPLY))
 }
 
-/// The fewest output tokens that a request may ask for.
+/// Returns the minimum number of output tokens of a request.
 pub(crate) fn output_least(tariff: &Tariff) -> u32 {
     if tariff.max_tokens < MAX_TOKENS_MIN { tariff.max_tokens } else { MAX_TOKENS_MIN }
 }
 
-/// The least money that a contract can begin with: one small turn, its severance and its fee.
+/// Returns the least money that a contract can begin with: one small turn, its severance and its fee.
 pub(crate) fn minimum(brief: &Brief) -> i128 {
     let input = brief.opening_bytes.saturating_add(brief.context.tokens());
     ceiling(&brief.tariff, input, output_least(&brief.tariff)) + wide(brief.severance) + wide(brief.fee)
 }
 
-/// What an answer is charged: its cost, at most the hold.
+/// Returns the charge for an answer: its cost, at most the hold.
 pub(crate) fn charge(cost: Cost, hold: i128) -> i128 {
     match cost {
         Cost::Known(cost) | Cost::Estimated(cost) if wide(cost) < hold => wide(cost),

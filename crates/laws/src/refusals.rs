@@ -1,4 +1,4 @@
-//! What was not admitted: with a reason that was true when it was given, as far as facts can tell.
+//! Refusals: the reason must be true at that time, as far as the facts show.
 
 use guildhall_kernel::{BRIEF_BYTES_MAX, CALLS_MAX, MESSAGE_BYTES_MAX, Millis, Origin, Path, Power, PowerSet, Refusal};
 
@@ -11,11 +11,11 @@ use crate::form::Form;
 use crate::purse::wide;
 use crate::violation::Law;
 
-/// Something was refused.
+/// A call, a hire, a check or a top-up was refused.
 pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin, bytes: Option<u32>) {
     step.form.check_field("bytes", bytes, step.found);
     let holds = is_true(&step.tree.contracts[step.me], why, origin, step.at, step.form);
-    step.found.demand(holds, Law::Refusals, format_args!("the reason given is not true: {why:?}"));
+    step.found.demand(holds, Law::Refusals, format_args!("the reason of the refusal is not true: {why:?}"));
     if let Refusal::TopUpStays { to, with } = why {
         stays(step, to, with);
     }
@@ -26,7 +26,7 @@ pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin, by
         Origin::Call(call) => {
             let contract = &mut step.tree.contracts[step.me];
             contract.calls.place(call, Act::Refusal, Call::Resolved, step.found);
-            // The call's answer, which the next request shows.
+            // The next request shows the refusal as the call's answer.
             contract.shown = contract.shown.saturating_add(u64::from(bytes.unwrap_or(0)));
         }
         Origin::Outside => step.batch.offer = None,
@@ -34,16 +34,16 @@ pub(crate) fn refused(step: &mut Step<'_, '_>, why: &Refusal, origin: Origin, by
     }
 }
 
-/// Money that could go no further: its way was closed, led elsewhere, or the contract is ending.
+/// Checks money that stays: the hire on the way is not live, the receiver is not below, or the contract is ending.
 fn stays(step: &mut Step<'_, '_>, to: &Path, with: &Path) {
     let contract = &step.tree.contracts[step.me];
     let ending = !matches!(contract.phase, Phase::Working);
-    let barred = contract.path().toward(to).is_none_or(|hire| contract.live_hire(&hire).is_none());
-    let holds = with == contract.path() && (ending || barred);
-    step.found.demand(holds, Law::Refusals, format_args!("money for {to} stays with {with} for no reason"));
+    let unreachable = contract.path().toward(to).is_none_or(|hire| contract.live_hire(&hire).is_none());
+    let holds = with == contract.path() && (ending || unreachable);
+    step.found.demand(holds, Law::Refusals, format_args!("money for {to} stays with {with} without a reason"));
     match step.batch.top_up.as_mut().filter(|due| due.to == *to && due.stage == Stage::Heard) {
         Some(due) => due.stage = Stage::Stays,
-        None => step.found.broken(Law::Refusals, format_args!("no money for {to} was heard that could stay")),
+        None => step.found.broken(Law::Refusals, format_args!("money for {to} stays, but was never heard")),
     }
 }
 
@@ -51,9 +51,9 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
     let brief = &contract.brief;
     let recursive = brief.hiring.as_ref().is_some_and(|hiring| hiring.recursive);
     match why {
-        Refusal::MayNotHire => brief.hiring.is_none(),
+        Refusal::CantHire => brief.hiring.is_none(),
         Refusal::SelfHire | Refusal::Cycle { .. } => !recursive,
-        // A made-up specialist may bear a listed name; then it is not told to hire that name.
+        // An ad-hoc specialist may have the name of a team member; then the refusal does not offer that name.
         Refusal::UnknownAgent { agent, team } => brief
             .hiring
             .as_ref()
@@ -79,7 +79,7 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
         Refusal::NotApproved => {
             matches!(origin, Origin::Call(call) if matches!(contract.calls.get(call), Some(Call::Denied)))
         }
-        // These are about texts, about offers that no fact shows, or are looked at elsewhere.
+        // These depend on texts or on offers that are not stored, or they are checked elsewhere.
         Refusal::Closing
         | Refusal::TopUpStays { .. }
         | Refusal::StaysOpen
@@ -88,9 +88,9 @@ fn is_true(contract: &Contract, why: &Refusal, origin: Origin, at: Millis, form:
         | Refusal::BadName(_)
         | Refusal::Malformed
         | Refusal::Field { .. }
-        | Refusal::NothingSaid
+        | Refusal::EmptyText
         | Refusal::UnknownTool
-        | Refusal::DoubledCall => true,
+        | Refusal::DuplicateCallId => true,
     }
 }
 

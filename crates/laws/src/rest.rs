@@ -1,6 +1,7 @@
-//! What must hold between steps and at the end: the whole tree is walked and its books are added up anew.
+//! The laws between steps and at the end: all contracts are checked, and their accounts are computed again from the
+//! asks.
 
-use crate::batch::check_told;
+use crate::batch::check_ending_sent;
 use crate::checker::Checker;
 use crate::contract::{Contract, Edge, Kind, Phase, State, Tree};
 use crate::purse::wide;
@@ -8,7 +9,8 @@ use crate::stimuli::check_edge;
 use crate::violation::{Found, Law, Violation};
 
 impl Checker {
-    /// Returns every law that is broken between steps: all facts of one cause are stored, at a crash or at quiescence.
+    /// Returns every law that is broken between steps: after all facts of a cause are stored, for example after a
+    /// crash.
     pub fn at_rest(&self) -> Vec<Violation> {
         let mut all = self.batch.as_ref().map(|batch| self.missing(batch)).unwrap_or_default();
         for at in 0..self.tree.contracts.len() {
@@ -20,7 +22,8 @@ impl Checker {
         all
     }
 
-    /// Returns every law that is broken when nothing is left to do: those at rest, and whatever has not ended.
+    /// Returns every law that is broken when no work is left: those of [`Checker::at_rest`], and every contract that
+    /// has not ended.
     pub fn at_end(&self) -> Vec<Violation> {
         let mut all = self.at_rest();
         for contract in &self.tree.contracts {
@@ -45,17 +48,25 @@ impl Checker {
         self.tree.contracts.iter().filter(|contract| contract.path().level() == 0)
     }
 
-    /// What each contract spent itself adds up to what those spent whom nobody has settled with yet: the roots, and the
-    /// hires whose report has not been heard.
+    /// Checks that the contracts' own costs add up to the spending of the contracts that are not settled yet: the
+    /// roots, and the hires whose report has not arrived.
     fn check_bill(&self) -> Vec<Violation> {
         let Some(first) = self.tree.contracts.first() else { return Vec::new() };
         let own: i128 = self.tree.contracts.iter().map(|contract| contract.own.parts.total()).sum();
         let unsettled = |contract: &&Contract| contract.hirer.is_none_or(|edge| is_live(&self.tree, edge));
         let spent: i128 = self.tree.contracts.iter().filter(unsettled).map(|contract| contract.money.spent).sum();
         let mut found = Found::at(first.path(), self.seq);
-        found.demand(own == spent, Law::Hires, format_args!("the bill is {own} msat, but {spent} were spent"));
+        found.demand(
+            own == spent,
+            Law::Hires,
+            format_args!("the contracts cost {own} msat, but their purses spent {spent}"),
+        );
         let (funded, spent) = (self.funded(), self.spent());
-        found.demand(spent <= funded, Law::Hires, format_args!("{spent} msat were spent of {funded}"));
+        found.demand(
+            spent <= funded,
+            Law::Hires,
+            format_args!("{spent} msat were spent, but only {funded} were granted"),
+        );
         found.into_list()
     }
 }
@@ -73,15 +84,15 @@ fn check_rest(tree: &Tree, at: usize, found: &mut Found<'_>) {
     if contract.is_closed() {
         return;
     }
-    let owed = contract.open > 0 || contract.idles();
-    found.demand(owed, Law::Liveness, format_args!("it is neither closed nor owed anything"));
+    let owed = contract.open > 0 || contract.is_idle();
+    found.demand(owed, Law::Liveness, format_args!("the contract is not closed and has no open ask"));
     let outlives = contract.hirer.is_some_and(|edge| tree.contracts[edge.hirer].is_closed());
-    found.demand(!outlives, Law::Closing, format_args!("it outlives its hirer"));
+    found.demand(!outlives, Law::Closing, format_args!("the contract is open, but its hirer has closed"));
     contract.calls.check_waiting(contract, found);
-    check_told(contract, found);
+    check_ending_sent(contract, found);
 }
 
-/// Adds up the books from the asks, which the running accounts were not made from.
+/// Computes the accounts from the asks and compares them with the running accounts.
 fn check_books(contract: &Contract, found: &mut Found<'_>) {
     let (mut held, mut spent) = ((0, 0), (0, 0));
     for asked in &contract.asks {
@@ -97,17 +108,27 @@ fn check_books(contract: &Contract, found: &mut Found<'_>) {
     }
     let (money, heads) = (contract.money, contract.heads);
     let same = (money.held, heads.held) == held && (money.spent, heads.spent) == spent;
-    found.demand(same, Law::Purse, format_args!("holds {held:?}, spent {spent:?}, but {money:?}, heads {heads:?}"));
+    found.demand(
+        same,
+        Law::Purse,
+        format_args!(
+            "the asks hold {held:?} and spent {spent:?} (money, heads), but the accounts are {money:?} and {heads:?}"
+        ),
+    );
     let live = contract.asks.iter().filter(|asked| asked.is_open() && matches!(asked.kind, Kind::Hire(_))).count();
-    found.demand(live == contract.live.len(), Law::Hires, format_args!("{live} live hires are not all known"));
+    found.demand(
+        live == contract.live.len(),
+        Law::Hires,
+        format_args!("the contract has {live} open hires, but {} are listed", contract.live.len()),
+    );
 }
 
 fn check_end(contract: &Contract, found: &mut Found<'_>) {
-    if contract.idles() {
+    if contract.is_idle() {
         let owed = &contract.owed;
-        return found.demand(owed.is_empty(), Law::Reports, format_args!("the reports {owed:?} were never heard"));
+        return found.demand(owed.is_empty(), Law::Reports, format_args!("no request included the reports {owed:?}"));
     }
-    found.demand(contract.is_closed(), Law::Liveness, format_args!("it never closed"));
+    found.demand(contract.is_closed(), Law::Liveness, format_args!("the contract never closed"));
     let held = contract.money.held;
     found.demand(held == 0, Law::Hires, format_args!("{held} msat are still held"));
 }

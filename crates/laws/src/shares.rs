@@ -1,10 +1,10 @@
-//! What a hirer keeps when it hires: enough for two more turns of its own, at least a tenth and at most a half of what was
-//! free before, less the tools of the same reply.
+//! The money that a hirer keeps when it hires: enough for two more turns of its own, but at least a tenth and at most
+//! half of the available money, after the tools of the same reply are paid.
 //!
-//! Facts show less than the kernel knew. The offers that a reply's calls make are not stored, so nobody can tell a said budget
-//! from a share: the bound holds for both, since said budgets are cut to it. Heads that were said are not cut, so the hires of a
-//! reply may take all heads, and nothing can be demanded of them here beyond the purse's own law. An offer from outside is
-//! stored as it was made, and is held to in full.
+//! The facts contain less than the kernel knew. The offers of a reply's calls are not stored, so the checker can't tell
+//! a named budget from a share. The limit holds for both, because named budgets are cut to it. Named heads are not cut,
+//! so the hires of a reply may take all heads, and only law 1 is checked for them. An offer from outside is stored, so
+//! it is checked in full.
 
 use guildhall_kernel::{Brief, Context, Inherit, Offer, TURN_TOKENS};
 
@@ -12,34 +12,34 @@ use crate::contract::Contract;
 use crate::purse::{ceiling, minimum, wide};
 use crate::violation::{Found, Law};
 
-/// The hirer keeps at least what was free divided by this.
+/// The hirer keeps at least the available money divided by this number.
 const KEPT_DIVISOR_LEAST: i128 = 10;
 
-/// The hirer need not keep more than what was free divided by this.
+/// The hirer need not keep more than the available money divided by this number.
 const KEPT_DIVISOR_MOST: i128 = 2;
 
-/// The report that each hire is expected to bring before the second of the turns that the hirer keeps money for.
+/// The expected size of each hire's report, in bytes. The hirer reads the reports in the second of the two turns.
 const REPORT_BYTES: u64 = 4000;
 
-/// The hires that were admitted together, and what their hirer had before.
+/// The hires that were admitted together, and their hirer's money before.
 pub(crate) struct Shares {
-    /// The money that was available before the first of them.
+    /// The money that was available before the first hire.
     free: i128,
     /// The fewest tokens that the hirer's next request could have at that time.
     shown: u64,
-    /// The prices of the tool calls that were placed with them.
+    /// The prices of the tool calls of the same reply.
     tools: i128,
     granted: i128,
     hires: u64,
 }
 
 impl Shares {
-    /// Begins with what a hirer has now.
+    /// Starts with the hirer's available money.
     pub(crate) fn new(hirer: &Contract) -> Shares {
         Shares { free: hirer.money.available, shown: hirer.shown, tools: 0, granted: 0, hires: 0 }
     }
 
-    /// Takes over that the hirer's next requests show less than they would have.
+    /// Takes over the smaller size of the hirer's next request after a compaction.
     pub(crate) fn shorten(&mut self, hirer: &Contract) {
         self.shown = self.shown.min(hirer.shown);
     }
@@ -53,8 +53,8 @@ impl Shares {
         self.hires = self.hires.saturating_add(1);
     }
 
-    /// Checks that the hirer kept its part. A tool call that was not placed may have been counted, and a turn may cost more
-    /// than is known here: both only make the kernel's own bound tighter.
+    /// Checks that the hirer kept its part. The kernel may have counted a tool call that was then refused, or a higher
+    /// price for a turn: both only make the kernel's own limit stricter.
     pub(crate) fn check(&self, hirer: &Contract, found: &mut Found<'_>) {
         if self.hires == 0 {
             return;
@@ -65,11 +65,11 @@ impl Shares {
         found.demand(
             granted <= free - kept,
             Law::Grants,
-            format_args!("grants {granted} of {free} msat to hires ({count}), and must keep {kept}"),
+            format_args!("grants {granted} of {free} msat to {count} hires, but must keep {kept}"),
         );
     }
 
-    /// The least that the hirer must keep of `free`.
+    /// Returns the least money that the hirer must keep of `free`.
     fn kept(&self, hirer: &Contract, free: i128) -> i128 {
         let shown = self.shown;
         let tariff = &hirer.brief.tariff;
@@ -80,7 +80,7 @@ impl Shares {
     }
 }
 
-/// Returns whether a hire is the one that was offered. A fork is its hirer's agent, whoever was named.
+/// Returns whether a hire is the one that was offered. A fork has its hirer's agent, whatever agent the offer names.
 pub(crate) fn is_offered(offer: &Offer, hire: &Brief) -> bool {
     let inherits = matches!(hire.context, Context::Fork { .. });
     let who = match offer.inherit {
@@ -90,7 +90,8 @@ pub(crate) fn is_offered(offer: &Offer, hire: &Brief) -> bool {
     who && offer.task_key == hire.task_key
 }
 
-/// Checks that a hire from outside is granted no more than was said, and where nothing was said, no more than a share.
+/// Checks that a hire from outside is granted no more than its offer says, or no more than a share if the offer says
+/// nothing.
 pub(crate) fn check_offered(offer: &Offer, hire: &Brief, hirer: &Contract, found: &mut Found<'_>) {
     let (free, heads_free) = (hirer.money.available, hirer.heads.available);
     let grant = &hire.grant;
@@ -99,23 +100,35 @@ pub(crate) fn check_offered(offer: &Offer, hire: &Brief, hirer: &Contract, found
         (Some(said), _) => wide(said),
         (None, share_max) => most_of(free).min(share_max.map_or(i128::MAX, |most| wide(most).max(minimum(hire)))),
     };
-    found.demand(money <= most, Law::Grants, format_args!("a hire from outside is granted {money} msat of {most}"));
+    found.demand(
+        money <= most,
+        Law::Grants,
+        format_args!("a hire from outside is granted {money} msat, but at most {most} are allowed"),
+    );
     let heads = i128::from(grant.heads.0);
     let most = match (offer.heads, &hire.hiring) {
         (Some(said), _) => i128::from(said.0),
         (None, None) => 0,
-        // Its own head is part of its share.
+        // The hire's own head is part of its share.
         (None, Some(_)) => most_of(heads_free) - 1,
     };
-    found.demand(heads <= most, Law::Grants, format_args!("a hire from outside is granted {heads} heads of {most}"));
+    found.demand(
+        heads <= most,
+        Law::Grants,
+        format_args!("a hire from outside is granted {heads} heads, but at most {most} are allowed"),
+    );
     let (depth, most) = (grant.depth, offer.depth.unwrap_or(u8::MAX));
-    found.demand(depth <= most, Law::Grants, format_args!("a hire from outside is granted depth {depth} of {most}"));
+    found.demand(
+        depth <= most,
+        Law::Grants,
+        format_args!("a hire from outside is granted depth {depth}, but at most {most} is allowed"),
+    );
     let in_time = offer.deadline.is_none_or(|said| grant.deadline.is_some_and(|deadline| deadline <= said));
     let (said, due) = (offer.deadline, grant.deadline);
-    found.demand(in_time, Law::Grants, format_args!("a hire from outside is due {due:?}, {said:?} was said"));
+    found.demand(in_time, Law::Grants, format_args!("a hire from outside is due {due:?}, but its offer says {said:?}"));
 }
 
-/// The most that one share can be.
+/// Returns the maximum of one share.
 fn most_of(free: i128) -> i128 {
     free - free / KEPT_DIVISOR_LEAST
 }

@@ -1,15 +1,16 @@
-//! What a contract is told: once, by whoever says so, and if it is money, from its hirer's hold or its owner alone.
+//! Stimuli: each is heard once, was really sent by its sender, and money comes only from the hirer's hold or from the
+//! owner.
 
-use guildhall_kernel::{Addressee, AskId, AskKey, Matter, Msat, Path, Sender, Stay, Stimulus};
+use guildhall_kernel::{Addressee, AskId, AskKey, CloseWhen, Matter, Msat, Path, Sender, Stimulus};
 
 use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
-use crate::contract::{Asked, Contract, Edge, Heard, Kind, Phase, State, Tree, Wish};
+use crate::contract::{Asked, Contract, Edge, Ending, Heard, Kind, Phase, State, Tree};
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
-/// The contract was told something.
+/// The contract heard a stimulus.
 pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus) {
     match from {
         Sender::Owner { command } => {
@@ -24,8 +25,8 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
     }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });
-    if by_owner && contract.brief.stay == Stay::Open && matches!(stimulus, Stimulus::Message(_)) {
-        // A conversation begins anew with each thing the owner says.
+    if by_owner && contract.brief.close_when == CloseWhen::Asked && matches!(stimulus, Stimulus::Message(_)) {
+        // In a conversation, each message from the owner resets the nudges.
         contract.nudged.clear();
     }
     match stimulus {
@@ -38,39 +39,39 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
             step.batch.must(Duty::Consider);
         }
         Stimulus::WrapUp => {
-            wish(step, Wish::WrapUp);
+            note_ending(step, Ending::WrapUp);
             step.batch.must(Duty::BeWrappingUp);
         }
         Stimulus::Cancel => {
-            wish(step, Wish::Cancel);
+            note_ending(step, Ending::Cancel);
             step.batch.must(Duty::BeCancelled);
         }
     }
 }
 
-fn wish(step: &mut Step<'_, '_>, heard: Wish) {
-    let wish = &mut step.tree.contracts[step.me].wish;
-    *wish = heard.max(*wish);
+fn note_ending(step: &mut Step<'_, '_>, heard: Ending) {
+    let ending = &mut step.tree.contracts[step.me].ending;
+    *ending = heard.max(*ending);
 }
 
-/// Checks that a contract said what it is said to have said, and to whom.
+/// Checks that the sender sent this stimulus to this contract.
 fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
     let me = step.tree.contracts[step.me].path().clone();
-    let teller = step.tree.find(&key.contract);
-    let Some(asked) = teller.and_then(|at| step.tree.contracts[at].ask_mut(key.ask)) else {
-        return step.found.broken(Law::Holds, format_args!("{key} told something before it was asked"));
+    let sender = step.tree.find(&key.contract);
+    let Some(asked) = sender.and_then(|at| step.tree.contracts[at].ask_mut(key.ask)) else {
+        return step.found.broken(Law::Holds, format_args!("{key} is heard before it was asked"));
     };
-    let (said, heard) = match &mut asked.kind {
+    let (sent, heard) = match &mut asked.kind {
         Kind::Tell { to, what, heard } => (*to == me && what == stimulus, heard),
-        Kind::Question { to: Addressee::Hirer, matter: Matter::Words(words), heard } => {
+        Kind::Question { to: Addressee::Hirer, matter: Matter::Text(words), heard } => {
             let to_me = key.contract.hirer().as_ref() == Some(&me);
             (to_me && *stimulus == Stimulus::Question(*words), heard)
         }
         Kind::Model { .. } | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
-            return step.found.broken(Law::Holds, format_args!("{key} tells nobody anything"));
+            return step.found.broken(Law::Holds, format_args!("{key} does not send a stimulus"));
         }
     };
-    step.found.demand(said, Law::Holds, format_args!("{key} did not tell this contract that"));
+    step.found.demand(sent, Law::Holds, format_args!("{key} did not send this stimulus to this contract"));
     step.found.demand(*heard == Heard::NotYet, Law::Holds, format_args!("{key} is heard twice"));
     *heard = Heard::Once;
     if let Stimulus::Question(_) = stimulus {
@@ -78,7 +79,7 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
     }
 }
 
-/// A hire waits for an answer of this contract from now on.
+/// Notes that a hire waits for an answer from this contract.
 fn asked_by(contract: &mut Contract, hire: &Path) {
     let asked = contract.live_hire(hire).and_then(|id| contract.ask_mut(id));
     if let Some(Asked { kind: Kind::Hire(hired), .. }) = asked {
@@ -86,7 +87,7 @@ fn asked_by(contract: &mut Contract, hire: &Path) {
     }
 }
 
-/// More money came.
+/// The contract heard a top-up.
 fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
     let edge = step.tree.contracts[step.me].hirer;
     let contract = &mut step.tree.contracts[step.me];
@@ -95,7 +96,7 @@ fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
         Sender::Owner { .. } => path.level() == 0,
         Sender::Contract(key) => path.hirer().as_ref() == Some(&key.contract),
     };
-    step.found.demand(right, Law::Hires, format_args!("money from {from:?}, who is not its hirer"));
+    step.found.demand(right, Law::Hires, format_args!("money comes from {from:?}, which is not its hirer"));
     if to != path {
         step.batch.top_up = Some(TopUp { to: to.clone(), money, stage: Stage::Heard });
         step.batch.must(Duty::PassOn);
@@ -108,7 +109,7 @@ fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
     check_edge(step.tree, edge, step.found);
 }
 
-/// A hire's hold grew by money that was heard for it, or for somebody below it.
+/// A hire's hold was raised by money that was heard for the hire, or for a contract below it.
 pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
     let contract = &mut step.tree.contracts[step.me];
     let toward = step.batch.top_up.as_ref().and_then(|top_up| contract.path().toward(&top_up.to));
@@ -117,11 +118,15 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
     match due {
         Some(top_up) if right => top_up.stage = Stage::Raised(hire),
         Some(_) | None => {
-            step.found.broken(Law::Hires, format_args!("{hire} is raised by {by}, which was not heard for it"));
+            step.found.broken(Law::Hires, format_args!("{hire} is raised by {by}, which was not heard for this hire"));
         }
     }
     let free = contract.money.available;
-    step.found.demand(wide(by) <= free, Law::Purse, format_args!("{hire} is raised by {by} of {free} msat available"));
+    step.found.demand(
+        wide(by) <= free,
+        Law::Purse,
+        format_args!("{hire} is raised by {by}, but only {free} msat are available"),
+    );
     let Some(asked) = contract.ask_mut(hire) else { return };
     let State::Open { money, .. } = &mut asked.state else { return };
     *money += wide(by);
@@ -132,12 +137,12 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
 pub(crate) fn check_edge(tree: &Tree, edge: Edge, found: &mut Found<'_>) {
     let Some(asked) = tree.contracts[edge.hirer].ask(edge.ask) else { return };
     let (State::Open { money: held, .. }, Kind::Hire(hired)) = (asked.state, &asked.kind) else { return };
-    // A hire that has not opened yet has what it was asked with.
+    // A hire that has not opened yet has the money of its brief.
     let granted = hired.child.map_or(wide(hired.brief.grant.money), |child| tree.contracts[child].money.granted);
     let (path, on_the_way) = (&hired.brief.path, hired.on_the_way);
     found.demand(
         held == granted + on_the_way && on_the_way >= 0,
         Law::Hires,
-        format_args!("{held} msat are held for {path}, it was granted {granted}, {on_the_way} are on the way"),
+        format_args!("{held} msat are held for {path}, which was granted {granted}; {on_the_way} are on the way"),
     );
 }

@@ -1,31 +1,31 @@
-//! What the checker finds: which law, where, and what was wrong. Text is made only when something was.
+//! Violations: the law, the fact, and what was wrong. A text is made only for a violation.
 
 use std::fmt;
 
 use guildhall_kernel::Path;
 
-/// One of the laws, by its number in the design. What makes a journal unreadable as one counts as [`Law::Replay`].
+/// One of the laws, by its number in the design. A journal that is not well-formed breaks [`Law::Replay`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Law {
-    /// 1: what was granted is available, held or spent; money and heads alike.
+    /// 1: granted = available + held + spent, for money and for heads.
     Purse,
     /// 2: a hold precedes its ask, and each ask is settled exactly once.
     Holds,
     /// 3: a hire's hold is its contract's grant, and the bill adds up, part by part.
     Hires,
-    /// 4: what is passed on is within what one has: depth, deadline, powers, terms. The hirer keeps its part.
+    /// 4: a hire's depth, deadline, powers and terms are within its hirer's, and the hirer keeps its part of the money.
     Grants,
-    /// 5: every call and every hire is answered once, and every report is heard or listed.
+    /// 5: every call and every hire is answered once, and every report is included in a request or listed as unheard.
     Reports,
-    /// 6: nobody outlives its hirer, and one who is ending asks for nothing new.
+    /// 6: no contract is open after its hirer has closed, and a contract that is ending asks for nothing new.
     Closing,
     /// 7: the severance pays for one last request and nothing else.
     Severance,
-    /// 8: whoever has not closed is owed something.
+    /// 8: a contract that is not closed has an open ask.
     Liveness,
-    /// 9: what must be refused is, and with a true reason.
+    /// 9: a call that breaks a rule is refused, and the reason is true.
     Refusals,
-    /// 10: the journal can be folded: in order, in whole batches, with cursors that fit.
+    /// 10: the journal can be replayed: its facts are in order, in whole batches, with correct cursors.
     Replay,
 }
 
@@ -44,7 +44,7 @@ impl Law {
         Law::Replay,
     ];
 
-    /// Returns its number in the design.
+    /// Returns the law's number in the design.
     pub fn number(self) -> u8 {
         match self {
             Law::Purse => 1,
@@ -60,7 +60,7 @@ impl Law {
         }
     }
 
-    /// Returns its name.
+    /// Returns the law's name.
     pub fn name(self) -> &'static str {
         match self {
             Law::Purse => "purse",
@@ -87,17 +87,17 @@ impl fmt::Display for Law {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}, contract {contract}, fact {seq}: {what}")]
 pub struct Violation {
-    /// Which law.
+    /// The law.
     pub law: Law,
-    /// Whose fact broke it.
+    /// The contract whose fact broke the law.
     pub contract: Path,
-    /// Which fact; for what only shows at rest, the last one there is.
+    /// The number of the fact; the last fact for a violation that is found only between steps.
     pub seq: u64,
     /// What was wrong.
     pub what: String,
 }
 
-/// What was found while looking at one fact of one contract.
+/// The violations found while checking one fact of one contract.
 pub(crate) struct Found<'a> {
     contract: &'a Path,
     seq: u64,
@@ -109,7 +109,7 @@ impl<'a> Found<'a> {
         Found { contract, seq, list: Vec::new() }
     }
 
-    /// Notes a violation unless the law holds.
+    /// Adds a violation unless the law holds.
     pub(crate) fn demand(&mut self, holds: bool, law: Law, what: fmt::Arguments<'_>) {
         if !holds {
             self.broken(law, what);

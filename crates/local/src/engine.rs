@@ -206,7 +206,7 @@ impl SessionEngine {
 
     /// Sends a stimulus from the owner to a contract. Returns whether the contract has a driver to receive it.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
-        let input = Input::Told { from: Sender::Owner { command }, what };
+        let input = Input::Stimulus { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
         self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order(command) })
     }

@@ -11,7 +11,7 @@ use guildhall_local::{
     AgentEnv, CallLimiter, FindEnv, Journal, JournalError, Lease, NewSession, Overruns, Replays, SessionEngine,
     SessionId, UnixMs,
 };
-use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
+use guildhall_sim::conformance::{Script, ScriptResult, ScriptedWorld, reference, scripts};
 
 fn session() -> SessionId {
     "session".parse().unwrap()
@@ -26,7 +26,7 @@ enum Crash {
 }
 
 /// Runs one process on a script. Returns whether the contract ended.
-async fn process(dir: &FilePath, script: &Script, stage: &Arc<Stage>, crash: Crash) -> bool {
+async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, crash: Crash) -> bool {
     let journal = Journal::open(dir).unwrap();
     if journal.sessions().await.unwrap().is_empty() {
         let (project, label) = ("/project".into(), "test".into());
@@ -74,7 +74,7 @@ async fn lease(journal: &Journal) -> Lease {
 }
 
 /// Passes durable facts to the stage, until the process crashes.
-async fn watch(journal: &Journal, stage: &Stage, crash: Crash) {
+async fn watch(journal: &Journal, stage: &ScriptedWorld, crash: Crash) {
     let known = journal.head(&session()).await.unwrap().facts;
     let mut facts = journal.subscribe(&session(), 1);
     loop {
@@ -88,19 +88,19 @@ async fn watch(journal: &Journal, stage: &Stage, crash: Crash) {
 }
 
 /// Runs a script in as many processes as needed. Returns the stored facts.
-async fn play(script: &Script, crash: Crash) -> (Vec<Stored>, Played) {
-    let (dir, stage) = (tempfile::tempdir().unwrap(), Stage::new(script));
+async fn play(script: &Script, crash: Crash) -> (Vec<Stored>, ScriptResult) {
+    let (dir, stage) = (tempfile::tempdir().unwrap(), ScriptedWorld::new(script));
     while !process(dir.path(), script, &stage, crash).await {}
     let journal = Journal::open(dir.path()).unwrap();
     let stored = journal.facts(&session(), 1).await.unwrap();
-    let played = Played::new(&stored, &stage);
+    let played = ScriptResult::new(&stored, &stage);
     (stored, played)
 }
 
 async fn conforms(crash: Crash) {
     for script in scripts() {
-        let stage = Stage::new(&script);
-        let expected = Played::new(&reference(&script, &stage), &stage);
+        let stage = ScriptedWorld::new(&script);
+        let expected = ScriptResult::new(&reference(&script, &stage), &stage);
         let (stored, played) = play(&script, crash).await;
         for (contract, facts) in &expected.facts {
             assert_eq!(played.facts.get(contract), Some(facts), "{}: {contract}", script.name);

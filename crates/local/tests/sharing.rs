@@ -10,7 +10,7 @@ use guildhall_agent::{
     task_key, tool_fn,
 };
 use guildhall_kernel::{
-    AgentName, Brief, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Stay, Tariff,
+    AgentName, Brief, CloseWhen, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Tariff,
     TextKind,
 };
 use guildhall_local::{AgentEnv, CallLimiter, Journal, NewSession, Overruns, Replays, SessionEngine, UnixMs};
@@ -65,7 +65,7 @@ fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
         powers: Powers::default(),
         hiring: None,
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     };
     (Arc::new(brief), vec![task])
 }

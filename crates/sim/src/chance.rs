@@ -1,5 +1,5 @@
-//! The one source of chance. Every choice of a schedule is a small number drawn here, 0 being the plainest, so that a
-//! schedule is a list of numbers: it can be run again, and made shorter.
+//! The only source of random choices. Every choice of a schedule is a small number drawn here; 0 is the simplest
+//! choice. So a schedule is a list of numbers, which can be replayed and made shorter.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 #[derive(Clone, Debug)]
 pub struct Chance {
     source: Source,
-    /// Shared, so that the choices of a schedule that panicked are still known.
+    /// Shared, so that the choices are still known after a panic.
     drawn: Option<Drawn>,
 }
 
@@ -27,18 +27,18 @@ impl Chance {
         Chance { source: Source::Seed(seed), drawn: None }
     }
 
-    /// Draws from a seed and keeps what it draws.
+    /// Draws from a seed and records the choices.
     pub fn recording(seed: u64) -> (Chance, Drawn) {
         let drawn = Drawn::default();
         (Chance { drawn: Some(Rc::clone(&drawn)), ..Chance::seeded(seed) }, drawn)
     }
 
-    /// Makes given choices, and the plainest one after their end.
+    /// Repeats the given choices, and makes the simplest choice after their end.
     pub fn replaying(choices: Vec<u32>) -> Chance {
         Chance { source: Source::Choices { choices, at: 0 }, drawn: None }
     }
 
-    /// Draws a number below `n`; there must be one.
+    /// Draws a number below `n`; `n` must not be 0.
     pub fn below(&mut self, n: u32) -> u32 {
         let drawn = match &mut self.source {
             Source::Seed(state) => {
@@ -61,18 +61,18 @@ impl Chance {
         drawn
     }
 
-    /// Says yes once in `n` times; the plain choice is no.
+    /// Returns `true` once in `n` times; the simplest choice is `false`.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) + 1 == n
     }
 
-    /// Picks one of several; the first is the plainest.
+    /// Picks one of several values; the first is the simplest.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let count = u32::try_from(from.len()).expect("a short list");
         from[self.below(count) as usize]
     }
 
-    /// Picks an index by weight; the first is the plainest.
+    /// Picks an index by weight; the first is the simplest.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let mut at = self.below(weights.iter().sum());
         weights

@@ -1,13 +1,13 @@
-//! What every engine must do alike: the same script gives the same facts, and shows the same prompts, whichever engine runs
-//! it. A script says what models, tools and the owner do; the reference engine, in memory and in virtual time, says what
-//! follows. When something happens, and how contracts take turns, is each engine's own.
+//! Conformance scripts: every engine that runs a script must store the same facts and show the same prompts. A script
+//! says what models, tools and the owner do. The reference engine, in memory and in virtual time, gives the expected
+//! result. Times and the order between contracts may differ between engines.
 
-mod crew;
 mod delegation;
 mod reference;
 mod script;
+mod scripted_world;
 mod scripts;
-mod stage;
+mod teams;
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ use guildhall_kernel::{Ask, Cause, Fact, Millis, Path, Stored};
 
 pub use self::reference::reference;
 pub use self::script::Script;
+pub use self::scripted_world::{ScriptedWorld, SendStimulus};
 pub use self::scripts::scripts;
-pub use self::stage::{Stage, Tell};
 
-/// What came of a script, as far as engines must agree on it.
+/// The part of a script's result that must be the same for every engine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Played {
-    /// Each contract's facts, with what they followed from.
+pub struct ScriptResult {
+    /// Each contract's facts, with their causes.
     pub facts: BTreeMap<Path, Vec<(Cause, Fact)>>,
-    /// What each model call was shown, by its key.
+    /// The prompt of each model call, by its key.
     pub shown: BTreeMap<String, Prompt>,
 }
 
-impl Played {
-    /// Takes what was stored, and the stage on which it was played.
-    pub fn new(stored: &[Stored], stage: &Stage) -> Played {
+impl ScriptResult {
+    /// Makes the result from the stored facts and the world of the script.
+    pub fn new(stored: &[Stored], world: &ScriptedWorld) -> ScriptResult {
         let mut facts: BTreeMap<Path, Vec<(Cause, Fact)>> = BTreeMap::new();
         for Stored { contract, cause, fact, .. } in stored {
             facts.entry(contract.clone()).or_default().push((cause.clone(), timeless(fact)));
         }
-        Played { facts, shown: stage.shown() }
+        ScriptResult { facts, shown: world.shown() }
     }
 }
 
-/// A fact without the time until which something waits: each engine has its own.
+/// Returns a fact without its time limit, which differs between engines.
 fn timeless(fact: &Fact) -> Fact {
     let mut fact = fact.clone();
     if let Fact::Asked { ask: Ask::Question { until, .. }, .. } | Fact::Waiting { until: Some(until), .. } = &mut fact {

@@ -1,4 +1,4 @@
-//! A journal as a person reads it: one short line a fact, indented by depth.
+//! Prints a journal for a person: one short line per fact, indented by depth.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use guildhall_kernel::{Answer, Ask, Fact, Stimulus, Stored};
 
 use crate::run::cause_name;
 
-/// Writes a journal down, one line a fact.
+/// Prints a journal, one line per fact.
 pub fn history(journal: &[Stored]) -> String {
     let mut lines = String::new();
     let mut cause = String::new();
@@ -24,7 +24,7 @@ pub fn history(journal: &[Stored]) -> String {
             lines.push_str(&now);
             cause = here;
         }
-        writeln!(lines, "                {indent}  {}", line(&stored.fact)).expect("a string takes it");
+        writeln!(lines, "                {indent}  {}", line(&stored.fact)).expect("writing to a string can't fail");
     }
     lines
 }
@@ -71,13 +71,13 @@ fn ask_line(ask: &Ask) -> String {
 fn answer_line(answer: &Answer) -> String {
     match answer {
         Answer::Said(said) => {
-            format!("said {} with {} calls", if said.words.is_some() { "words" } else { "nothing" }, said.calls)
+            format!("said {} with {} calls", if said.words.is_some() { "a text" } else { "nothing" }, said.calls)
         }
         Answer::Report(report) => format!("report {:?}", report.outcome),
         Answer::Result(_)
         | Answer::Passed
         | Answer::FailedCheck(_)
-        | Answer::Words(_)
+        | Answer::Text(_)
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
@@ -93,7 +93,7 @@ fn stimulus_line(stimulus: &Stimulus) -> String {
     match stimulus {
         Stimulus::TopUp { to, money } => format!("{money} for {to}"),
         Stimulus::Hire(offer) => format!("hire {}", offer.agent),
-        Stimulus::Message(_) => "words".to_owned(),
+        Stimulus::Message(_) => "a message".to_owned(),
         Stimulus::Question(_) => "a question".to_owned(),
         Stimulus::WrapUp => "wrap up".to_owned(),
         Stimulus::Cancel => "cancel".to_owned(),

@@ -1,6 +1,6 @@
-//! A simulator that tries to break the contract kernel: whole trees of contracts in virtual time, agents drawn by chance,
-//! every fault there is, and the laws checked after every step by a checker that knows nothing of the kernel. And the scripts
-//! that other engines are held against.
+//! A simulator that tries to break the contract kernel: it runs whole trees of contracts in virtual time, with random
+//! agents and every kind of fault. A checker that does not share the kernel's code checks the laws after every step.
+//! The crate also has the scripts that every engine must run with the same result.
 
 mod chance;
 pub mod conformance;
@@ -17,5 +17,5 @@ pub use chance::{Chance, Drawn};
 pub use history::history;
 pub use reach::Reach;
 pub use run::{Run, run, run_scenario};
-pub use scenario::{Faults, Scenario, Temper};
+pub use scenario::{AgentStyle, Faults, Scenario};
 pub use shrink::{attempt, failure, shrink};

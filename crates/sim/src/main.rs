@@ -1,4 +1,4 @@
-//! `guildhall-sim`: runs schedules and says whether a law was broken.
+//! `guildhall-sim`: runs schedules and reports broken laws.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,17 +12,17 @@ const HELP: &str = "guildhall-sim: tries to break the contract kernel
   guildhall-sim                             runs 10,000 schedules, from seed 1
   guildhall-sim --schedules 100000          runs that many
   guildhall-sim --seed 42                   runs one schedule again
-  guildhall-sim --seed 42 --history         and tells what happened
+  guildhall-sim --seed 42 --history         and prints all facts
   guildhall-sim --choices 3.z2.2.1          runs a shortened schedule again
   guildhall-sim --schedules 1000 --from 5000 --threads 1
 
-Exit codes: 0 no violation, 1 a law was broken or something was never reached, 2 usage.
+Exit codes: 0 no violation, 1 a law was broken or a variant was never reached, 2 wrong arguments.
 ";
 
-/// More threads than this only get in each other's way.
+/// More threads than this make the program slower.
 const THREADS_MAX: usize = 256;
 
-/// Below this many schedules it is chance whether a rare thing is reached.
+/// With fewer schedules, rare variants may not be reached.
 const REACH_SCHEDULES_MIN: u64 = 10_000;
 
 struct Options {
@@ -61,14 +61,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn one(chance: Chance, tell: bool) -> ExitCode {
+fn one(chance: Chance, print_history: bool) -> ExitCode {
     match attempt(chance) {
         Err(panic) => {
             say(&format!("violation: {panic}\n"));
             ExitCode::from(1)
         }
         Ok(Run { violations, journal, .. }) => {
-            if tell {
+            if print_history {
                 say(&history(&journal));
             }
             for violation in &violations {
@@ -81,7 +81,7 @@ fn one(chance: Chance, tell: bool) -> ExitCode {
 }
 
 fn many(options: &Options) -> ExitCode {
-    // A panic is reported as the violation that it is.
+    // A panic is reported as a violation, not on stderr.
     std::panic::set_hook(Box::new(|_| {}));
     let stop = AtomicBool::new(false);
     let totals: Vec<Total> = thread::scope(|scope| {
@@ -144,7 +144,7 @@ fn work(options: &Options, worker: u64, stop: &AtomicBool) -> Total {
     total
 }
 
-/// Shows the shortest schedule that breaks the same promise, and how to run it again.
+/// Prints the shortest schedule that breaks the same law, and the command that runs it again.
 fn explain(seed: u64) -> ExitCode {
     let (chance, drawn) = Chance::recording(seed);
     let first = match attempt(chance) {
@@ -156,7 +156,7 @@ fn explain(seed: u64) -> ExitCode {
     let choices = shrink(drawn.take());
     let text = write_choices(&choices);
     if let Ok(least) = attempt(Chance::replaying(choices)) {
-        say(&format!("\nthe shortest found:\n{}", history(&least.journal)));
+        say(&format!("\nthe shortest schedule found:\n{}", history(&least.journal)));
         for violation in &least.violations {
             say(&format!("  broken: {violation}\n"));
         }
@@ -170,8 +170,9 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     let mut options = Options { schedules: 10_000, from: 1, threads, seed: None, choices: None, history: false };
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
-        let number =
-            |text: String| text.replace('_', "").parse::<u64>().map_err(|_| format!("{text:?} is no number that fits"));
+        let number = |text: String| {
+            text.replace('_', "").parse::<u64>().map_err(|_| format!("{text:?} is not a whole number below 2^64"))
+        };
         match flag.as_str() {
             "--help" | "-h" => return Ok(None),
             "--schedules" => options.schedules = number(value()?)?,
@@ -183,7 +184,9 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
             "--history" => options.history = true,
             "--choices" => {
                 let choices = value()?;
-                let read = read_choices(&choices).ok_or_else(|| format!("{choices:?} is no list of choices"))?;
+                let read = read_choices(&choices).ok_or_else(|| {
+                    format!("{choices:?} is not a list of choices: write numbers joined by dots, such as 3.z2.1")
+                })?;
                 options.choices = Some(read);
             }
             other => return Err(format!("{other:?} is not an option")),
@@ -191,18 +194,18 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     }
     let one = options.seed.is_some() || options.choices.is_some();
     if options.schedules == 0 {
-        return Err("--schedules 0 would try nothing: give at least 1".to_owned());
+        return Err("--schedules must be at least 1".to_owned());
     }
     if options.history && !one {
-        return Err("--history tells what happened in one schedule: give --seed or --choices".to_owned());
+        return Err("--history needs a single schedule: add --seed or --choices".to_owned());
     }
     if options.from.checked_add(options.schedules).is_none() {
-        return Err("there are not so many seeds: give smaller numbers".to_owned());
+        return Err("--from plus --schedules is too large: use smaller numbers".to_owned());
     }
     Ok(Some(options))
 }
 
-/// Writes choices as numbers joined by dots; `z5` stands for five zeros.
+/// Writes choices as numbers joined by dots; `z5` means five zeros.
 fn write_choices(choices: &[u32]) -> String {
     let runs = choices.chunk_by(|a, b| *a == 0 && *b == 0);
     let parts = runs.map(|run| if run.len() > 1 { format!("z{}", run.len()) } else { run[0].to_string() });
@@ -221,6 +224,6 @@ fn read_choices(text: &str) -> Option<Vec<u32>> {
 }
 
 fn say(text: &str) {
-    // Losing output to a closed pipe is no reason to stop.
+    // The exit code still reports the result if the reader of the output is gone.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -1,5 +1,5 @@
-//! What a run has reached: every variant of every kind of fact, counted. A simulator that never saw a refusal has not
-//! tested it.
+//! Counts how often a run has reached each variant of each kind of fact. A variant that was never reached was not
+//! tested.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use guildhall_kernel::{
     Acceptance, Answer, Ask, Certainty, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
 };
 
-/// Counts what was reached.
+/// The counts of all variants.
 #[derive(Clone, Debug)]
 pub struct Reach {
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// All there is to reach. A variant that is added to the kernel must be added here: counting an unlisted one panics.
+/// All variants. A new variant of the kernel must be added here: counting an unlisted variant panics.
 const ALL: &[&str] = &[
     "fact opened",
     "fact asked",
@@ -42,7 +42,7 @@ const ALL: &[&str] = &[
     "answer report",
     "answer passed",
     "answer failed check",
-    "answer words",
+    "answer text",
     "answer approved",
     "answer denied",
     "answer no reply",
@@ -64,16 +64,16 @@ const ALL: &[&str] = &[
     "heard cancel",
     "woke reported",
     "woke timed out",
-    "woke words",
+    "woke message",
     "woke closing",
     "nudged required",
     "nudged promise",
-    "nudged mend",
+    "nudged fix report",
     "nudged empty",
     "charge used",
     "charge estimated",
     "charge reserved",
-    "refused may not hire",
+    "refused can't hire",
     "refused self-hire",
     "refused unknown agent",
     "refused cycle",
@@ -95,14 +95,14 @@ const ALL: &[&str] = &[
     "refused asked you",
     "refused closing",
     "refused top-up stays",
-    "fault money astray",
+    "fault money from a wrong sender",
     "refused bad amount",
     "refused bad name",
     "refused malformed",
     "refused field",
-    "refused nothing said",
+    "refused empty text",
     "refused unknown tool",
-    "refused doubled call",
+    "refused duplicate call id",
     "outcome done",
     "outcome exhausted purse",
     "outcome exhausted turns",
@@ -114,7 +114,7 @@ const ALL: &[&str] = &[
     "not accepted",
     "text final",
     "text assembled",
-    "unheeded",
+    "ignored nudge",
     "unheard",
     "fault crash",
     "fault store",
@@ -131,10 +131,11 @@ const ALL: &[&str] = &[
     "session ended",
 ];
 
-/// What no schedule can reach, with the reason.
+/// The variants that no schedule can reach, with the reason.
 const UNREACHABLE: &[(&str, &str)] = &[
-    ("refused stays open", "an offer can't ask for it; see the named example"),
-    ("refused unworkable", "what the kernel makes of an offer is workable; see the named example"),
+    ("origin promise", "only the first release wrote it; see the named example"),
+    ("refused stays open", "an offer can't ask to stay open; see the named example"),
+    ("refused unworkable", "the kernel makes only workable briefs from offers; see the named example"),
 ];
 
 impl Default for Reach {
@@ -146,11 +147,10 @@ impl Default for Reach {
 impl Reach {
     /// Counts one occurrence.
     pub fn count(&mut self, name: &'static str) {
-        *self.counts.get_mut(name).unwrap_or_else(|| panic!("{name:?} is not in the table of what can be reached")) +=
-            1;
+        *self.counts.get_mut(name).unwrap_or_else(|| panic!("{name:?} is not in the table of variants")) += 1;
     }
 
-    /// Counts everything that one fact shows.
+    /// Counts all variants in one fact.
     pub fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::Opened(_) => self.count("fact opened"),
@@ -199,7 +199,7 @@ impl Reach {
                     Wording::Final(_) => "text final",
                     Wording::Assembled(_) => "text assembled",
                 });
-                report.unheeded.iter().for_each(|_| self.count("unheeded"));
+                report.ignored_nudge.iter().for_each(|_| self.count("ignored nudge"));
                 report.unheard.iter().for_each(|_| self.count("unheard"));
             }
         }
@@ -226,19 +226,19 @@ impl Reach {
         }
     }
 
-    /// Adds what another run has reached.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Reach) {
         for (name, count) in &other.counts {
             *self.counts.get_mut(name).expect("the same table") += count;
         }
     }
 
-    /// Returns how often something was reached.
+    /// Returns how often a variant was reached.
     pub fn of(&self, name: &str) -> u64 {
         self.counts[name]
     }
 
-    /// Returns what was reached less than so many times, of what can be.
+    /// Returns the reachable variants that were reached fewer than `minimum` times.
     pub fn below(&self, minimum: u64) -> Vec<&'static str> {
         let reachable = |name: &str| UNREACHABLE.iter().all(|(unreachable, _)| *unreachable != name);
         let few = self.counts.iter().filter(|(name, count)| **count < minimum && reachable(name));
@@ -274,7 +274,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Report(_) => "answer report",
         Answer::Passed => "answer passed",
         Answer::FailedCheck(_) => "answer failed check",
-        Answer::Words(_) => "answer words",
+        Answer::Text(_) => "answer text",
         Answer::Approved => "answer approved",
         Answer::Denied => "answer denied",
         Answer::NoReply => "answer no reply",
@@ -301,7 +301,7 @@ fn waking_name(waking: Waking) -> &'static str {
     match waking {
         Waking::Reported => "woke reported",
         Waking::TimedOut => "woke timed out",
-        Waking::Words => "woke words",
+        Waking::Message => "woke message",
         Waking::Closing => "woke closing",
     }
 }
@@ -310,7 +310,7 @@ fn nudge_name(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "nudged required",
         Nudge::Promise => "nudged promise",
-        Nudge::Mend => "nudged mend",
+        Nudge::FixReport => "nudged fix report",
         Nudge::Empty => "nudged empty",
     }
 }
@@ -329,7 +329,7 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 
 fn refusal_name(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::MayNotHire => "refused may not hire",
+        Refusal::CantHire => "refused can't hire",
         Refusal::SelfHire => "refused self-hire",
         Refusal::UnknownAgent { .. } => "refused unknown agent",
         Refusal::Cycle { .. } => "refused cycle",
@@ -355,8 +355,8 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::BadName(_) => "refused bad name",
         Refusal::Malformed => "refused malformed",
         Refusal::Field { .. } => "refused field",
-        Refusal::NothingSaid => "refused nothing said",
+        Refusal::EmptyText => "refused empty text",
         Refusal::UnknownTool => "refused unknown tool",
-        Refusal::DoubledCall => "refused doubled call",
+        Refusal::DuplicateCallId => "refused duplicate call id",
     }
 }

@@ -7,21 +7,21 @@ use guildhall_kernel::{Cause, Contract, Fact, Millis, Path, SessionFact, Stimulu
 use crate::chance::Chance;
 use crate::reach::Reach;
 use crate::scenario::{Scenario, msat};
-use crate::script::strikes;
+use crate::script::happens;
 use crate::world::{Event, Logged, World};
 
-/// A schedule that takes more actions than this does not end.
+/// A schedule with more actions than this counts as endless.
 const ACTIONS_MAX: u32 = 100_000;
 const CRASHES_MAX: u32 = 4;
 
-/// What a schedule came to.
+/// The result of a schedule.
 #[derive(Debug)]
 pub struct Run {
     /// The laws that were broken.
     pub violations: Vec<String>,
-    /// What was reached.
+    /// The counts of the variants that were reached.
     pub reach: Reach,
-    /// Everything that happened.
+    /// All stored facts.
     pub journal: Vec<Stored>,
 }
 
@@ -58,25 +58,25 @@ pub fn run_scenario(scenario: Scenario, chance: Chance) -> Run {
     Run { violations: world.violations, reach: world.reach, journal: world.store.all().to_vec() }
 }
 
-/// Does one thing of what could be done next. Returns whether there was any.
+/// Does one of the possible next actions. Returns whether there was one.
 fn act(world: &mut World, crashes: &mut u32) -> bool {
-    let [call, errand, landing, sync] = world.to_do();
+    let [call, other, delivery, sync] = world.to_do();
     let weight = |possible: bool, weight: u32| if possible { weight } else { 0 };
-    let weights = [weight(call, 8), weight(errand, 8), weight(landing, 8), weight(sync, 5)];
+    let weights = [weight(call, 8), weight(other, 8), weight(delivery, 8), weight(sync, 5)];
     if weights.iter().sum::<u32>() == 0 {
         return rest(world);
     }
     match world.chance.weighted(&weights) {
         0 => world.call(),
-        1 => world.run_errand(),
-        2 => world.land(),
-        _ if strikes(&mut world.chance, world.scenario.faults.store) => crash(world, crashes, "fault store"),
+        1 => world.perform_other(),
+        2 => world.deliver_answer(),
+        _ if happens(&mut world.chance, world.scenario.faults.store) => crash(world, crashes, "fault store"),
         _ => world.sync(),
     }
-    if strikes(&mut world.chance, world.scenario.faults.crash) {
+    if happens(&mut world.chance, world.scenario.faults.crash) {
         crash(world, crashes, "fault crash");
     }
-    if strikes(&mut world.chance, world.scenario.faults.clock) {
+    if happens(&mut world.chance, world.scenario.faults.clock) {
         world.reach.count("fault clock jump");
         let jump = world.chance.pick(&[Millis(0), world.now.after(Millis(20_000)), world.now.after(Millis(5_000_000))]);
         world.pass_time(jump);
@@ -96,7 +96,7 @@ fn crash(world: &mut World, crashes: &mut u32, name: &'static str) {
     }
 }
 
-/// Nothing is under way: time passes, or the owner ends a conversation.
+/// Continues when no other action is possible: time passes, or the owner sends a command to an idle conversation.
 fn rest(world: &mut World) -> bool {
     world.check_rest();
     let open = world
@@ -123,7 +123,7 @@ fn rest(world: &mut World) -> bool {
     }
 }
 
-/// The owner does something to somebody.
+/// The owner sends a random command to a random contract.
 fn command(world: &mut World) {
     let paths: Vec<Path> = world.contracts.keys().cloned().collect();
     let count = u32::try_from(paths.len()).expect("few contracts");
@@ -139,7 +139,7 @@ fn command(world: &mut World) {
         }
         2 | 3 => {
             let root = to.top();
-            if world.put_in(SessionFact::Funded { money, root: Some(root.clone()) }) {
+            if world.add_to_account(SessionFact::Funded { money, root: Some(root.clone()) }) {
                 world.command(root, Stimulus::TopUp { to, money });
             }
         }
@@ -149,17 +149,17 @@ fn command(world: &mut World) {
         }
         5 => world.command(to, Stimulus::WrapUp),
         6 => world.command(to, Stimulus::Cancel),
-        // Money that does not come by way of the hirer; nobody may take it.
+        // A top-up that does not come from the hirer: the contract must ignore it.
         _ if to.level() > 0 => {
-            world.reach.count("fault money astray");
+            world.reach.count("fault money from a wrong sender");
             world.command(to.clone(), Stimulus::TopUp { to, money });
         }
         _ => {}
     }
 }
 
-/// Law 10: the same inputs in the same order give the same facts, also with crashes in between, after each of which every
-/// contract is rebuilt from what is stored and the inputs that were lost come again.
+/// Law 10: the same inputs in the same order give the same facts, also with crashes in between. After each crash, every
+/// contract is restored from its stored facts, and the lost inputs come again.
 fn check_replay(world: &mut World) {
     let Some(log) = world.log.take() else { return };
     world.reach.count("replay with crashes");
@@ -167,14 +167,14 @@ fn check_replay(world: &mut World) {
     if faults.lost == 0 && faults.doubled == 0 {
         world.reach.count("engine replay with crashes");
         let chance = std::mem::replace(&mut world.chance, Chance::replaying(Vec::new()));
-        let (outcome, chance) = world.retrace(&log, chance);
+        let (outcome, chance) = world.replay(&log, chance);
         world.chance = chance;
         if let Err(why) = outcome {
-            world.violate(format!("law 10: with crashes and effects attached to again: {why}"));
+            world.violate(format!("law 10: the replay with crashes and attached effects differs: {why}"));
         }
     }
     let mut contracts: BTreeMap<Path, Contract> = BTreeMap::new();
-    // The facts of each input, so that a crash can cut between any two.
+    // The facts of each input, so that a crash can happen between any two inputs.
     let mut batches: Vec<(Path, Vec<Fact>)> = Vec::new();
     let (mut at, mut crashes) = (0, 0);
     while at < log.len() {
@@ -188,7 +188,7 @@ fn check_replay(world: &mut World) {
         let Logged { contract, what, now } = &log[at];
         let facts = match what {
             Event::Opened(brief) => {
-                let (opened, facts) = Contract::open(brief.clone(), *now).expect("it opened before");
+                let (opened, facts) = Contract::open(brief.clone(), *now).expect("the brief was accepted before");
                 contracts.insert(contract.clone(), opened);
                 facts
             }
@@ -203,7 +203,7 @@ fn check_replay(world: &mut World) {
     let again = batches.iter().flat_map(|(path, facts)| facts.iter().map(move |fact| (path, fact)));
     let before = world.store.all().iter().map(|stored| (&stored.contract, &stored.fact));
     if !again.eq(before) {
-        world.violate("law 10: with crashes in between, the same inputs gave other facts".to_owned());
+        world.violate("law 10: with crashes in between, the same inputs gave different facts".to_owned());
     }
 }
 
@@ -213,15 +213,15 @@ fn rebuild(batches: &[(Path, Vec<Fact>)]) -> BTreeMap<Path, Contract> {
         facts.entry(path.clone()).or_default().extend(batch.iter().cloned());
     }
     facts.retain(|_, facts| !facts.is_empty());
-    facts.into_iter().map(|(path, facts)| (path, Contract::restore(facts).expect("lawful facts"))).collect()
+    facts.into_iter().map(|(path, facts)| (path, Contract::restore(facts).expect("the facts break no law"))).collect()
 }
 
-/// What a cause is called in a history.
+/// Returns the name of a cause for a history.
 pub(crate) fn cause_name(cause: &Cause) -> String {
     match cause {
         Cause::Opening => "opening".to_owned(),
         Cause::Answer(id) => format!("answer {id}"),
-        Cause::Told(from) => format!("told by {from:?}"),
+        Cause::Stimulus(from) => format!("stimulus from {from:?}"),
         Cause::Tick => "time".to_owned(),
     }
 }

@@ -1,78 +1,78 @@
-//! What a schedule is about: how much there is to spend, what temper its agents have, and what goes wrong.
+//! The scenario of a schedule: its money, the style of its agents, and its faults.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Brief, Check, Context, DEPTH_MAX, Grant, Hash, Heads, Hiring, Lineage, Millis, Msat, Path, Power,
-    PowerSet, Powers, Standing, Stay, Tariff, TextKind, TextRef,
+    AgentName, Brief, Check, CloseWhen, Context, DEPTH_MAX, Grant, Hash, Heads, Hiring, Lineage, Millis, Msat, Path,
+    Power, PowerSet, Powers, Standing, Tariff, TextKind, TextRef,
 };
 
 use crate::chance::Chance;
 
-/// One schedule's world.
+/// The parameters of one schedule.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How many leaf calls may run at once.
+    /// The maximum number of leaf calls at the same time.
     pub permits: usize,
-    /// What the agents are like.
-    pub temper: Temper,
+    /// The style of the agents.
+    pub style: AgentStyle,
     /// Whether a call can be attached to again by its key after a crash.
     pub reattach: bool,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
-    /// How many things the owner does while the tree is at work.
+    /// The number of commands that the owner sends while the tree is at work.
     pub commands: u32,
     /// The root contracts.
     pub roots: Vec<Arc<Brief>>,
 }
 
-/// How often each thing goes wrong: once in so many occasions, or never at 0.
+/// The rate of each fault: once in this many cases, or never if 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// The process dies.
     pub crash: u32,
     /// The store fails to commit; the process stops.
     pub store: u32,
-    /// An answer is lost, or comes after it was given up.
+    /// An answer is lost, or comes too late.
     pub lost: u32,
     /// An answer or a stimulus comes twice.
     pub doubled: u32,
-    /// The provider errs, or bills more than was held.
+    /// The provider fails, or bills more than the hold.
     pub provider: u32,
     /// The clock jumps.
     pub clock: u32,
 }
 
-/// What agents do with a turn.
+/// What the agents mostly do in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Temper {
-    /// A bit of everything.
+pub enum AgentStyle {
+    /// A mix of everything.
     Mixed,
     /// Mostly hires, a few at a time.
     Managers,
-    /// Each hires one more, as deep as it goes.
+    /// Each agent hires one agent, down to the maximum depth.
     Deep,
-    /// Everybody hires as many as possible, for ever.
+    /// Every agent hires as many agents as possible in every turn.
     Bomb,
-    /// One hires many.
+    /// One agent hires many.
     Wide,
     /// Mostly tools.
     Workers,
-    /// Mostly words: messages, questions, waits, stops.
+    /// Mostly messages, questions, waits and stops.
     Talkers,
 }
 
 impl Scenario {
     /// Draws a scenario.
     pub fn draw(chance: &mut Chance) -> Scenario {
-        let temper = [
-            Temper::Mixed,
-            Temper::Managers,
-            Temper::Workers,
-            Temper::Talkers,
-            Temper::Wide,
-            Temper::Deep,
-            Temper::Bomb,
+        let style = [
+            AgentStyle::Mixed,
+            AgentStyle::Managers,
+            AgentStyle::Workers,
+            AgentStyle::Talkers,
+            AgentStyle::Wide,
+            AgentStyle::Deep,
+            AgentStyle::Bomb,
         ][chance.weighted(&[24, 30, 10, 20, 1, 1, 1])];
         let rate = |chance: &mut Chance, rate: u32| if chance.one_in(3) { rate } else { 0 };
         let faults = Faults {
@@ -87,50 +87,45 @@ impl Scenario {
         let reattach = !chance.one_in(2);
         let commands = chance.pick(&[0, 0, 1, 3, 6]);
         let count = 1 + u32::from(chance.one_in(8));
-        let roots = (1..=count).map(|root| Arc::new(draw_root(chance, temper, root))).collect();
-        Scenario { permits, temper, reattach, faults, commands, roots }
+        let roots = (1..=count).map(|root| Arc::new(draw_root(chance, style, root))).collect();
+        Scenario { permits, style, reattach, faults, commands, roots }
     }
 
-    /// A chain as deep as it goes, on one permit.
+    /// A chain of hires down to the maximum depth, on one permit.
     pub fn deepest_chain() -> Scenario {
         Scenario::plain(
-            Temper::Deep,
+            AgentStyle::Deep,
             1,
             Grant { money: sat(500_000), heads: Heads(80), depth: DEPTH_MAX, deadline: None, margin: None },
         )
     }
 
-    /// Everybody hires as many as possible, for ever.
+    /// Every agent hires as many agents as possible in every turn.
     pub fn fork_bomb(permits: usize, heads: u32, depth: u8) -> Scenario {
         Scenario::plain(
-            Temper::Bomb,
+            AgentStyle::Bomb,
             permits,
             Grant { money: sat(50_000), heads: Heads(heads), depth, deadline: None, margin: None },
         )
     }
 
-    fn plain(temper: Temper, permits: usize, grant: Grant) -> Scenario {
+    fn plain(style: AgentStyle, permits: usize, grant: Grant) -> Scenario {
         let chance = &mut Chance::replaying(Vec::new());
-        let root = Brief { grant, turns_max: 6, fee: Msat::ZERO, ..draw_root(chance, temper, 1) };
-        Scenario {
-            permits,
-            temper,
-            reattach: true,
-            faults: Faults::default(),
-            commands: 0,
-            roots: vec![Arc::new(root)],
-        }
+        let root = Brief { grant, turns_max: 6, fee: Msat::ZERO, ..draw_root(chance, style, 1) };
+        Scenario { permits, style, reattach: true, faults: Faults::default(), commands: 0, roots: vec![Arc::new(root)] }
     }
 }
 
-fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
-    let (money, heads, depth) = match temper {
-        Temper::Mixed | Temper::Talkers => (chance.pick(&[300, 60, 20, 8, 2000]), chance.pick(&[9, 3, 20]), 4),
-        Temper::Managers => (chance.pick(&[600, 200, 60, 3000]), chance.pick(&[14, 5, 40]), chance.pick(&[4, 2, 6])),
-        Temper::Workers => (chance.pick(&[40, 10, 200]), chance.pick(&[2, 0]), 1),
-        Temper::Wide => (chance.pick(&[2000, 300]), chance.pick(&[60, 25]), 2),
-        Temper::Deep => (20_000, chance.pick(&[20, 70]), chance.pick(&[12, 64])),
-        Temper::Bomb => (chance.pick(&[400, 3000]), chance.pick(&[40, 20]), chance.pick(&[4, 8])),
+fn draw_root(chance: &mut Chance, style: AgentStyle, ordinal: u32) -> Brief {
+    let (money, heads, depth) = match style {
+        AgentStyle::Mixed | AgentStyle::Talkers => (chance.pick(&[300, 60, 20, 8, 2000]), chance.pick(&[9, 3, 20]), 4),
+        AgentStyle::Managers => {
+            (chance.pick(&[600, 200, 60, 3000]), chance.pick(&[14, 5, 40]), chance.pick(&[4, 2, 6]))
+        }
+        AgentStyle::Workers => (chance.pick(&[40, 10, 200]), chance.pick(&[2, 0]), 1),
+        AgentStyle::Wide => (chance.pick(&[2000, 300]), chance.pick(&[60, 25]), 2),
+        AgentStyle::Deep => (20_000, chance.pick(&[20, 70]), chance.pick(&[12, 64])),
+        AgentStyle::Bomb => (chance.pick(&[400, 3000]), chance.pick(&[40, 20]), chance.pick(&[4, 8])),
     };
     let tariff = draw_tariff(chance);
     let due = chance.pick(&[
@@ -167,11 +162,11 @@ fn draw_root(chance: &mut Chance, temper: Temper, ordinal: u32) -> Brief {
         powers: Powers { usable: powers(&["read", "write"]), grantable: powers(&["read", "write", "shell"]) },
         hiring: (!chance.one_in(16)).then(|| hiring(chance, 0)),
         checks: draw_checks(chance),
-        stay: if chance.one_in(5) { Stay::Open } else { Stay::Once },
+        close_when: if chance.one_in(5) { CloseWhen::Asked } else { CloseWhen::FinalText },
     }
 }
 
-/// The agents are called by the level at which they are usually hired.
+/// Returns an agent's name, which contains the level at which it is usually hired.
 pub(crate) fn agent(level: usize, which: u32) -> AgentName {
     AgentName::parse(&format!("{}{level}", char::from(b'a' + u8::try_from(which).expect("few per level"))))
         .expect("a name")

@@ -1,30 +1,30 @@
-//! The agents' and the world's part, drawn by chance: replies with calls good and bad, tool results, findings, answers.
+//! Random answers from agents and the world: replies with right and wrong calls, tool results, check results.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, FieldName,
-    Heads, HireReason, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path,
-    Powers, Reply, Request, Standing, TextKind, TextRef, ThenHire, ToolCall, ToolName, Turn, Unreadable, Verdict,
-    WRAP_UP_MARGIN_MAX, WrongField,
+    Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply,
+    Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
+    WrongField,
 };
 
 use crate::chance::Chance;
 use crate::scenario::{
-    Faults, Temper, agent, draw_checks, draw_fee, draw_severance, draw_tariff, draw_terms, hash, hiring, msat, powers,
-    sat, text,
+    AgentStyle, Faults, agent, draw_checks, draw_fee, draw_severance, draw_tariff, draw_terms, hash, hiring, msat,
+    powers, sat, text,
 };
 
-/// Draws what agents and the world say.
+/// Draws the answers of agents and the world.
 pub(crate) struct Script {
-    pub(crate) temper: Temper,
+    pub(crate) style: AgentStyle,
     pub(crate) faults: Faults,
     /// Numbers the texts, so that no two are the same.
     pub(crate) texts: u64,
 }
 
-/// What happens once in `rate` times, or never at 0.
-pub(crate) fn strikes(chance: &mut Chance, rate: u32) -> bool {
+/// Returns `true` once in `rate` times, or never if `rate` is 0.
+pub(crate) fn happens(chance: &mut Chance, rate: u32) -> bool {
     rate > 0 && chance.one_in(rate)
 }
 
@@ -34,7 +34,7 @@ impl Script {
         let hold = contract.hold(id).expect("an open ask").money;
         let cost = self.cost(chance, hold);
         let answer = match contract.ask(id).expect("an open ask") {
-            Ask::Model(_) if strikes(chance, self.faults.provider) => match chance.below(3) {
+            Ask::Model(_) if happens(chance, self.faults.provider) => match chance.below(3) {
                 0 | 1 => Answer::Lost,
                 _ => Answer::Failed(self.text(30, TextKind::Error)),
             },
@@ -42,7 +42,7 @@ impl Script {
                 let reply = Box::new(self.reply(chance, contract, request, now));
                 return Input::Reply { id, reply, cost };
             }
-            Ask::Tool(_) | Ask::Check(_) if strikes(chance, self.faults.provider) => {
+            Ask::Tool(_) | Ask::Check(_) if happens(chance, self.faults.provider) => {
                 Answer::Failed(self.text(20, TextKind::Error))
             }
             Ask::Tool(_) => Answer::Result(self.long_text(chance, TextKind::Result)),
@@ -56,7 +56,7 @@ impl Script {
     fn cost(&self, chance: &mut Chance, hold: Msat) -> Cost {
         match chance.weighted(&[8, 2, 1, 1]) {
             0 => Cost::Known(msat(hold.get() / 4 * u64::from(chance.below(5)))),
-            1 if strikes(chance, self.faults.provider) => Cost::Known(Msat::capped(u128::from(hold.get() + 1) * 3)),
+            1 if happens(chance, self.faults.provider) => Cost::Known(Msat::capped(u128::from(hold.get() + 1) * 3)),
             1 => Cost::Known(hold),
             2 => Cost::Estimated(msat(hold.get() / 2 * u64::from(chance.below(4)))),
             _ => Cost::Unknown,
@@ -90,10 +90,8 @@ impl Script {
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
         let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
-        let then_hire = chance.one_in(8).then(|| ThenHire {
-            why: chance.pick(&[HireReason::Cascade, HireReason::Promise]),
-            offers: (0..=chance.below(2)).map(|_| self.offer(chance, contract, now)).collect(),
-        });
+        let hires = if chance.one_in(8) { 1 + chance.below(2) } else { 0 };
+        let then_hire = (0..hires).map(|_| self.offer(chance, contract, now)).collect();
         let compact = chance
             .one_in(10)
             .then(|| Compaction { upto: chance.below(request.upto + 2), bytes: u64::from(chance.below(400)) });
@@ -103,34 +101,34 @@ impl Script {
     fn calls(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Vec<Call> {
         let first = request.hears.is_empty() && request.turn == Turn::Next;
         // Final text, tools, hires, steering, junk.
-        let weights = match (self.temper, first) {
-            (Temper::Mixed, true) => [3, 3, 5, 2, 1],
-            (Temper::Mixed, false) => [6, 3, 3, 2, 1],
-            (Temper::Managers, true) => [2, 1, 10, 1, 0],
-            (Temper::Managers, false) => [6, 1, 4, 3, 0],
-            (Temper::Talkers, true) => [2, 1, 6, 4, 1],
-            (Temper::Talkers, false) => [4, 1, 2, 8, 1],
-            (Temper::Workers, _) => [4, 8, 1, 0, 1],
-            (Temper::Deep | Temper::Bomb | Temper::Wide, _) => [0, 0, 1, 0, 0],
+        let weights = match (self.style, first) {
+            (AgentStyle::Mixed, true) => [3, 3, 5, 2, 1],
+            (AgentStyle::Mixed, false) => [6, 3, 3, 2, 1],
+            (AgentStyle::Managers, true) => [2, 1, 10, 1, 0],
+            (AgentStyle::Managers, false) => [6, 1, 4, 3, 0],
+            (AgentStyle::Talkers, true) => [2, 1, 6, 4, 1],
+            (AgentStyle::Talkers, false) => [4, 1, 2, 8, 1],
+            (AgentStyle::Workers, _) => [4, 8, 1, 0, 1],
+            (AgentStyle::Deep | AgentStyle::Bomb | AgentStyle::Wide, _) => [0, 0, 1, 0, 0],
         };
-        let hires = match self.temper {
-            Temper::Deep => u32::from(first),
-            Temper::Bomb => 4,
-            Temper::Wide => {
+        let hires = match self.style {
+            AgentStyle::Deep => u32::from(first),
+            AgentStyle::Bomb => 4,
+            AgentStyle::Wide => {
                 if first {
                     24
                 } else {
                     0
                 }
             }
-            Temper::Mixed | Temper::Managers | Temper::Workers | Temper::Talkers => 1 + chance.below(3),
+            AgentStyle::Mixed | AgentStyle::Managers | AgentStyle::Workers | AgentStyle::Talkers => 1 + chance.below(3),
         };
         match chance.weighted(&weights) {
             0 => Vec::new(),
             1 => (0..=chance.below(3)).map(|_| self.tool(chance, now)).collect(),
             2 => {
                 let mut calls: Vec<Call> = (0..hires).map(|_| self.hire(chance, contract, now)).collect();
-                if matches!(self.temper, Temper::Mixed | Temper::Talkers) && chance.one_in(3) {
+                if matches!(self.style, AgentStyle::Mixed | AgentStyle::Talkers) && chance.one_in(3) {
                     calls.push(self.steering(chance, contract, now));
                 }
                 calls
@@ -156,11 +154,11 @@ impl Script {
         Call::Hire(Box::new(self.offer(chance, hirer, now)))
     }
 
-    /// Draws an offer: mostly one that can be admitted, now and then one for every refusal.
+    /// Draws an offer: usually one that can be admitted, sometimes one that must be refused.
     pub(crate) fn offer(&mut self, chance: &mut Chance, contract: &Contract, now: Millis) -> Offer {
         let hirer = contract.brief();
         let level = hirer.path.level();
-        let plain = matches!(self.temper, Temper::Deep | Temper::Bomb | Temper::Wide);
+        let plain = matches!(self.style, AgentStyle::Deep | AgentStyle::Bomb | AgentStyle::Wide);
         let odd = |chance: &mut Chance| !plain && chance.one_in(14);
         let who = match chance.below(3) {
             _ if odd(chance) => chance.pick(&[(level, 0), (level.saturating_sub(1), 0), (0, 0), (90, 0)]),
@@ -188,12 +186,12 @@ impl Script {
             task_key,
             inherit,
             mode,
-            budget: if self.temper == Temper::Deep {
+            budget: if self.style == AgentStyle::Deep {
                 Some(nearly_all(contract.purse().available()))
             } else {
                 (!plain && chance.one_in(2)).then(|| sat(chance.pick(&[10, 4, 1, 25, 100_000])))
             },
-            heads: if self.temper == Temper::Deep {
+            heads: if self.style == AgentStyle::Deep {
                 Some(Heads(contract.heads().available().0.saturating_sub(1)))
             } else {
                 odd(chance).then(|| Heads(chance.below(30)))
@@ -235,7 +233,7 @@ impl Script {
     }
 }
 
-/// What a hirer can hand down and still have a turn's worth left at the end of a long line.
+/// Returns the most money that a hirer can pass on so that a long chain of hirers still has enough for their turns.
 fn nearly_all(money: Msat) -> Msat {
     msat(money.get() - money.get() / 64)
 }
@@ -253,7 +251,7 @@ fn junk(chance: &mut Chance) -> Unreadable {
         0 => Unreadable::Malformed,
         6 => Unreadable::Field(FieldName::parse("task").expect("a name"), WrongField::Missing),
         1 => Unreadable::UnknownTool,
-        2 => Unreadable::DoubledCall,
+        2 => Unreadable::DuplicateCallId,
         3 => Unreadable::BadAmount(
             chance
                 .pick(&[
@@ -265,7 +263,7 @@ fn junk(chance: &mut Chance) -> Unreadable {
                 ])
                 .clone(),
         ),
-        4 => Unreadable::NothingSaid,
+        4 => Unreadable::EmptyText,
         _ => Unreadable::BadName(NameError::Empty),
     }
 }

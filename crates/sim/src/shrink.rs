@@ -1,4 +1,4 @@
-//! Makes a failing schedule shorter: fewer choices, plainer ones, as long as it still fails.
+//! Makes a failing schedule shorter: it tries fewer and simpler choices, as long as the schedule still fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use crate::chance::Chance;
 use crate::run::{Run, run};
 
-/// A schedule that does not end takes long to run: a history that is less short is better than waiting for it.
+/// The time limit for shrinking, because an endless schedule takes long to run.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Runs a schedule; a panic is a violation like any other.
+/// Runs a schedule. A panic is returned as an error.
 pub fn attempt(chance: Chance) -> Result<Run, String> {
     catch_unwind(AssertUnwindSafe(|| run(chance))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -17,7 +17,7 @@ pub fn attempt(chance: Chance) -> Result<Run, String> {
     })
 }
 
-/// Returns the first thing that is wrong with these choices, if any.
+/// Returns the first violation or panic of these choices, if there is one.
 pub fn failure(choices: &[u32]) -> Option<String> {
     match attempt(Chance::replaying(choices.to_vec())) {
         Ok(run) => run.violations.into_iter().next(),
@@ -25,7 +25,7 @@ pub fn failure(choices: &[u32]) -> Option<String> {
     }
 }
 
-/// Finds shorter and plainer choices that still break the same law.
+/// Finds fewer and simpler choices that still break the same law.
 pub fn shrink(mut choices: Vec<u32>) -> Vec<u32> {
     let law = |failure: String| failure.split([',', ':']).next().map(str::to_owned);
     let broken = failure(&choices).and_then(law);
@@ -43,13 +43,13 @@ pub fn shrink(mut choices: Vec<u32>) -> Vec<u32> {
         while at < choices.len() {
             let end = (at + chunk).min(choices.len());
             let shorter = [&choices[..at], &choices[end..]].concat();
-            let mut plainer = choices.clone();
-            plainer[at..end].fill(0);
+            let mut simpler = choices.clone();
+            simpler[at..end].fill(0);
             if better(shorter, &mut choices) {
                 continue;
             }
-            if plainer != choices {
-                better(plainer, &mut choices);
+            if simpler != choices {
+                better(simpler, &mut choices);
             }
             at = end;
         }

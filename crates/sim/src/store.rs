@@ -1,4 +1,4 @@
-//! The store: a journal of facts of which a prefix is durable. A crash takes the rest.
+//! The store: a journal of facts. The first part of it is durable; a crash loses the rest.
 
 use guildhall_kernel::{Cause, FORMAT, Fact, Millis, Path, Stored};
 
@@ -10,7 +10,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Takes all facts of one step; they become durable together or not at all.
+    /// Appends all facts of one step; they become durable together or not at all.
     pub(crate) fn append(&mut self, contract: &Path, at: Millis, cause: &Cause, facts: Vec<Fact>) -> &[Stored] {
         let before = self.facts.len();
         for fact in facts {
@@ -25,7 +25,7 @@ impl Store {
         self.durable = self.facts.len();
     }
 
-    /// Loses what is not durable.
+    /// Removes the facts that are not durable.
     pub(crate) fn crash(&mut self) {
         self.facts.truncate(self.durable);
     }

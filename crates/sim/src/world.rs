@@ -1,10 +1,10 @@
-//! The simulator's engine: virtual time, permits, a store that can fail, effects that are derived from facts. It follows
-//! the rules that every engine must: facts are durable before effects leave, a permit is held only during a leaf call,
-//! and after a crash the world is rebuilt from what is stored.
+//! The simulator's engine: virtual time, permits, a store that can fail, effects that are derived from facts. It
+//! follows the rules for every engine: facts are durable before effects leave, a permit is held only during a leaf
+//! call, and after a crash the state is restored from the stored facts.
 
 mod audit;
 mod recovery;
-mod retrace;
+mod replay;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use guildhall_laws::Checker;
 use crate::chance::Chance;
 use crate::reach::Reach;
 use crate::scenario::{Scenario, text};
-use crate::script::{Script, strikes};
+use crate::script::{Script, happens};
 use crate::store::Store;
 
-/// Everything there is in one schedule.
+/// The complete state of one schedule.
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
     pub(crate) chance: Chance,
@@ -32,29 +32,29 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) session: Session,
     pub(crate) violations: Vec<String>,
-    /// What happened, in order, if it is to be run again.
+    /// All events in order, if the schedule will be replayed.
     pub(crate) log: Option<Vec<Logged>>,
     pub(crate) commands: Vec<Command>,
     checker: Checker,
-    /// Asked, and not yet durable.
+    /// The asks that are not durable yet.
     fresh: Vec<AskKey>,
-    /// Durable leaf asks that want a permit.
+    /// The durable leaf asks that wait for a permit.
     leaves: Vec<AskKey>,
-    /// Other durable asks to be performed.
-    errands: Vec<AskKey>,
-    flights: Vec<Flight>,
+    /// The other durable asks that are not performed yet.
+    other_asks: Vec<AskKey>,
+    pending: Vec<PendingAnswer>,
     permits_used: usize,
-    /// The asks that wait for a contract's report.
+    /// The ask that waits for each contract's report.
     hired: BTreeMap<Path, AskKey>,
-    /// What the owner has put in.
-    put_in: Vec<SessionFact>,
-    /// What left for the world, and what it answers. It outlives a crash: the world does not forget.
+    /// The facts of the session's account: the owner's money, requests and corrections.
+    account_facts: Vec<SessionFact>,
+    /// The performed leaf asks and their answers. They survive a crash, because providers and tools remember them.
     performed: BTreeMap<AskKey, Input>,
-    /// What the world is known to answer, where a log is run again.
+    /// The known answers, when a log is replayed.
     known: BTreeMap<AskKey, Input>,
 }
 
-/// One thing that happened to one contract.
+/// One event of one contract.
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
     pub(crate) contract: Path,
@@ -68,25 +68,25 @@ pub(crate) enum Event {
     Input(Input),
 }
 
-/// Something the owner did. It is kept in a durable inbox, and delivered again after a crash.
+/// A command of the owner. Commands are stored in a durable inbox and delivered again after a crash.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) to: Path,
     pub(crate) what: Stimulus,
 }
 
-/// An effect under way.
-struct Flight {
+/// An answer that is on its way to its contract.
+struct PendingAnswer {
     key: AskKey,
-    /// Whether it holds a permit until it lands.
+    /// Whether the ask holds a permit until the answer is delivered.
     permit: bool,
-    /// What it brings when it lands.
-    brings: Input,
+    /// The answer.
+    response: Input,
 }
 
 impl World {
     pub(crate) fn new(scenario: Scenario, chance: Chance) -> World {
-        let script = Script { temper: scenario.temper, faults: scenario.faults, texts: 100 };
+        let script = Script { style: scenario.style, faults: scenario.faults, texts: 100 };
         let mut world = World {
             script,
             chance,
@@ -101,11 +101,11 @@ impl World {
             checker: Checker::new(),
             fresh: Vec::new(),
             leaves: Vec::new(),
-            errands: Vec::new(),
-            flights: Vec::new(),
+            other_asks: Vec::new(),
+            pending: Vec::new(),
             permits_used: 0,
             hired: BTreeMap::new(),
-            put_in: Vec::new(),
+            account_facts: Vec::new(),
             performed: BTreeMap::new(),
             known: BTreeMap::new(),
             scenario,
@@ -118,22 +118,22 @@ impl World {
         for root in self.scenario.roots.clone() {
             let prices = text(5, 9, TextKind::Prices);
             let money = root.grant.money;
-            self.put_in(SessionFact::Funded { money, root: None });
-            self.put_in(SessionFact::Requested { root: root.path.clone(), money, prices });
+            self.add_to_account(SessionFact::Funded { money, root: None });
+            self.add_to_account(SessionFact::Requested { root: root.path.clone(), money, prices });
         }
     }
 
-    /// The owner puts money in. Returns whether there is an account for it.
-    pub(crate) fn put_in(&mut self, fact: SessionFact) -> bool {
-        let taken = self.session.apply(&fact).is_ok();
-        if taken {
+    /// Adds a fact to the session's account. Returns whether the account accepts the fact.
+    pub(crate) fn add_to_account(&mut self, fact: SessionFact) -> bool {
+        let accepted = self.session.apply(&fact).is_ok();
+        if accepted {
             self.reach.count(session_name(&fact));
-            self.put_in.push(fact);
+            self.account_facts.push(fact);
         }
-        taken
+        accepted
     }
 
-    /// Opens a contract unless it is there already.
+    /// Opens a contract, unless it is open already.
     pub(crate) fn open(&mut self, brief: &Arc<Brief>) {
         if self.contracts.contains_key(&brief.path) {
             return;
@@ -141,7 +141,7 @@ impl World {
         match Contract::open(Arc::clone(brief), self.now) {
             Ok((contract, facts)) => {
                 self.contracts.insert(brief.path.clone(), contract);
-                self.keep(&brief.path, Event::Opened(Arc::clone(brief)));
+                self.log_event(&brief.path, Event::Opened(Arc::clone(brief)));
                 self.record(&brief.path, &Cause::Opening, facts);
             }
             Err(why) if brief.path.level() > 0 => self.violate(format!("an admitted brief was refused: {why}")),
@@ -149,10 +149,10 @@ impl World {
         }
     }
 
-    /// Hands an input to a contract and records what follows.
+    /// Passes an input to a contract and records the facts that follow.
     pub(crate) fn step(&mut self, path: &Path, input: Input) {
         if self.log.is_some() {
-            self.keep(path, Event::Input(input.clone()));
+            self.log_event(path, Event::Input(input.clone()));
         }
         let cause = input.cause();
         if let Some(contract) = self.contracts.get_mut(path) {
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    fn keep(&mut self, contract: &Path, what: Event) {
+    fn log_event(&mut self, contract: &Path, what: Event) {
         if let Some(log) = &mut self.log {
             log.push(Logged { contract: contract.clone(), what, now: self.now });
         }
@@ -192,7 +192,7 @@ impl World {
             }
         }
         match (closed, self.hired.get(path)) {
-            (Some(report), Some(key)) => self.fly(key.clone(), answer_report(key, &report)),
+            (Some(report), Some(key)) => self.send_answer(key.clone(), answer_report(key, &report)),
             (Some(report), None) => self.end_root(path, &report),
             (None, _) => {}
         }
@@ -204,7 +204,7 @@ impl World {
         if root.level() == 0 {
             self.reach.count(session_name(&ended));
             if let Err(why) = self.session.apply(&ended) {
-                self.violate(format!("the session's account does not take the end of {root}: {why}"));
+                self.violate(format!("the session's account refuses the end of root {root}: {why}"));
             }
         }
     }
@@ -213,7 +213,7 @@ impl World {
         self.violations.push(what);
     }
 
-    /// Makes what happened durable. Only then may what was asked leave.
+    /// Makes the facts durable. Only then the asks may be performed.
     pub(crate) fn sync(&mut self) {
         self.store.sync();
         for key in std::mem::take(&mut self.fresh) {
@@ -224,7 +224,7 @@ impl World {
     fn enqueue(&mut self, key: AskKey) {
         match self.ask(&key) {
             Some(Ask::Model(_) | Ask::Tool(_) | Ask::Check(_)) => self.leaves.push(key),
-            Some(Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) => self.errands.push(key),
+            Some(Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) => self.other_asks.push(key),
             None => {}
         }
     }
@@ -233,18 +233,23 @@ impl World {
         self.contracts.get(&key.contract)?.ask(key.ask)
     }
 
-    /// How much there is to do of each kind: leaf calls, errands, landings, syncs.
+    /// Returns which kinds of work there are: leaf calls, other asks, answers to deliver, a sync.
     pub(crate) fn to_do(&self) -> [bool; 4] {
         let permit = self.permits_used < self.scenario.permits;
-        [!self.leaves.is_empty() && permit, !self.errands.is_empty(), !self.flights.is_empty(), !self.store.is_synced()]
+        [
+            !self.leaves.is_empty() && permit,
+            !self.other_asks.is_empty(),
+            !self.pending.is_empty(),
+            !self.store.is_synced(),
+        ]
     }
 
-    /// Whether a leaf call waits for a permit that nobody will give back.
-    pub(crate) fn is_starved(&self) -> bool {
+    /// Returns whether a leaf call waits for a permit and all permits are in use.
+    pub(crate) fn waits_for_permit(&self) -> bool {
         !self.leaves.is_empty() && self.permits_used >= self.scenario.permits
     }
 
-    /// Lets one leaf call leave for the world, on a permit.
+    /// Makes one leaf call, with a permit.
     pub(crate) fn call(&mut self) {
         if let Some(key) = self.chance.take(&mut self.leaves) {
             self.perform_leaf(key);
@@ -258,9 +263,9 @@ impl World {
         }
         if contract.is_cancelled() {
             let answer = Answer::Aborted;
-            return self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
+            return self.send_answer(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
         }
-        let brings = match (self.performed.get(&key).cloned(), self.known.get(&key)) {
+        let response = match (self.performed.get(&key).cloned(), self.known.get(&key)) {
             (Some(before), _) => {
                 self.check_repeated(&key);
                 before
@@ -268,47 +273,47 @@ impl World {
             (None, Some(known)) => known.clone(),
             (None, None) => self.script.answer(&mut self.chance, contract, key.ask, self.now),
         };
-        self.performed.insert(key.clone(), brings.clone());
+        self.performed.insert(key.clone(), response.clone());
         self.permits_used += 1;
-        self.flights.push(Flight { key, permit: true, brings });
+        self.pending.push(PendingAnswer { key, permit: true, response });
     }
 
-    fn fly(&mut self, key: AskKey, brings: Input) {
-        self.flights.push(Flight { key, permit: false, brings });
+    fn send_answer(&mut self, key: AskKey, response: Input) {
+        self.pending.push(PendingAnswer { key, permit: false, response });
     }
 
-    /// Lets one effect land: its answer reaches the contract, perhaps twice, or late.
-    pub(crate) fn land(&mut self) {
-        let Some(Flight { key, permit, mut brings }) = self.chance.take(&mut self.flights) else { return };
+    /// Delivers one answer to its contract, perhaps twice, or late.
+    pub(crate) fn deliver_answer(&mut self) {
+        let Some(PendingAnswer { key, permit, mut response }) = self.chance.take(&mut self.pending) else { return };
         self.permits_used -= usize::from(permit);
-        if permit && strikes(&mut self.chance, self.scenario.faults.lost) {
+        if permit && happens(&mut self.chance, self.scenario.faults.lost) {
             self.reach.count("fault lost");
-            let late = std::mem::replace(&mut brings, lost(&key));
+            let late = std::mem::replace(&mut response, lost(&key));
             self.reach.count("fault late");
-            self.fly(key.clone(), late);
+            self.send_answer(key.clone(), late);
         } else if permit && self.contracts[&key.contract].is_cancelled() && self.chance.one_in(2) {
             let cost = self.chance.pick(&[Cost::Known(Msat::ZERO), Cost::Unknown]);
-            brings = Input::Answer { id: key.ask, answer: Answer::Aborted, cost };
-        } else if strikes(&mut self.chance, self.scenario.faults.doubled) {
+            response = Input::Answer { id: key.ask, answer: Answer::Aborted, cost };
+        } else if happens(&mut self.chance, self.scenario.faults.doubled) {
             self.reach.count("fault doubled answer");
-            self.step(&key.contract, brings.clone());
+            self.step(&key.contract, response.clone());
         }
-        self.step(&key.contract, brings);
+        self.step(&key.contract, response);
     }
 
-    /// Performs one ask that needs no permit: a hire is opened, a stimulus delivered, a question put.
-    pub(crate) fn run_errand(&mut self) {
-        if let Some(key) = self.chance.take(&mut self.errands) {
-            self.perform_errand(key);
+    /// Performs one ask that needs no permit: opens a hire, delivers a stimulus, or asks a question.
+    pub(crate) fn perform_other(&mut self) {
+        if let Some(key) = self.chance.take(&mut self.other_asks) {
+            self.perform_other_ask(key);
         }
     }
 
-    fn perform_errand(&mut self, key: AskKey) {
+    fn perform_other_ask(&mut self, key: AskKey) {
         match self.ask(&key).cloned() {
             None => {}
             Some(Ask::Hire { brief, .. }) => self.hire(&key, &brief),
             Some(Ask::Tell { to, what }) => self.tell(key, &to, &what),
-            Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. }) => {
+            Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. }) => {
                 let hirer = key.contract.hirer().expect("only a hire asks its hirer");
                 self.deliver(&hirer, &Sender::Contract(key), &Stimulus::Question(words));
             }
@@ -322,28 +327,28 @@ impl World {
         match self.contracts.get(&brief.path).map(Contract::report) {
             None => self.open(brief),
             Some(None) => {}
-            Some(Some(report)) => self.fly(key.clone(), answer_report(key, &report.clone())),
+            Some(Some(report)) => self.send_answer(key.clone(), answer_report(key, &report.clone())),
         }
     }
 
     fn tell(&mut self, key: AskKey, to: &Path, what: &Stimulus) {
         let answer = match self.contracts.get(to).map(Contract::report) {
-            // Its hire has not been performed yet: later.
-            None => return self.errands.push(key),
+            // The receiver has not been opened yet: try again later.
+            None => return self.other_asks.push(key),
             Some(None) => Answer::Delivered,
             Some(Some(_)) => Answer::Gone,
         };
         self.deliver(to, &Sender::Contract(key.clone()), what);
-        self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
+        self.send_answer(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
     }
 
     /// Delivers a stimulus at least once.
     fn deliver(&mut self, to: &Path, from: &Sender, what: &Stimulus) {
-        if strikes(&mut self.chance, self.scenario.faults.doubled) {
+        if happens(&mut self.chance, self.scenario.faults.doubled) {
             self.reach.count("fault doubled stimulus");
-            self.step(to, Input::Told { from: from.clone(), what: what.clone() });
+            self.step(to, Input::Stimulus { from: from.clone(), what: what.clone() });
         }
-        self.step(to, Input::Told { from: from.clone(), what: what.clone() });
+        self.step(to, Input::Stimulus { from: from.clone(), what: what.clone() });
     }
 
     /// The owner answers, or does not.
@@ -351,14 +356,14 @@ impl World {
         let answer = match (matter, self.chance.below(3)) {
             (_, 2) => return,
             (Matter::Approval(_), 0) => Answer::Approved,
-            (Matter::Words(_), 0) => Answer::Words(text(6, 9, TextKind::Message)),
+            (Matter::Text(_), 0) => Answer::Text(text(6, 9, TextKind::Message)),
             (Matter::Approval(_), _) => Answer::Denied,
-            (Matter::Words(_), _) => Answer::NoReply,
+            (Matter::Text(_), _) => Answer::NoReply,
         };
-        self.fly(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
+        self.send_answer(key.clone(), Input::Answer { id: key.ask, answer, cost: Cost::Known(Msat::ZERO) });
     }
 
-    /// Puts a command of the owner's into the inbox and delivers it.
+    /// Puts an owner's command into the inbox and delivers it.
     pub(crate) fn command(&mut self, to: Path, what: Stimulus) {
         self.commands.push(Command { to, what });
         self.deliver_command(self.commands.len() - 1);
@@ -369,7 +374,7 @@ impl World {
         self.deliver(&to, &Sender::Owner { command: number as u64 }, &what);
     }
 
-    /// Lets time pass up to a moment; it never goes back.
+    /// Advances the time to `until`; time never goes back.
     pub(crate) fn pass_time(&mut self, until: Millis) {
         self.now = self.now.max(until);
         let due = |contract: &Contract| contract.wake_at().is_some_and(|wake| wake <= self.now);
@@ -379,7 +384,7 @@ impl World {
         }
     }
 
-    /// When time alone will next change something.
+    /// Returns the next time at which a contract needs a tick.
     pub(crate) fn wake_at(&self) -> Option<Millis> {
         self.contracts.values().filter_map(Contract::wake_at).min()
     }

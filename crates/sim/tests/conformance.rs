@@ -1,14 +1,14 @@
-//! The reference engine on every script: what other engines are held against must be right itself.
+//! Runs the reference engine on every script, because other engines are compared with its results.
 
 use guildhall_kernel::{Fact, Stored};
 use guildhall_laws::Checker;
-use guildhall_sim::conformance::{Played, Script, Stage, reference, scripts};
+use guildhall_sim::conformance::{Script, ScriptResult, ScriptedWorld, reference, scripts};
 
-fn play(script: &Script) -> (Vec<Stored>, Played) {
-    let stage = Stage::new(script);
-    let stored = reference(script, &stage);
-    assert_eq!(stage.unplayed(), Vec::<&str>::new(), "{}", script.name);
-    let played = Played::new(&stored, &stage);
+fn play(script: &Script) -> (Vec<Stored>, ScriptResult) {
+    let world = ScriptedWorld::new(script);
+    let stored = reference(script, &world);
+    assert_eq!(world.unused_lines(), Vec::<&str>::new(), "{}", script.name);
+    let played = ScriptResult::new(&stored, &world);
     (stored, played)
 }
 
@@ -28,7 +28,7 @@ fn every_script_ends_as_it_says_and_breaks_no_law() {
 }
 
 #[test]
-fn the_same_script_gives_the_same_every_time() {
+fn the_same_script_gives_the_same_result_every_time() {
     for script in scripts() {
         assert_eq!(play(&script), play(&script), "{}", script.name);
     }
@@ -36,7 +36,7 @@ fn the_same_script_gives_the_same_every_time() {
 
 #[test]
 fn no_two_scripts_are_the_same() {
-    let all: Vec<Played> = scripts().iter().map(|script| play(script).1).collect();
+    let all: Vec<ScriptResult> = scripts().iter().map(|script| play(script).1).collect();
     for (at, played) in all.iter().enumerate() {
         assert!(!all[..at].contains(played), "{}", scripts()[at].name);
     }

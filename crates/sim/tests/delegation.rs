@@ -1,19 +1,19 @@
-//! What agents are shown when they hire, are hired, ask, post and are refused.
+//! The prompts of agents that hire, are hired, ask, post and are refused.
 
 use guildhall_agent::{Message, Part, Prompt};
 use guildhall_kernel::{Acceptance, Fact, Report};
-use guildhall_sim::conformance::{Played, Stage, reference, scripts};
+use guildhall_sim::conformance::{ScriptResult, ScriptedWorld, reference, scripts};
 use insta::assert_snapshot;
 
-fn play(name: &str) -> Played {
+fn play(name: &str) -> ScriptResult {
     let script = scripts().into_iter().find(|script| script.name == name);
-    let script = script.unwrap_or_else(|| panic!("there is no script {name:?}"));
-    let stage = Stage::new(&script);
-    Played::new(&reference(&script, &stage), &stage)
+    let script = script.unwrap_or_else(|| panic!("unknown script {name:?}"));
+    let world = ScriptedWorld::new(&script);
+    ScriptResult::new(&reference(&script, &world), &world)
 }
 
-/// Draws what a model call was shown, without the status.
-fn shown(played: &Played, key: &str) -> String {
+/// Draws the prompt of a model call, without the status.
+fn shown(played: &ScriptResult, key: &str) -> String {
     drawn(&played.shown[key])
 }
 
@@ -34,14 +34,14 @@ fn drawn(prompt: &Prompt) -> String {
     prompt.messages.iter().map(message).collect::<Vec<_>>().join("\n")
 }
 
-fn report(played: &Played, contract: &str) -> Report {
+fn report(played: &ScriptResult, contract: &str) -> Report {
     let facts = &played.facts[&contract.parse().expect("a path")];
     let Some((_, Fact::Closed(report))) = facts.last() else { panic!("{contract} has closed") };
     Report::clone(report)
 }
 
 #[test]
-fn a_call_that_hires_is_answered_by_the_labelled_report() {
+fn a_call_that_hires_is_answered_by_the_report() {
     let played = play("a call that hires is answered by the report");
     assert_snapshot!(shown(&played, "1#3"), @r#"
     user: Find out what the moon is made of.
@@ -53,8 +53,8 @@ fn a_call_that_hires_is_answered_by_the_labelled_report() {
 }
 
 #[test]
-fn a_background_hire_answers_at_once_and_its_report_comes_with_its_task() {
-    let played = play("two hires side by side and one in the background");
+fn a_background_hire_is_answered_immediately_and_its_report_comes_with_its_task() {
+    let played = play("two blocking hires and one in the background");
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task]
@@ -107,8 +107,8 @@ fn a_hire_that_waits_for_its_own_hire_is_listed_so() {
 }
 
 #[test]
-fn hires_are_listed_told_stopped_and_awaited() {
-    let played = play("hires are listed, told, stopped and awaited");
+fn hires_are_listed_sent_a_message_stopped_and_awaited() {
+    let played = play("hires are listed, sent a message, stopped and awaited");
     assert_snapshot!(shown(&played, "1#13"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task]
@@ -150,8 +150,8 @@ fn hires_are_listed_told_stopped_and_awaited() {
 }
 
 #[test]
-fn a_question_is_answered_by_a_message_and_told_once() {
-    let played = play("a hire asks its hirer, who answers");
+fn a_question_is_answered_by_a_message_and_shown_once() {
+    let played = play("a hire asks its hirer, which answers");
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
@@ -179,7 +179,7 @@ fn a_question_is_answered_by_a_message_and_told_once() {
 }
 
 #[test]
-fn a_board_shows_who_posted_what_and_takes_nothing_long() {
+fn a_board_shows_each_post_with_its_author_and_refuses_long_posts() {
     let played = play("the hires of one hirer share a board");
     assert_snapshot!(shown(&played, "1.1#7"), @r#"
     user: boss needs:
@@ -202,8 +202,8 @@ fn a_board_shows_who_posted_what_and_takes_nothing_long() {
 }
 
 #[test]
-fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
-    let played = play("a first reply is handed to those whom it names");
+fn a_cascade_passes_on_the_text_and_the_task_and_shows_the_reports() {
+    let played = play("a cascade hires the agents that the first reply names");
     assert_snapshot!(shown(&played, "1.1#1"), @"
     user: boss needs:
 
@@ -227,8 +227,8 @@ fn a_cascade_hands_the_words_and_the_task_on_and_is_put_together() {
 }
 
 #[test]
-fn a_cascade_that_can_t_be_paid_for_is_said_to_be_so() {
-    let played = play("a first reply that can't be handed on is told so");
+fn a_cascade_that_is_refused_is_shown_to_the_agent() {
+    let played = play("a cascade that is refused is shown to the agent");
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: Let the cook taste it.
@@ -237,19 +237,19 @@ fn a_cascade_that_can_t_be_paid_for_is_said_to_be_so() {
 }
 
 #[test]
-fn who_only_names_somebody_is_told_and_then_has_reported() {
-    let played = play("one who was told and makes no call has reported");
+fn an_agent_that_only_names_a_team_member_is_nudged_and_then_its_report_counts() {
+    let played = play("the report of an agent that ignores the nudge counts");
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: I will ask the cook to taste it.
     user: Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you meant to call a tool, call it now. If not, give your full report again.
     ");
-    assert_eq!(report(&played, "1").unheeded, None, "a guess about prose is no fault");
+    assert_eq!(report(&played, "1").ignored_nudge, None, "a guess about a text is not a fault");
 }
 
 #[test]
-fn what_can_t_be_hired_is_refused_with_the_reason() {
-    let played = play("hires that can't be read or are of nobody are refused with the reason");
+fn wrong_hires_are_refused_with_the_reason() {
+    let played = play("hires that can't be read and hires of unknown agents are refused with the reason");
     assert_snapshot!(shown(&played, "1#2"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task] [d delegate_task] [e delegate_task] [f delegate_task] [g delegate_task] [h delegate_task] [i delegate_task] [j delegate_task] [k Agent]
@@ -258,30 +258,30 @@ fn what_can_t_be_hired_is_refused_with_the_reason() {
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
-    failure of f: refused: not enough money: at least 30.454sat needed, 1sat offered, 881.01sat available: do the work yourself, or wait for change.
-    failure of g: refused: the task, message or question is empty: write what to do, tell or ask. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of f: refused: not enough money: at least 30.454sat needed, 1sat offered, 881.01sat available: do the work yourself, or wait until a hire returns unspent money.
+    failure of g: refused: the task, message or question is empty: write the text and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
-    failure of j: refused: there is no stargazer on your team: hire one of these: near-looker, far-looker, cook.
+    failure of j: refused: stargazer is not on your team: hire one of these: near-looker, far-looker, cook.
     failure of k: refused: there is no tool with that name: use one of your tools.
     "#);
 }
 
 #[test]
-fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
-    let played = play("a hire for less than it can work with is refused");
+fn hires_beyond_the_grant_are_refused_with_the_limit() {
+    let played = play("a hire with less than the minimum is refused");
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: at least 30.454sat needed, 19sat offered, 103.89sat available: do the work yourself, or wait for change.
+    failure of a: refused: not enough money: at least 30.454sat needed, 19sat offered, 103.89sat available: do the work yourself, or wait until a hire returns unspent money.
     ");
-    let played = play("no hire goes below the granted depth");
+    let played = play("a hire below the granted depth is refused");
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
     failure of a: refused: no more levels of hires are allowed here (1 needed, 0 left): do the work yourself.
     ");
-    let played = play("no more are hired than there are heads");
+    let played = play("a hire without a free head is refused");
     assert_snapshot!(shown(&played, "1#4"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
@@ -292,8 +292,8 @@ fn what_goes_beyond_a_grant_is_refused_with_the_figure() {
 }
 
 #[test]
-fn nobody_hires_itself_or_somebody_who_waits_for_it() {
-    let played = play("nobody hires itself or somebody who waits for it");
+fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
+    let played = play("an agent does not hire itself or an agent above it");
     assert_snapshot!(shown(&played, "1#4"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
@@ -313,32 +313,34 @@ fn nobody_hires_itself_or_somebody_who_waits_for_it() {
 }
 
 #[test]
-fn a_stranger_is_not_told_stopped_or_awaited() {
-    let played = play("a stranger is not told, stopped or awaited");
+fn an_unknown_hire_is_not_sent_a_message_stopped_or_awaited() {
+    let played = play("an unknown hire is not sent a message, stopped or awaited");
     assert_snapshot!(shown(&played, "1#2"), @r#"
     user: Find out what the moon is made of.
     agent:  [a message_agent] [b stop_agent] [c wait_for_agents] [d wait_for_agents] [e message_agent] [f message_agent]
-    failure of a: refused: 1.1 is not one of your active hires: list your hires to see who is.
-    failure of b: refused: 2 is not one of your active hires: list your hires to see who is.
-    failure of c: refused: 1.7 is not one of your active hires: list your hires to see who is.
-    failure of d: refused: you have no active hires, so there is nothing to wait for.
+    failure of a: refused: 1.1 is not one of your active hires: list your hires, then use the id of an active hire.
+    failure of b: refused: 2 is not one of your active hires: list your hires, then use the id of an active hire.
+    failure of c: refused: 1.7 is not one of your active hires: list your hires, then use the id of an active hire.
+    failure of d: refused: you have no active hires to wait for: continue with your own work.
     failure of e: refused: `id` is not the id of a hire, such as "1.2": correct it and call again. A right call: message_agent {"id":"1.2","text":"…"}
-    failure of f: refused: the task, message or question is empty: write what to do, tell or ask. A right call: message_agent {"id":"1.2","text":"…"}
+    failure of f: refused: the task, message or question is empty: write the text and call again. A right call: message_agent {"id":"1.2","text":"…"}
     "#);
 }
 
 #[test]
-fn for_who_must_hire_and_does_not_the_runtime_hires() {
-    for script in ["for one who must hire and does not, the runtime hires", "who must hire is told so once"] {
+fn the_runtime_hires_for_an_agent_that_must_hire_and_does_not() {
+    for script in
+        ["the runtime hires for an agent that must hire and does not", "an agent that must hire is nudged once"]
+    {
         let played = play(script);
-        assert_eq!(report(&played, "1").unheeded, None, "{script}");
+        assert_eq!(report(&played, "1").ignored_nudge, None, "{script}");
         assert!(played.shown.contains_key("1.1#1"), "{script}");
     }
 }
 
 #[test]
-fn a_hire_knows_what_its_report_must_pass_and_mends_it_once() {
-    let played = play("a report that fails a check is mended once");
+fn a_hire_knows_its_checks_and_can_correct_its_report_once() {
+    let played = play("a report that fails a check is corrected once");
     assert_snapshot!(shown(&played, "1.1#6"), @r#"
     user: boss needs:
 

@@ -1,4 +1,4 @@
-//! Whole trees under the simulator: what must hold for every tree, shown on the hardest ones.
+//! Whole trees in the simulator: promises for every tree, tested on the hardest trees.
 
 use guildhall_kernel::{Ask, Fact, Limit, Outcome, Path, Stored, Wording};
 use guildhall_sim::{Chance, Run, Scenario, attempt, run_scenario};
@@ -34,7 +34,7 @@ fn a_fork_bomb_ends_with_every_contract_closed_and_within_its_grant() {
         assert_eq!(violations, Vec::<String>::new());
         assert_eq!(closed(&journal).count(), opened(&journal));
         assert!(opened(&journal) <= heads as usize + 1, "{} contracts of {heads} heads", opened(&journal));
-        assert!(opened(&journal) > heads as usize / 4, "the bomb went off: {} contracts", opened(&journal));
+        assert!(opened(&journal) > heads as usize / 4, "too few contracts: {}", opened(&journal));
         assert!(closed(&journal).all(|(path, _)| path.level() <= usize::from(depth)));
         let (_, root) = closed(&journal).find(|(path, _)| path.level() == 0).expect("the root closed");
         assert!(root.spent <= funded);
@@ -42,36 +42,36 @@ fn a_fork_bomb_ends_with_every_contract_closed_and_within_its_grant() {
 }
 
 #[test]
-fn nobody_ends_mute_who_was_not_cancelled() {
+fn a_contract_that_is_done_has_a_final_text() {
     let mut assembled = 0;
     for seed in 0..3000 {
         let Run { journal, .. } = attempt(Chance::seeded(seed)).expect("no panic");
         for (path, report) in closed(&journal) {
             match (report.outcome, report.text) {
-                (Outcome::Done, Wording::Assembled(_)) => panic!("{path} of seed {seed} is done and says nothing"),
+                (Outcome::Done, Wording::Assembled(_)) => panic!("{path} of seed {seed} is done without a final text"),
                 (Outcome::Exhausted(_) | Outcome::Failed, Wording::Assembled(_)) => assembled += 1,
                 (_, Wording::Final(_)) | (Outcome::Cancelled, Wording::Assembled(_)) => {}
             }
         }
     }
-    assert!(assembled > 0, "the last resort was used at least once");
+    assert!(assembled > 0, "at least one report was assembled without a model");
 }
 
 #[test]
-fn the_severance_is_asked_for_when_the_purse_is_dry() {
-    let mut last_words = 0;
+fn the_severance_pays_for_a_last_request_when_the_money_runs_out() {
+    let mut last_requests = 0;
     for seed in 0..2000 {
         let Run { journal, .. } = attempt(Chance::seeded(seed)).expect("no panic");
-        let dry = closed(&journal).filter(|(_, report)| report.outcome == Outcome::Exhausted(Limit::Purse));
-        for (path, report) in dry {
+        let out_of_money = closed(&journal).filter(|(_, report)| report.outcome == Outcome::Exhausted(Limit::Purse));
+        for (path, report) in out_of_money {
             let asked = journal.iter().any(|stored| {
                 stored.contract == *path
                     && matches!(&stored.fact, Fact::Asked { ask: Ask::Model(request), .. } if request.turn == guildhall_kernel::Turn::Last)
             });
-            last_words += u32::from(asked && matches!(report.text, Wording::Final(_)));
+            last_requests += u32::from(asked && matches!(report.text, Wording::Final(_)));
         }
     }
-    assert!(last_words > 50, "{last_words} contracts that ran dry had a last word");
+    assert!(last_requests > 50, "{last_requests} contracts that ran out of money made a last request");
 }
 
 #[test]

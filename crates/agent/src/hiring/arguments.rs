@@ -32,7 +32,7 @@ impl<'a> Arguments<'a> {
     pub(super) fn words(self, key: &str) -> Result<&'a str, Unreadable> {
         let text = self.needed(key)?;
         if text.chars().all(|letter| letter.is_whitespace() || is_unseen(letter)) {
-            Err(Unreadable::NothingSaid)
+            Err(Unreadable::EmptyText)
         } else {
             Ok(text)
         }
@@ -43,9 +43,9 @@ impl<'a> Arguments<'a> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| wrong(key, WrongField::NotFlag)),
+            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| wrong(key, WrongField::NotBool)),
             Some(Value::Number(_) | Value::Array(_) | Value::Object(_) | Value::Null) => {
-                Err(wrong(key, WrongField::NotFlag))
+                Err(wrong(key, WrongField::NotBool))
             }
         }
     }

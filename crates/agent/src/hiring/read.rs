@@ -91,7 +91,7 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
         }
         // Whatever is said of it here, the kernel makes a fork what its hirer is.
         Some("fork") => (Inherit::Fork, Choice::of(&team.own)),
-        Some(_) => return Err(wrong("context", WrongField::NotKnown)),
+        Some(_) => return Err(wrong("context", WrongField::UnknownValue)),
     };
     let mode = mode(arguments.flag("background")?, inherit, &choice);
     let budget = arguments.money("budget")?;

@@ -2,9 +2,7 @@
 //! kernel tells the agent once before it acts on a verdict. Nobody is hired because of a guess about prose: only the modes
 //! `required` and `cascade` hire on an agent's behalf.
 
-use guildhall_kernel::{
-    Ask, Brief, Fact, HireReason, Mode, Nudge, Offer, Origin, Sender, Stay, Stimulus, ThenHire, Verdict,
-};
+use guildhall_kernel::{Ask, Brief, CloseWhen, Fact, Mode, Nudge, Offer, Origin, Sender, Stimulus, Verdict};
 
 use super::choose::{Choice, is_about_name, words_of};
 use super::offer::Order;
@@ -33,15 +31,13 @@ pub(crate) fn verdict(
     if let Some(team) = team
         && before.hired == 0
     {
-        let mut cascade = || {
+        let mut cascade = || -> Vec<Offer> {
             let audience = audience(team, spoken);
-            let offers = audience.into_iter().map(|worker| handed_on(worker, team, spoken, redactor, texts));
-            let offers: Vec<Offer> = offers.collect();
-            (!offers.is_empty()).then_some(ThenHire { why: HireReason::Cascade, offers })
+            audience.into_iter().map(|worker| handed_on(worker, team, spoken, redactor, texts)).collect()
         };
         match team.mode {
             DelegationMode::Required => {
-                let then_hire = if before.cascaded { None } else { cascade() };
+                let then_hire = if before.cascaded { Vec::new() } else { cascade() };
                 return Verdict { nudge: Some(Nudge::Required), then_hire, compact: None };
             }
             DelegationMode::Cascade if !before.cascaded => {
@@ -88,9 +84,9 @@ struct HiringSoFar {
 
 impl HiringSoFar {
     fn of(spoken: &FinalText<'_>) -> HiringSoFar {
-        let facts = match spoken.brief.stay {
-            Stay::Once => spoken.facts,
-            Stay::Open => since_owner_spoke(spoken.facts),
+        let facts = match spoken.brief.close_when {
+            CloseWhen::FinalText => spoken.facts,
+            CloseWhen::Asked => since_owner_spoke(spoken.facts),
         };
         let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
         HiringSoFar {

@@ -71,7 +71,7 @@ pub(crate) fn report(text: &Text, outcome: Outcome) -> Answer {
         text: Wording::Final(text.of),
         output: None,
         acceptance: Acceptance::Accepted,
-        unheeded: None,
+        ignored_nudge: None,
         unheard: Vec::new(),
         spent: Msat::ZERO,
         change: Msat::ZERO,

@@ -17,8 +17,8 @@ use guildhall_agent::{
     Text, TextError, Texts, Usage, Watch, Wire, Worker, task_key,
 };
 use guildhall_kernel::{
-    AgentName, AskId, AskKey, Brief, Context as BriefContext, Fact, Grant, Heads, Hiring, Input, Lineage, Millis, Msat,
-    Path, Powers, Request, Standing, Stay, Tariff, TextKind, TextRef, Turn,
+    AgentName, AskId, AskKey, Brief, CloseWhen, Context as BriefContext, Fact, Grant, Heads, Hiring, Input, Lineage,
+    Millis, Msat, Path, Powers, Request, Standing, Tariff, TextKind, TextRef, Turn,
 };
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ fn brief() -> Brief {
         powers: Powers::default(),
         hiring: Some(Hiring { team: Arc::from([]), ad_hoc: false, recursive: false }),
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     }
 }
 

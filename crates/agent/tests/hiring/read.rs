@@ -137,7 +137,7 @@ fn a_specialist_is_made_up_only_where_that_is_allowed() {
         assert!(matches!(why, Unreadable::BadName(_)), "{why:?}");
     }
     let why = refusal(offered(), json!({"specialty": "a/b", "task": "Go."}));
-    assert_eq!(why, Unreadable::BadName(NameError::Odd { found: '/' }));
+    assert_eq!(why, Unreadable::BadName(NameError::BadCharacter { found: '/' }));
 }
 
 #[test]
@@ -147,14 +147,14 @@ fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignor
         (json!({"specialty": "food-agent"}), "task", WrongField::Missing),
         (json!({"specialty": 5, "task": "Go."}), "specialty", WrongField::NotText),
         (json!({"specialty": "food-agent", "task": ["Go."]}), "task", WrongField::NotText),
-        (json!({"specialty": "food-agent", "task": "Go.", "context": "shared"}), "context", WrongField::NotKnown),
-        (json!({"specialty": "food-agent", "task": "Go.", "background": "perhaps"}), "background", WrongField::NotFlag),
+        (json!({"specialty": "food-agent", "task": "Go.", "context": "shared"}), "context", WrongField::UnknownValue),
+        (json!({"specialty": "food-agent", "task": "Go.", "background": "perhaps"}), "background", WrongField::NotBool),
     ] {
         assert_eq!(refusal(offered(), malformed.clone()), field(name, wrong), "{malformed}");
     }
     for empty in ["", " \n"] {
         let why = refusal(offered(), json!({"specialty": "food-agent", "task": empty}));
-        assert_eq!(why, Unreadable::NothingSaid);
+        assert_eq!(why, Unreadable::EmptyText);
     }
     let more = json!({"specialty": "food-agent", "task": "Go.", "priority": "high", "name": 5, "background": "true"});
     assert_eq!(delegate(offered(), more).mode, Mode::Background);
@@ -200,7 +200,7 @@ fn hires_are_awaited_stopped_and_told_by_their_ids() {
         (json!({"ids": [1.2]}), "ids", WrongField::NotId),
         (json!({"ids": ["cook"]}), "ids", WrongField::NotId),
         (json!({"timeout_s": -1}), "timeout_s", WrongField::NotSeconds),
-        (json!({"any": 1}), "any", WrongField::NotFlag),
+        (json!({"any": 1}), "any", WrongField::NotBool),
     ] {
         assert_eq!(wait(malformed.clone()), Call::Invalid(field(name, wrong)), "{malformed}");
     }
@@ -216,7 +216,7 @@ fn a_question_waits_for_three_minutes() {
     let asked = read(offered(), "ask_hirer", json!({"question": "Which day?"}));
     assert_eq!(asked, Call::AskHirer { question, until: Millis(NOW.0 + 180_000) });
     let silent = read(offered(), "ask_hirer", json!({"question": ""}));
-    assert_eq!(silent, Call::Invalid(Unreadable::NothingSaid));
+    assert_eq!(silent, Call::Invalid(Unreadable::EmptyText));
 }
 
 #[test]

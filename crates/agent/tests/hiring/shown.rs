@@ -254,7 +254,7 @@ fn a_report_says_how_it_ended_and_what_was_left_undone_and_can_t_end_its_own_mar
     let ended = Report {
         text: Wording::Final(words.of),
         acceptance: Acceptance::NotAccepted,
-        unheeded: Some(Nudge::Promise),
+        ignored_nudge: Some(Nudge::Promise),
         spent: Msat::new(1500).unwrap(),
         change: Msat::new(3500).unwrap(),
         reserved: Some(Msat::new(200).unwrap()),

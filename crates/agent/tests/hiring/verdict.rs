@@ -1,26 +1,25 @@
 //! What is made of a reply without a call.
 
-use guildhall_kernel::{Ask, HireReason, Hold, Mode, Nudge, Origin, Refusal, Sender, Stimulus, ThenHire, Verdict};
+use guildhall_kernel::{Ask, Hold, Mode, Nudge, Origin, Refusal, Sender, Stimulus, Verdict};
 
 use super::*;
 
 /// What is made of words, after these facts.
-fn verdict_after(team: Team, words: &str, stay: Stay, facts: Vec<Fact>) -> (Verdict, Vec<Text>) {
+fn verdict_after(team: Team, words: &str, close_when: CloseWhen, facts: Vec<Fact>) -> (Verdict, Vec<Text>) {
     let runtime = runtime(Some(team), Hired::ByOwner, said(Some(words), &[]));
-    let opened = Fact::Opened(Arc::new(Brief { stay, ..brief() }));
+    let opened = Fact::Opened(Arc::new(Brief { close_when, ..brief() }));
     let facts: Vec<Fact> = std::iter::once(opened).chain(facts).collect();
     let (reply, texts) = ask(&runtime, &facts, Turn::Next);
     (reply.verdict, texts)
 }
 
 fn verdict(mode: DelegationMode, words: &str, facts: Vec<Fact>) -> Verdict {
-    verdict_after(team(Dialect::DelegateTask, mode), words, Stay::Once, facts).0
+    verdict_after(team(Dialect::DelegateTask, mode), words, CloseWhen::FinalText, facts).0
 }
 
-/// Whom a verdict hires, and why.
-fn hires(verdict: &Verdict) -> Option<(HireReason, Vec<&str>)> {
-    let ThenHire { why, offers } = verdict.then_hire.as_ref()?;
-    Some((*why, offers.iter().map(|offer| offer.agent.as_str()).collect()))
+/// Returns the agents that a verdict hires.
+fn hires(verdict: &Verdict) -> Vec<&str> {
+    verdict.then_hire.iter().map(|offer| offer.agent.as_str()).collect()
 }
 
 fn hired(name: &str, origin: Origin) -> Fact {
@@ -45,7 +44,7 @@ fn check_nudged(words: &str, expect: bool) {
     let names = ["Scheduling Agent", "Financial Agent", "Flight Agent", "Experiences Agent", "Food Agent", "editor"];
     travel.workers = names.map(|name| Arc::new(worker(name, "", &[]))).into();
     let nudge = expect.then_some(Nudge::Promise);
-    let (verdict, _) = verdict_after(travel, words, Stay::Once, vec![]);
+    let (verdict, _) = verdict_after(travel, words, CloseWhen::FinalText, vec![]);
     assert_eq!(verdict, Verdict { nudge, ..Verdict::default() }, "{words}");
 }
 
@@ -105,7 +104,7 @@ fn a_name_of_one_word_that_the_task_has_is_a_word_like_any_other() {
     one.workers = vec![Arc::new(worker("Italy", "", &[]))];
     let words = "Italy it is.";
     assert!(TASK.contains("Italy"), "{TASK}");
-    assert_eq!(verdict_after(one, words, Stay::Once, vec![]).0, Verdict::default());
+    assert_eq!(verdict_after(one, words, CloseWhen::FinalText, vec![]).0, Verdict::default());
 }
 
 #[test]
@@ -120,41 +119,42 @@ fn who_was_told_or_has_hired_is_not_told_again() {
 fn who_must_hire_is_told_and_then_hired_for() {
     let none = verdict(DelegationMode::Required, "First the food.", vec![]);
     assert_eq!(none.nudge, Some(Nudge::Required));
-    assert_eq!(hires(&none), Some((HireReason::Cascade, vec!["food-agent"])));
+    assert_eq!(hires(&none), vec!["food-agent"]);
     let some = verdict(DelegationMode::Required, "Rome is nice.", vec![hired("food-agent", Origin::Outside)]);
     assert_eq!(some, Verdict::default());
-    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
+    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40) };
     let none = verdict(DelegationMode::Required, "Rome is nice.", vec![refused]);
-    assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), None), "the report says what is missing");
+    assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), vec![]), "the report says what is missing");
 }
 
 #[test]
 fn a_cascade_hires_those_who_are_named_else_those_who_fit_else_all() {
     let mode = DelegationMode::Cascade;
     let named = verdict(mode, "I'll coordinate with my flight and food teams...", vec![]);
-    assert_eq!(hires(&named), Some((HireReason::Cascade, vec!["Flight Agent", "food-agent"])));
+    assert_eq!(hires(&named), vec!["Flight Agent", "food-agent"]);
     let named = verdict(mode, "First the food.", vec![]);
-    assert_eq!((hires(&named), named.nudge), (Some((HireReason::Cascade, vec!["food-agent"])), None));
+    assert_eq!((hires(&named), named.nudge), (vec!["food-agent"], None));
     let mut fitting = team(Dialect::DelegateTask, mode);
     fitting.workers[0] = Arc::new(worker("Flight Agent", "Knows how to get to Italy.", &[]));
-    let fitting = verdict_after(fitting, "Let us see.", Stay::Once, vec![]).0;
-    assert_eq!(hires(&fitting), Some((HireReason::Cascade, vec!["Flight Agent"])));
+    let fitting = verdict_after(fitting, "Let us see.", CloseWhen::FinalText, vec![]).0;
+    assert_eq!(hires(&fitting), vec!["Flight Agent"]);
     let all = verdict(mode, "Let us see.", vec![]);
-    assert_eq!(hires(&all), Some((HireReason::Cascade, vec!["Flight Agent", "food-agent"])));
-    assert!(all.then_hire.unwrap().offers.iter().all(|offer| offer.mode == Mode::Blocking));
+    assert_eq!(hires(&all), vec!["Flight Agent", "food-agent"]);
+    assert!(all.then_hire.iter().all(|offer| offer.mode == Mode::Blocking));
 }
 
 #[test]
 fn nobody_hands_its_words_to_itself() {
     let mut team = team(Dialect::DelegateTask, DelegationMode::Cascade);
     team.workers.insert(0, Arc::clone(&team.own));
-    let verdict = verdict_after(team, "I, the boss, need something to eat: food-agent!", Stay::Once, vec![]).0;
-    assert_eq!(hires(&verdict), Some((HireReason::Cascade, vec!["food-agent"])));
+    let verdict =
+        verdict_after(team, "I, the boss, need something to eat: food-agent!", CloseWhen::FinalText, vec![]).0;
+    assert_eq!(hires(&verdict), vec!["food-agent"]);
 }
 
 #[test]
 fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
-    let refused = Fact::Refused { why: Refusal::MayNotHire, origin: Origin::Cascade, bytes: Some(40) };
+    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40) };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
         assert_eq!(verdict(DelegationMode::Cascade, "Here is the plan.", facts), Verdict::default());
     }
@@ -164,9 +164,9 @@ fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
 fn a_conversation_begins_anew_with_each_thing_the_owner_says() {
     let facts = || vec![hired("food-agent", Origin::Cascade), owner_speaks()];
     let cascade = || team(Dialect::DelegateTask, DelegationMode::Cascade);
-    let anew = verdict_after(cascade(), "First the food.", Stay::Open, facts()).0;
-    assert_eq!(hires(&anew), Some((HireReason::Cascade, vec!["food-agent"])));
-    assert_eq!(verdict_after(cascade(), "First the food.", Stay::Once, facts()).0, Verdict::default());
+    let anew = verdict_after(cascade(), "First the food.", CloseWhen::Asked, facts()).0;
+    assert_eq!(hires(&anew), vec!["food-agent"]);
+    assert_eq!(verdict_after(cascade(), "First the food.", CloseWhen::FinalText, facts()).0, Verdict::default());
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn names_that_are_none_are_refused() {
             "a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'",
         ),
         ("\"\"", "the name is empty: use letters, digits, '-', '_' or '.', such as log-reader"),
-        (&"x".repeat(65), "the name is too long (65 bytes, at most 64)"),
+        (&"x".repeat(65), "the name is too long (65 bytes, at most 64): use a shorter name"),
     ] {
         let front = format!("description: d\nname: {name}");
         assert_eq!(drawn(&read(&front)), format!("x.md:3: error: {why}"));

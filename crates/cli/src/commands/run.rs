@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path as FilePath, PathBuf};
 
 use guildhall::agent::roster::Roster;
-use guildhall::kernel::Stay;
+use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
 use crate::args::{ResumeArgs, RunArgs};
@@ -49,9 +49,9 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
     note(&format!("session {} goes on", running.id()));
-    let talk = match running.root().stay {
-        Stay::Once => None,
-        Stay::Open => Some(Talk::new(Lines::read(&world.paths.history)?)),
+    let talk = match running.root().close_when {
+        CloseWhen::FinalText => None,
+        CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
     Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
 }

@@ -119,7 +119,7 @@ pub(super) fn nudged(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "is reminded that it must hire an agent",
         Nudge::Promise => "is reminded to make the hire that its reply announces",
-        Nudge::Mend => "is told to correct its report",
+        Nudge::FixReport => "is told to correct its report",
         Nudge::Empty => "is told that its reply was empty",
     }
 }

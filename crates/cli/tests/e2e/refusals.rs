@@ -35,7 +35,7 @@ fn an_agent_cant_hire_itself() {
 #[test]
 fn whoever_asks_for_an_unknown_agent_is_told_who_is_there() {
     for wire in WIRES {
-        check(wire, &delegates("zoe", "Look.", 500), "there is no zoe on your team: hire one of these: ada, bob");
+        check(wire, &delegates("zoe", "Look.", 500), "zoe is not on your team: hire one of these: ada, bob");
     }
 }
 

@@ -12,8 +12,8 @@ use guildhall_agent::{
     Task, Team, Text, TextError, Texts, Tool, ToolContext, Usage, Watch, Worker, run, task_key, tool_fn,
 };
 use guildhall_kernel::{
-    AgentName, Ask, AskId, AskKey, Brief, Cause, Context as HiringSoFar, Contract, Effect, Fact, Grant, Heads, Hiring,
-    Input, Lineage, Millis, Msat, Path, Powers, Request, Standing, Stay, Tariff, TextKind, TextRef,
+    AgentName, Ask, AskId, AskKey, Brief, Cause, CloseWhen, Context as HiringSoFar, Contract, Effect, Fact, Grant,
+    Heads, Hiring, Input, Lineage, Millis, Msat, Path, Powers, Request, Standing, Tariff, TextKind, TextRef,
 };
 use guildhall_tools::SecretPatterns;
 use serde_json::{Value, json};
@@ -232,7 +232,7 @@ fn brief(task: &Text, runtime: &AgentRuntime) -> Brief {
         powers: Powers::default(),
         hiring: Some(Hiring { team: Arc::from([ada]), ad_hoc: true, recursive: false }),
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     }
 }
 

@@ -1,13 +1,13 @@
-//! What a reply asks for is admitted or refused here, call by call. All checks come first; a refusal spends nothing.
+//! Admits or refuses the calls of a reply, one by one. All checks come first; a refusal costs nothing.
 
 use std::sync::Arc;
 
 use super::share::{Share, Want};
 use super::{Contract, Phase, Requested};
 use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
-use crate::brief::{Brief, Context, Grant, Inherit, Link, Offer, Standing, Stay};
+use crate::brief::{Brief, CloseWhen, Context, Grant, Inherit, Link, Offer, Standing};
 use crate::fact::{Fact, Hold, Pause, Waking};
-use crate::input::{CALLS_MAX, Call, HireReason, Need, Reply, ThenHire};
+use crate::input::{CALLS_MAX, Call, Need, Reply};
 use crate::money::{Heads, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
@@ -20,8 +20,8 @@ use crate::time::Millis;
 const WORK_TIME_MIN: Millis = Millis(1_000);
 
 impl Contract {
-    /// Takes a reply while working: its calls in order, then the one rule for verdicts.
-    pub(super) fn take(&mut self, id: AskId, reply: Reply, now: Millis, facts: &mut Vec<Fact>) {
+    /// Processes a reply while the contract works: its calls in order, or the verdict if there are no calls.
+    pub(super) fn take_reply(&mut self, id: AskId, reply: Reply, now: Millis, facts: &mut Vec<Fact>) {
         if let Some(shorter) = reply.verdict.compact
             && self.view.compacted < shorter.upto
             && self.request.is_some_and(|request| shorter.upto <= request.upto)
@@ -29,27 +29,28 @@ impl Contract {
             self.emit(Fact::Compacted { upto: shorter.upto, bytes: shorter.bytes }, facts);
         }
         if reply.calls.is_empty() {
-            return self.judge(&reply, now, facts);
+            return self.apply_verdict(&reply, now, facts);
         }
         let wants: Vec<Want<'_>> = reply.calls.iter().take(CALLS_MAX as usize).map(Want::of).collect();
         let mut shares = self.shares(&wants, now).into_iter();
         self.place(id, reply.calls, facts, |contract, call, at, facts| {
             contract.admit(call, at, &mut shares, now, facts);
         });
-        // What was said while the model was at work must not wait for what its reply would wait for: that may wait for us.
-        if self.spoken_to {
+        // An urgent message that came while the model worked must not wait for the hires of this reply: such a hire may
+        // wait for this contract.
+        if self.urgent {
             self.detach(facts);
         }
     }
 
-    /// Takes the calls of a reply that comes when it is too late for any.
-    pub(super) fn turn_down(&mut self, id: AskId, calls: Vec<Call>, facts: &mut Vec<Fact>) {
+    /// Refuses all calls of a reply that comes when the contract is ending.
+    pub(super) fn refuse_calls(&mut self, id: AskId, calls: Vec<Call>, facts: &mut Vec<Fact>) {
         self.place(id, calls, facts, |contract, _, call, facts| {
             contract.refuse(Refusal::Closing, Origin::Call(call), facts);
         });
     }
 
-    /// Goes through a reply's calls in order; what is beyond the limit is refused as one.
+    /// Handles a reply's calls in order; all calls beyond the limit are refused together.
     fn place(
         &mut self,
         reply: AskId,
@@ -67,33 +68,30 @@ impl Contract {
         }
     }
 
-    /// The one rule for what the agent layer makes of a final text: nudge if told to and not yet done, else hire.
-    fn judge(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
+    /// Applies the agent layer's verdict on a final text: give the nudge, if the agent has not had it yet; otherwise
+    /// hire.
+    fn apply_verdict(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
         let empty = reply.words.is_none().then_some(Nudge::Empty);
         match empty.or(reply.said().undone) {
-            Some(nudge) if self.is_news(nudge) => self.emit(Fact::Nudged(nudge), facts),
+            Some(nudge) if self.can_nudge(nudge) => self.emit(Fact::Nudged(nudge), facts),
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
-            Some(Nudge::Required | Nudge::Promise | Nudge::Mend) | None => {
-                if let Some(ThenHire { why, offers }) = &reply.verdict.then_hire {
-                    let shares = self.shares(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
-                    let origin = match why {
-                        HireReason::Cascade => Origin::Cascade,
-                        HireReason::Promise => Origin::Promise,
-                    };
-                    for (offer, share) in offers.iter().zip(shares) {
-                        self.admit_hire(offer, origin, share, now, facts);
-                    }
+            Some(Nudge::Required | Nudge::Promise | Nudge::FixReport) | None => {
+                let offers = &reply.verdict.then_hire;
+                let shares = self.shares(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
+                for (offer, share) in offers.iter().zip(shares) {
+                    self.admit_hire(offer, Origin::Cascade, share, now, facts);
                 }
             }
         }
     }
 
-    /// Whether an agent can be told: not twice, and not if no turn could follow. An empty reply is no text to fall back on.
-    fn is_news(&self, nudge: Nudge) -> bool {
-        !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.could_go_on())
+    /// Returns whether the agent can be given a nudge: only once, and only if another turn can follow. After an empty
+    /// reply there is no text to fall back on, so the contract always tries another turn.
+    fn can_nudge(&self, nudge: Nudge) -> bool {
+        !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.has_another_turn())
     }
 
-    /// Places a call. Each hire of a reply takes the next of its shares.
+    /// Admits or refuses one call. Each hire of a reply takes the next share.
     fn admit(
         &mut self,
         call: Call,
@@ -105,12 +103,12 @@ impl Contract {
         let origin = Origin::Call(at);
         match call {
             Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
-            Call::Tool { call, approval: Some(until) } => match self.lacks(&call) {
+            Call::Tool { call, approval: Some(until) } => match self.missing_power(&call) {
                 Some(why) => self.refuse(why, origin, facts),
                 None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
             },
             Call::Hire(offer) => {
-                let share = shares.next().expect("every hire of a reply has a share or a reason");
+                let share = shares.next().expect("every hire of a reply has a share or a refusal");
                 self.admit_hire(&offer, origin, share, now, facts);
             }
             Call::Wait { on, need, until } => self.admit_wait(&on, need, until, at, facts),
@@ -121,20 +119,20 @@ impl Contract {
             },
             Call::AskHirer { question, until } => match too_long(question) {
                 Some(why) => self.refuse(why, origin, facts),
-                None => self.ask_question(self.hirer(), Matter::Words(question), until, origin, facts),
+                None => self.ask_question(self.hirer(), Matter::Text(question), until, origin, facts),
             },
             Call::Invalid(why) => self.refuse(why.into(), origin, facts),
         }
     }
 
-    pub(super) fn lacks(&self, call: &ToolCall) -> Option<Refusal> {
+    pub(super) fn missing_power(&self, call: &ToolCall) -> Option<Refusal> {
         let power = call.needs.beyond(&self.brief.powers.usable)?.clone();
         Some(Refusal::NoPower { tool: call.tool.clone(), power })
     }
 
     pub(super) fn admit_tool(&mut self, call: ToolCall, origin: Origin, facts: &mut Vec<Fact>) {
         let (price, free) = (call.price, self.purse.available());
-        if let Some(why) = self.lacks(&call) {
+        if let Some(why) = self.missing_power(&call) {
             return self.refuse(why, origin, facts);
         }
         if price > free {
@@ -147,7 +145,7 @@ impl Contract {
         self.emit_ask(Ask::Question { to, matter, until }, Hold::default(), origin, facts);
     }
 
-    /// Who hired the contract: a root's hirer is its owner.
+    /// Returns who hired the contract: a root's hirer is its owner.
     fn hirer(&self) -> Addressee {
         if self.brief.path.level() == 0 { Addressee::Owner } else { Addressee::Hirer }
     }
@@ -162,9 +160,9 @@ impl Contract {
     fn admit_wait(&mut self, on: &[Path], need: Need, until: Option<Millis>, call: CallRef, facts: &mut Vec<Fact>) {
         let own = |hire: &Path| hire.hirer().as_ref() == Some(&self.brief.path) && hire.ordinal() <= self.hires;
         let refusal = match on.iter().find(|hire| !own(hire)) {
-            Some(stranger) => Some(Refusal::UnknownHire { hire: stranger.clone() }),
+            Some(unknown) => Some(Refusal::UnknownHire { hire: unknown.clone() }),
             None if on.is_empty() && self.live.is_empty() => Some(Refusal::NothingToAwait),
-            // It waits for words that can't come while this contract waits for it.
+            // Such a hire waits for a message that can't come while this contract waits for the hire.
             None => self.asker_among(on).map(|hire| Refusal::AskedYou { hire }),
         };
         if let Some(why) = refusal {
@@ -174,7 +172,7 @@ impl Contract {
             [] => self.live.values().copied().collect(),
             named => named.iter().filter_map(|hire| self.live_hire(hire)).collect(),
         };
-        // One of several has reported already, so a call that needs any has what it needs.
+        // One of the named hires has reported already, so a wait for any of them is over.
         if need == Need::Any && live.len() < on.len() {
             live.clear();
         }
@@ -184,16 +182,17 @@ impl Contract {
         self.wake_ready(facts);
     }
 
-    /// The first hire among these, or among all, that waits for an answer of this contract.
+    /// Returns the first of these hires (of all hires, if the list is empty) that waits for an answer from this
+    /// contract.
     fn asker_among(&self, on: &[Path]) -> Option<Path> {
-        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.open[&id].asks);
+        let asks = |hire: &Path| self.live_hire(hire).is_some_and(|id| self.open[&id].waits_for_answer);
         match on {
             [] => self.live.keys().map(|ordinal| self.brief.path.hire(*ordinal)).find(asks),
             named => named.iter().find(|hire| asks(hire)).cloned(),
         }
     }
 
-    /// Wakes the calls that have what they wait for.
+    /// Ends the waits whose hires have reported.
     pub(super) fn wake_ready(&mut self, facts: &mut Vec<Fact>) {
         let ready: Vec<CallRef> = self.waits.iter().filter(|wait| wait.ready).map(|wait| wait.call).collect();
         for call in ready {
@@ -219,7 +218,8 @@ impl Contract {
         }
     }
 
-    /// Says no more to be free than is: what was left when shares were taken may have gone to other hires of the reply.
+    /// Corrects the available amount in a refusal: other hires of the reply may have used it since the shares were
+    /// computed.
     fn as_of_now(&self, why: Refusal) -> Refusal {
         if let Refusal::Money { asked, free, minimum } = why {
             return Refusal::Money { asked, free: free.min(self.purse.available()), minimum };
@@ -230,9 +230,9 @@ impl Contract {
         why
     }
 
-    /// Makes a brief of an offer and its share, or says why not.
+    /// Makes a brief from an offer and its share, or returns the refusal.
     fn consider(&self, offer: &Offer, share: Share, now: Millis) -> Result<Brief, Refusal> {
-        // A tool of the same reply may have taken what another that was refused was counted for.
+        // The shares count on some calls of the reply being refused. Another call may have used that money.
         let (asked, free) = (share.money, self.purse.available());
         let brief = self.draft(offer, share, now);
         if asked > free {
@@ -242,13 +242,13 @@ impl Contract {
         Ok(brief)
     }
 
-    /// Every reason against a hire that is not a matter of how much is free.
-    pub(super) fn object(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
+    /// Checks an offer against every law that does not depend on the available money and heads.
+    pub(super) fn check_offer(&self, offer: &Offer, now: Millis) -> Result<(), Refusal> {
         let own = &*self.brief;
         if self.phase != Phase::Working {
             return Err(Refusal::Closing);
         }
-        self.object_to(self.candidate(offer))?;
+        self.check_candidate(self.candidate(offer))?;
         let (asked, left) = (offer.depth.unwrap_or(0), own.grant.depth);
         if asked >= left {
             return Err(Refusal::TooDeep { asked: asked.saturating_add(1), left });
@@ -265,13 +265,15 @@ impl Contract {
         }
     }
 
-    /// Law 9: only one's team is hired, nobody hires itself or one above it, and nobody twice in a line for the same task.
-    pub(super) fn object_to(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
+    /// Law 9: a contract hires only agents of its team, not its own agent, not an agent above it, and no agent for a
+    /// task that the same agent above it already has.
+    pub(super) fn check_candidate(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
         let Candidate { agent, standing, task_key, fork } = candidate;
-        let Some(hiring) = &self.brief.hiring else { return Err(Refusal::MayNotHire) };
+        let Some(hiring) = &self.brief.hiring else { return Err(Refusal::CantHire) };
         let ad_hoc = standing == Standing::AdHoc;
         let known = if ad_hoc { hiring.ad_hoc } else { hiring.team.contains(agent) };
-        // Nobody need be on its own team to learn that it named itself: a list without its name would not say so.
+        // An agent that names itself gets the refusal for that, even if it is not on its own team: the list of the team
+        // would not explain the mistake.
         if !fork && !known && !ad_hoc && !hiring.recursive && *agent == self.brief.agent {
             return Err(Refusal::SelfHire);
         }
@@ -300,7 +302,7 @@ impl Contract {
         }
     }
 
-    /// Who would be hired: a fork is the same agent as its hirer, whatever the offer calls it.
+    /// Returns the agent that would be hired: a fork has the same agent as its hirer, whatever agent the offer names.
     fn candidate<'a>(&'a self, offer: &'a Offer) -> Candidate<'a> {
         let fork = offer.inherit == Inherit::Fork;
         let (agent, standing) =
@@ -308,12 +310,12 @@ impl Contract {
         Candidate { agent, standing, task_key: offer.task_key, fork }
     }
 
-    /// When a hire's report is due: as asked, but early enough for its hirer to wrap up after it.
+    /// Returns when a hire's report is due: at the offer's deadline, but before the hirer begins to wrap up.
     fn due(&self, offer: &Offer) -> Option<Millis> {
         [self.brief.grant.wrap_up_at(), offer.deadline].into_iter().flatten().min()
     }
 
-    /// How many levels a hire may have below it: as asked, else all that are left.
+    /// Returns the number of levels below a hire: the offer's depth, otherwise all that are left.
     pub(super) fn depth_of(&self, offer: &Offer) -> u8 {
         offer.depth.unwrap_or(self.brief.grant.depth.saturating_sub(1))
     }
@@ -352,24 +354,24 @@ impl Contract {
             powers: offer.powers.clone(),
             hiring: offer.hiring.clone(),
             checks: Arc::clone(&offer.checks),
-            stay: Stay::Once,
+            close_when: CloseWhen::FinalText,
         }
     }
 
-    /// The ask of a live hire of this contract.
+    /// Returns the ask of a live hire of this contract.
     pub(super) fn live_hire(&self, path: &Path) -> Option<AskId> {
         let own = path.hirer().as_ref() == Some(&self.brief.path);
         own.then(|| self.live.get(&path.ordinal()).copied()).flatten()
     }
 }
 
-/// Somebody who might be hired, as law 9 sees them.
+/// A possible hire: the data that law 9 needs.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) agent: &'a AgentName,
     pub(super) standing: Standing,
     pub(super) task_key: Hash,
-    /// Whether it is the hirer itself, gone on elsewhere.
+    /// Whether the hire is a fork: the hirer's own agent in a second contract.
     pub(super) fork: bool,
 }
 

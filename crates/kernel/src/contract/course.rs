@@ -1,8 +1,8 @@
-//! The course of a contract: the next request, the wrap-up, the checks, the close. What to do when nothing is asked of it.
+//! The steps that a contract takes on its own: the next request, the wrap-up, the checks, the close.
 
 use super::{Contract, Ending, NOTICE_BYTES_MAX, Phase};
 use crate::ask::{Answer, Ask, Cost, Origin, Request, Stimulus, Turn};
-use crate::brief::Stay;
+use crate::brief::CloseWhen;
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::money::{Msat, Quantity};
 use crate::path::AskId;
@@ -12,7 +12,7 @@ use crate::tariff::TURN_TOKENS;
 use crate::time::Millis;
 
 impl Contract {
-    /// Goes as far as it can without the world.
+    /// Takes all steps that need no answer from the world.
     pub(super) fn advance(&mut self, now: Millis, facts: &mut Vec<Fact>) {
         if self.phase == Phase::Working {
             self.work(now, facts);
@@ -33,20 +33,21 @@ impl Contract {
         if self.unread {
             return self.request_next(facts);
         }
-        // A final text is not the report yet while hires are at work: each arrival wakes one turn.
-        if self.open.is_empty() && self.brief.stay == Stay::Once {
+        // While hires are at work, the final text is not the report yet: each of their reports causes another request.
+        if self.open.is_empty() && self.brief.close_when == CloseWhen::FinalText {
             self.check_or_close(Outcome::Done, facts);
         }
     }
 
-    /// Whether a report is due so soon that there is no time for more than that.
+    /// Returns whether it is time to wrap up.
     pub(super) fn is_late(&self, now: Millis) -> bool {
         self.brief.grant.wrap_up_at().is_some_and(|at| at <= now)
     }
 
-    /// Whether there is nothing to cut short: an open root that has said all it has to say. Asked to end, it is done.
-    pub(super) fn at_ease(&self) -> bool {
-        self.brief.stay == Stay::Open && self.open.is_empty() && !self.unread && self.finale.is_some()
+    /// Returns whether the contract is a conversation that waits for the owner and has no open work. When such a
+    /// contract is asked to end, its outcome is `Done`.
+    pub(super) fn is_idle(&self) -> bool {
+        self.brief.close_when == CloseWhen::Asked && self.open.is_empty() && !self.unread && self.final_text.is_some()
     }
 
     fn request_next(&mut self, facts: &mut Vec<Fact>) {
@@ -55,14 +56,14 @@ impl Contract {
         }
         match self.affordable() {
             Some(max_tokens) => self.ask_model(self.view.total(), max_tokens, Turn::Next, facts),
-            // Running dry with live hires: wait for their change first.
+            // There is not enough money, but live hires may return some: wait for them.
             None if !self.live.is_empty() => {}
             None => self.begin_closing(Outcome::Exhausted(Limit::Purse), facts),
         }
     }
 
-    /// How long the next reply may be. Beyond an ordinary turn it uses half of what is free at most, so that a contract whose
-    /// call is lost can ask again.
+    /// Returns how long the next reply may be. A reply longer than an ordinary turn uses at most half of the available
+    /// money, so that the contract can ask again if the call is lost.
     fn affordable(&self) -> Option<u32> {
         let (tariff, tokens, free) = (self.brief.tariff, self.view.total(), self.purse.available());
         let most = tariff.affordable(tokens, free)?;
@@ -71,14 +72,14 @@ impl Contract {
     }
 
     fn ask_model(&mut self, tokens: u64, max_tokens: u32, turn: Turn, facts: &mut Vec<Fact>) {
-        // A request that is cut to fit shows none of the reports in full, so they stay owed.
+        // A request that is cut to fit may leave out any report, so all reports stay owed.
         let hears = if tokens == self.view.total() { self.owed.clone() } else { Vec::new() };
         let request = Request { upto: self.facts, hears, tokens, max_tokens, turn };
         let money = self.brief.tariff.ceiling(tokens, max_tokens);
         self.emit_ask(Ask::Model(request), Hold::money(money), Origin::Course, facts);
     }
 
-    /// Makes no more plans: nothing new is asked, live hires are told the same, questions go unanswered.
+    /// Begins to close: waits end, open questions end without a reply, and live hires are sent the same ending.
     pub(super) fn begin_closing(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         self.emit(Fact::Closing(outcome), facts);
         for call in self.waits.iter().map(|wait| wait.call).collect::<Vec<_>>() {
@@ -97,7 +98,7 @@ impl Contract {
         }
     }
 
-    /// Lets time pass: what has waited long enough wakes, what was asked long enough ago goes unanswered.
+    /// Ends the waits and questions whose time limit was reached.
     pub(super) fn expire(&mut self, now: Millis, facts: &mut Vec<Fact>) {
         let over = |until: Millis| until <= now;
         let waits = self.waits.iter().filter(|wait| wait.until.is_some_and(over)).map(|wait| wait.call);
@@ -110,7 +111,7 @@ impl Contract {
         }
     }
 
-    /// No reply means: use your judgement. No approval means no.
+    /// Ends a question without a reply. For an approval, that means no.
     fn leave_unanswered(&mut self, id: AskId, facts: &mut Vec<Fact>) {
         let origin = self.open[&id].origin;
         let approval = super::fold::approval(&self.open[&id].ask).is_some();
@@ -120,18 +121,18 @@ impl Contract {
         }
     }
 
-    /// A model that can't be had ends the contract; what was found so far is its report.
-    pub(super) fn give_up_if_broken(&mut self, facts: &mut Vec<Fact>) {
-        if self.broken && self.phase == Phase::Working {
+    /// Begins to close if the model can't be used; the report is the newest text.
+    pub(super) fn give_up_if_model_failed(&mut self, facts: &mut Vec<Fact>) {
+        if self.model_failed && self.phase == Phase::Working {
             self.begin_closing(Outcome::Failed, facts);
         }
     }
 
-    /// Nothing is open any more: one last request if there is more to say, then the close.
+    /// Ends a contract without open asks: makes the last request if one is needed, then closes.
     fn finish(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         let last = self.request.is_some_and(|request| request.last);
         match outcome {
-            Outcome::Exhausted(_) if self.finale.is_some() && (last || !self.unread) => {
+            Outcome::Exhausted(_) if self.final_text.is_some() && (last || !self.unread) => {
                 self.check_or_close(outcome, facts);
             }
             Outcome::Exhausted(_) if !last => self.request_last(outcome, facts),
@@ -140,10 +141,10 @@ impl Contract {
         }
     }
 
-    /// Asks once more, with what the severance and the rest of the purse pay for: cut to fit, if need be.
+    /// Makes the last request, paid by the severance and the rest of the purse, and cut to fit if necessary.
     fn request_last(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         let tariff = self.brief.tariff;
-        let money = self.purse.available().plus(self.severance).expect("a part of what was granted");
+        let money = self.purse.available().plus(self.severance).expect("both are parts of the grant");
         let fit = tariff.fitting(self.view.total(), money);
         match fit.and_then(|tokens| Some((tokens, tariff.affordable(tokens, money)?))) {
             Some((tokens, max_tokens)) => self.ask_model(tokens, max_tokens, Turn::Last, facts),
@@ -151,7 +152,7 @@ impl Contract {
         }
     }
 
-    /// A final text is checked before it counts. A text that fails may be corrected once.
+    /// Checks the final text before it becomes the report. The agent may correct a text that fails once.
     fn check_or_close(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         while let Some(check) = self.brief.checks.get(self.round.placed).copied() {
             let free = self.purse.available();
@@ -164,16 +165,16 @@ impl Contract {
         if self.round.open > 0 {
             return;
         }
-        let correctable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::Mend);
-        if correctable && self.round.can_be_corrected() && self.could_go_on() {
-            self.emit(Fact::Nudged(Nudge::Mend), facts);
+        let correctable = self.phase == Phase::Working && !self.nudged.contains(&Nudge::FixReport);
+        if correctable && self.round.can_be_corrected() && self.has_another_turn() {
+            self.emit(Fact::Nudged(Nudge::FixReport), facts);
             return self.request_next(facts);
         }
         self.close(outcome, facts);
     }
 
-    /// Whether a nudge could be followed by another turn.
-    pub(super) fn could_go_on(&self) -> bool {
+    /// Returns whether the contract can pay for another turn after a nudge.
+    pub(super) fn has_another_turn(&self) -> bool {
         let mut view = self.view;
         view.add(NOTICE_BYTES_MAX);
         let payable = self.brief.tariff.affordable(view.total(), self.purse.available()).is_some();
@@ -187,19 +188,19 @@ impl Contract {
             Outcome::Exhausted(_) => checks > 0,
             Outcome::Failed | Outcome::Cancelled => false,
         };
-        let accepted = counts && self.finale.is_some() && self.round.passed(checks);
+        let accepted = counts && self.final_text.is_some() && self.round.passed(checks);
         let (acceptance, fee) =
             if accepted { (Acceptance::Accepted, self.brief.fee) } else { (Acceptance::NotAccepted, Msat::ZERO) };
         let spent = self.purse.spent().plus(fee).expect("the fee is part of the grant");
         let report = Report {
             outcome,
             text: self.wording(),
-            output: self.finale.and_then(|finale| finale.output),
+            output: self.final_text.and_then(|final_text| final_text.output),
             acceptance,
-            unheeded: self.finale.and_then(|finale| finale.undone),
+            ignored_nudge: self.final_text.and_then(|final_text| final_text.undone),
             unheard: self.owed.clone(),
             spent,
-            change: self.purse.granted().minus(spent).expect("no more is spent than was granted"),
+            change: self.purse.granted().minus(spent).expect("the spent money is part of the grant"),
             fee,
             reserved: Some(self.uncertain.reserved),
             estimated: Some(self.uncertain.estimated),

@@ -1,17 +1,17 @@
-//! Facts become state, here and nowhere else. Each is checked on the way in, so that a stored journal which breaks a law
-//! is named at the fact that breaks it. Nothing here decides.
+//! Facts change the state here and nowhere else. Each fact is checked first, so that the error for a journal that
+//! breaks a law names the fact that breaks it. Nothing here decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::admit::Candidate;
 use super::{
-    Contract, Ending, LOSSES_MAX, LastReport, Leave, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing,
+    AnsweredApproval, Contract, Ending, FinalText, LOSSES_MAX, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing,
     Requested, Round, Uncertain, View, Wait,
 };
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
-use crate::brief::{Brief, Context, Mode, Stay};
+use crate::brief::{Brief, CloseWhen, Context, Mode};
 use crate::fact::{Fact, Hold, Pause};
 use crate::input::{CALLS_MAX, Need};
 use crate::money::{Heads, Msat, Quantity};
@@ -26,7 +26,7 @@ pub(super) fn law(holds: bool, law: &'static str) -> Law {
     if holds { Ok(()) } else { Err(law) }
 }
 
-/// Whether an answer can be one to this ask.
+/// Returns whether this kind of answer fits this ask.
 pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
     let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
     let question = match ask {
@@ -38,7 +38,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
         Answer::Result(_) => matches!(ask, Ask::Tool(_)),
         Answer::Report(_) => matches!(ask, Ask::Hire { .. }),
         Answer::Passed | Answer::FailedCheck(_) => matches!(ask, Ask::Check(_)),
-        Answer::Words(_) => matches!(question, Some(Matter::Words(_))),
+        Answer::Text(_) => matches!(question, Some(Matter::Text(_))),
         Answer::Approved | Answer::Denied => matches!(question, Some(Matter::Approval(_))),
         Answer::NoReply => question.is_some(),
         Answer::Delivered | Answer::Gone => matches!(ask, Ask::Tell { .. }),
@@ -48,11 +48,11 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
     }
 }
 
-/// The tool call that an ask wants leave for.
+/// Returns the tool call that an ask wants approval for.
 pub(super) fn approval(ask: &Ask) -> Option<&ToolCall> {
     match ask {
         Ask::Question { matter: Matter::Approval(call), .. } => Some(call),
-        Ask::Question { matter: Matter::Words(_), .. }
+        Ask::Question { matter: Matter::Text(_), .. }
         | Ask::Model(_)
         | Ask::Tool(_)
         | Ask::Hire { .. }
@@ -61,7 +61,7 @@ pub(super) fn approval(ask: &Ask) -> Option<&ToolCall> {
     }
 }
 
-/// What live hires are told when their hirer begins to close so.
+/// Returns the ending that a contract sends to its live hires when it begins to close with this outcome.
 pub(super) fn ending(outcome: Outcome) -> Ending {
     match outcome {
         Outcome::Cancelled => Ending::Cancel,
@@ -71,8 +71,8 @@ pub(super) fn ending(outcome: Outcome) -> Ending {
 
 impl Contract {
     pub(super) fn opened(fact: &Fact) -> Result<Contract, &'static str> {
-        let Fact::Opened(brief) = fact else { return Err("a contract begins by opening") };
-        law(brief.check().is_ok(), "no contract could lawfully work on this brief")?;
+        let Fact::Opened(brief) = fact else { return Err("the first fact of a contract is that it opened") };
+        law(brief.check().is_ok(), "a brief is one that a contract can work on within the laws")?;
         let purse = Account::new(brief.grant.money);
         let purse = purse.hold(brief.fee).and_then(|purse| purse.hold(brief.severance));
         let opening = brief.context.tokens().saturating_add(brief.opening_bytes);
@@ -91,22 +91,22 @@ impl Contract {
             questions: Vec::new(),
             waits: Vec::new(),
             placing: None,
-            leave: None,
+            answered_approval: None,
             passing: None,
             turns: 0,
             losses: 0,
             view: View { tokens: opening, since: 0, compacted: 0 },
             request: None,
             unread: true,
-            spoken_to: false,
+            urgent: false,
             owed: Vec::new(),
-            finale: None,
-            newest: brief.task,
+            final_text: None,
+            newest_text: brief.task,
             nudged: BTreeSet::new(),
             round: Round::default(),
             heard: BTreeSet::new(),
-            told: None,
-            broken: false,
+            asked_to_end: None,
+            model_failed: false,
             brief: Arc::clone(brief),
         })
     }
@@ -132,24 +132,25 @@ impl Contract {
         Ok(())
     }
 
-    /// Says why the contract can't have come to rest here, if so: a journal is cut only between steps.
-    pub(super) fn unrest(&self) -> Option<&'static str> {
+    /// Returns why the contract's facts can't end here, if they can't: a journal ends only between steps.
+    pub(super) fn incomplete(&self) -> Option<&'static str> {
         let ready = self.waits.iter().any(|wait| wait.ready);
-        if ready || self.placing.is_some() || self.leave.is_some() || self.passing.is_some() {
-            return Some("the journal breaks off in the middle of a step");
+        if ready || self.placing.is_some() || self.answered_approval.is_some() || self.passing.is_some() {
+            return Some("the journal ends in the middle of a step");
         }
         match self.phase {
-            Phase::Working if self.told.is_some() => Some("who is asked to end begins to"),
-            Phase::Working if self.open.is_empty() && !self.at_ease() => {
-                Some("a contract that is not closed is owed something")
+            Phase::Working if self.asked_to_end.is_some() => Some("a contract that is asked to end begins to close"),
+            Phase::Working if self.open.is_empty() && !self.is_idle() => {
+                Some("a contract that is not closed has an open ask")
             }
-            Phase::Closing(_) if self.open.is_empty() => Some("a contract with nothing open closes"),
+            Phase::Closing(_) if self.open.is_empty() => Some("a contract that is ending and has no open ask closes"),
             Phase::Closing(_) if !self.waits.is_empty() || !self.questions.is_empty() => {
-                Some("who is ending waits for no more words")
+                Some("a contract that is ending has no open waits or questions")
             }
             Phase::Closing(outcome) => {
-                let told = |id: &AskId| self.open[id].told.is_some_and(|told| told == ending(outcome));
-                (!self.live.values().all(told)).then_some("who is ending tells its hires")
+                let sent = |id: &AskId| self.open[id].ending_sent.is_some_and(|sent| sent == ending(outcome));
+                (!self.live.values().all(sent))
+                    .then_some("a contract that is ending sends the ending to its live hires")
             }
             Phase::Working | Phase::Closed(_) => None,
         }
@@ -162,12 +163,18 @@ impl Contract {
         let ceiling = match ask {
             Ask::Model(request) => self.fold_request(id, request)?,
             Ask::Tool(call) => {
-                law(call.needs.beyond(&self.brief.powers.usable).is_none(), "a tool needs powers that are there")?;
+                law(
+                    call.needs.beyond(&self.brief.powers.usable).is_none(),
+                    "a contract has the powers that its tool call needs",
+                )?;
                 Hold::money(call.price)
             }
             Ask::Hire { brief, .. } => self.fold_hire(id, brief)?,
             Ask::Check(check) => {
-                law(self.brief.checks.get(self.round.placed) == Some(check), "checks are the brief's, in order")?;
+                law(
+                    self.brief.checks.get(self.round.placed) == Some(check),
+                    "checks are made in the order of the brief",
+                )?;
                 self.round.placed += 1;
                 self.round.open += 1;
                 Hold::money(check.price)
@@ -178,7 +185,7 @@ impl Contract {
                 Hold::default()
             }
             Ask::Tell { to, what } => {
-                let hire = self.live_hire(to).ok_or("only live hires are told something")?;
+                let hire = self.live_hire(to).ok_or("only live hires are sent a stimulus")?;
                 self.fold_tell(hire, what)?;
                 Hold::default()
             }
@@ -191,14 +198,17 @@ impl Contract {
             Ask::Hire { mode, .. } => *mode == Mode::Blocking,
             Ask::Tell { .. } => matches!(origin, Origin::Call(_)),
         };
-        // A background hire answers its call at once, and that the model has not been shown.
+        // The call of a background hire is answered immediately, and the model has not been shown this answer.
         if matches!((ask, origin), (Ask::Hire { mode: Mode::Background, .. }, Origin::Call(_))) {
             self.unread = true;
             self.view.add(NOTICE_BYTES_MAX);
         }
         self.pauses += u32::from(pauses);
         self.asked = id.0;
-        self.open.insert(id, Box::new(Open { ask: ask.clone(), hold, origin, pauses, told: None, asks: false }));
+        self.open.insert(
+            id,
+            Box::new(Open { ask: ask.clone(), hold, origin, pauses, ending_sent: None, waits_for_answer: false }),
+        );
         Ok(())
     }
 
@@ -206,38 +216,50 @@ impl Contract {
         let ending = match what {
             Stimulus::TopUp { to, money } => {
                 let raised = Some(Box::new(Passing { to: to.clone(), money: *money, raised: Some(hire) }));
-                return law(self.passing.take() == raised, "only money that was heard and set aside is passed on");
+                return law(
+                    self.passing.take() == raised,
+                    "only money that was heard and added to the hire's hold is passed on",
+                );
             }
             Stimulus::Message(_) => {
-                self.open.get_mut(&hire).ok_or("a live hire is open")?.asks = false;
+                self.open.get_mut(&hire).ok_or("a live hire is open")?.waits_for_answer = false;
                 return Ok(());
             }
             Stimulus::WrapUp => Ending::WrapUp,
             Stimulus::Cancel => Ending::Cancel,
-            Stimulus::Question(_) | Stimulus::Hire(_) => return Err("only words, money and endings are passed on"),
+            Stimulus::Question(_) | Stimulus::Hire(_) => {
+                return Err("only messages, money and endings are sent to a hire");
+            }
         };
-        self.open.get_mut(&hire).ok_or("a live hire is open")?.told = Some(ending);
+        self.open.get_mut(&hire).ok_or("a live hire is open")?.ending_sent = Some(ending);
         Ok(())
     }
 
-    /// Which asks a contract may make as it ends.
+    /// Checks that the contract may make this ask in its phase.
     fn check_phase(&self, ask: &Ask) -> Law {
-        let told = |wanted: &[Stimulus]| match ask {
-            Ask::Tell { what, .. } => wanted.contains(what),
+        let tells = |allowed: Stimulus| match ask {
+            Ask::Tell { what, .. } => *what == allowed,
             Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } => false,
         };
         let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
         match self.phase {
             Phase::Working => law(!last, "the severance is for the last request only"),
             Phase::Closing(Outcome::Cancelled) => {
-                law(told(&[Stimulus::Cancel]), "after a cancel nothing is asked but to pass it on")
+                law(tells(Stimulus::Cancel), "a cancelled contract asks nothing except to cancel its hires")
             }
-            Phase::Closing(Outcome::Failed) => law(told(&[Stimulus::WrapUp]), "after a failure nothing is asked"),
+            Phase::Closing(Outcome::Failed) => {
+                law(tells(Stimulus::WrapUp), "a failed contract asks nothing except that its hires wrap up")
+            }
             Phase::Closing(Outcome::Exhausted(_)) => {
-                let ending = last || matches!(ask, Ask::Check(_)) || told(&[Stimulus::WrapUp]);
-                law(ending, "who wraps up asks for one last reply and its checks")
+                let ending = last || matches!(ask, Ask::Check(_)) || tells(Stimulus::WrapUp);
+                law(
+                    ending,
+                    "a contract that wraps up asks only for its last reply, its checks, and that its hires wrap up",
+                )
             }
-            Phase::Closing(Outcome::Done) => law(matches!(ask, Ask::Check(_)), "who is done asks for its checks"),
+            Phase::Closing(Outcome::Done) => {
+                law(matches!(ask, Ask::Check(_)), "a conversation that ends asks only for its checks")
+            }
             Phase::Closed(_) => Err("a closed contract asks nothing"),
         }
     }
@@ -246,18 +268,21 @@ impl Contract {
         let Request { upto, hears, tokens, max_tokens, turn } = request;
         law(*upto == self.facts, "a request shows all facts before it")?;
         let whole = *tokens == self.view.total();
-        let heard = if whole { &*self.owed } else { &[] };
-        law(*hears == heard, "a request includes every report that is owed, and one that is cut includes none")?;
+        let due = if whole { &*self.owed } else { &[] };
+        law(*hears == due, "a request lists every report that is owed, and a request that is cut lists none")?;
         law(self.pauses == 0, "a request waits for every call of the reply before it")?;
-        law(*max_tokens <= self.brief.tariff.max_tokens, "a reply has a longest length")?;
+        law(
+            *max_tokens <= self.brief.tariff.max_tokens,
+            "a request asks for no more output tokens than the tariff allows",
+        )?;
         match turn {
             Turn::Next => {
-                law(whole, "a request pays for all that it shows")?;
-                law(self.turns < self.brief.turns_max, "a contract has so many turns")?;
+                law(whole, "an ordinary request shows and pays for the whole transcript")?;
+                law(self.turns < self.brief.turns_max, "a contract asks for no more replies than its brief allows")?;
             }
             Turn::Last => {
-                law(*tokens <= self.view.total(), "a last request shows no more than there is")?;
-                law(self.request.is_none_or(|request| !request.last), "there is one last request")?;
+                law(*tokens <= self.view.total(), "a last request shows no more than the transcript")?;
+                law(self.request.is_none_or(|request| !request.last), "a contract makes at most one last request")?;
                 self.purse = self.purse.settle(self.severance, Msat::ZERO).ok_or("the severance is held")?;
                 self.severance = Msat::ZERO;
             }
@@ -265,8 +290,8 @@ impl Contract {
         self.view = View { tokens: *tokens, since: 0, ..self.view };
         self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last, reply: 0 });
         self.unread = false;
-        self.spoken_to = false;
-        self.finale = None;
+        self.urgent = false;
+        self.final_text = None;
         self.round = Round::default();
         if whole {
             self.owed.clear();
@@ -277,7 +302,7 @@ impl Contract {
     fn fold_hire(&mut self, id: AskId, brief: &Brief) -> Result<Hold, &'static str> {
         let own = &*self.brief;
         law(brief.path == own.path.hire(self.hires + 1), "hires are numbered in order")?;
-        law(brief.check().is_ok(), "no contract could lawfully work on this brief")?;
+        law(brief.check().is_ok(), "a brief is one that a contract can work on within the laws")?;
         law(brief.grant.depth < own.grant.depth, "depth falls by one per level")?;
         let due = match (own.grant.wrap_up_at(), brief.grant.deadline) {
             (None, _) => true,
@@ -285,22 +310,28 @@ impl Contract {
             (Some(latest), Some(theirs)) => theirs <= latest,
         };
         law(due, "a hire's deadline leaves its hirer the wrap-up margin")?;
-        law(own.beyond_grantable(&brief.powers).is_none(), "powers are granted, not made")?;
-        law(brief.lineage == own.lineage.with(own.link()), "a hire knows who hired it")?;
+        law(
+            own.beyond_grantable(&brief.powers).is_none(),
+            "a hire's powers are within those that its hirer may grant",
+        )?;
+        law(brief.lineage == own.lineage.with(own.link()), "a hire's lineage is its hirer's lineage and its hirer")?;
         let mut terms = brief.terms.iter();
         law(own.terms.iter().chain(&*own.adds).all(|term| terms.next() == Some(term)), "terms are never dropped")?;
         let fork = matches!(brief.context, Context::Fork { .. });
         let candidate = Candidate { agent: &brief.agent, standing: brief.standing, task_key: brief.task_key, fork };
-        law(self.object_to(candidate).is_ok(), "only who is on the team and not in line already is hired")?;
+        law(
+            self.check_candidate(candidate).is_ok(),
+            "a hire is on the hirer's team, and neither it nor its task is already above it in the tree",
+        )?;
         if let Context::Fork { request, upto, tokens } = brief.context {
-            // The first release left the reply out.
+            // The first release did not count the reply.
             let sees = |last: &Requested| {
                 let known = [last.tokens, last.tokens.saturating_add(last.reply.into())];
                 (last.id, last.upto) == (request, upto) && known.contains(&tokens)
             };
             law(self.request.as_ref().is_some_and(sees), "a fork sees its hirer's last request and the reply to it")?;
         }
-        let heads = brief.grant.heads.plus(Heads(1)).ok_or("heads can be counted")?;
+        let heads = brief.grant.heads.plus(Heads(1)).ok_or("the number of heads is within its maximum")?;
         self.hires += 1;
         self.live.insert(self.hires, id);
         Ok(Hold { money: brief.grant.money, heads })
@@ -310,8 +341,11 @@ impl Contract {
         let open = self.open.remove(&id).ok_or("an answer needs an open ask")?;
         law(fits(&open.ask, answer, &self.phase), "an answer fits its ask")?;
         let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
-        law(claimed, "a hire costs what its report says was spent")?;
-        law(answer.report().is_none_or(Report::adds_up), "a report's parts are within what was spent")?;
+        law(claimed, "the cost of a hire is the spending in its report")?;
+        law(
+            answer.report().is_none_or(Report::adds_up),
+            "the fee and the uncertain parts of a report are within its spending",
+        )?;
         let heads = match answer.report() {
             Some(report) => Heads(report.heads.0.saturating_add(1)).min(open.hold.heads),
             None => Heads::ZERO,
@@ -319,25 +353,25 @@ impl Contract {
         let charge = cost.within(open.hold.money);
         self.purse = self.purse.settle(open.hold.money, charge).ok_or("an open ask holds its ceiling")?;
         self.heads = self.heads.settle(open.hold.heads, heads).ok_or("an open hire holds its heads")?;
-        self.uncertain = self.uncertain.add(answer, cost, charge).ok_or("there is only so much money")?;
+        self.uncertain = self.uncertain.add(answer, cost, charge).ok_or("no sum exceeds the supply of bitcoin")?;
         self.pauses -= u32::from(open.pauses);
         match &open.ask {
             Ask::Model(request) => self.fold_reply(id, request, open.hold.money, charge, answer)?,
             Ask::Tool(_) => {
                 self.unread = true;
                 self.fold_text(answer);
-                self.newest = answer.text().unwrap_or(self.newest);
+                self.newest_text = answer.text().unwrap_or(self.newest_text);
             }
             Ask::Hire { brief, .. } => {
                 self.live.remove(&brief.path.ordinal());
                 self.owed.push(id);
                 self.unread = true;
                 self.fold_text(answer);
-                // Of a hire that came to nothing the text is its own task: that is nothing that anybody found.
+                // If a hire found nothing, its report's text is its own task, which is not a result.
                 let found =
                     answer.report().map(|report| report.text).filter(|text| *text != Wording::Assembled(brief.task));
-                self.newest = found.map_or(self.newest, |found| found.text());
-                // A report is shown with its output, and with the task that it is about.
+                self.newest_text = found.map_or(self.newest_text, |found| found.text());
+                // A model is shown a report with its output and its task.
                 let output = answer.report().and_then(|report| report.output).map_or(0, |output| output.bytes);
                 self.view.add(u64::from(output) + u64::from(brief.task.bytes) + NOTICE_BYTES_MAX);
                 for wait in self.waits.iter_mut().filter(|wait| wait.on.contains(&id)) {
@@ -356,7 +390,7 @@ impl Contract {
                 self.fold_text(answer);
                 if let (Matter::Approval(tool), Origin::Call(call)) = (matter, open.origin) {
                     let approved = (*answer == Answer::Approved).then(|| tool.clone());
-                    self.leave = Some(Box::new(Leave { call, approved }));
+                    self.answered_approval = Some(Box::new(AnsweredApproval { call, approved }));
                 }
             }
             Ask::Tell { .. } if open.pauses => {
@@ -370,22 +404,22 @@ impl Contract {
 
     fn fold_reply(&mut self, id: AskId, request: &Request, hold: Msat, charge: Msat, answer: &Answer) -> Law {
         if request.turn == Turn::Last {
-            // What the last request leaves of the severance pays for nothing else.
-            let rest = hold.minus(charge).ok_or("no more is charged than was held")?;
+            // The unspent part of the severance is held again: it must not pay for anything else.
+            let rest = hold.minus(charge).ok_or("the charge is at most the hold")?;
             self.severance = rest.min(self.brief.severance);
-            self.purse = self.purse.hold(self.severance).ok_or("the rest of the severance is there")?;
+            self.purse = self.purse.hold(self.severance).ok_or("the rest of the severance is available")?;
         }
         if let Answer::Said(said) = answer {
             self.fold_said(id, said);
             return Ok(());
         }
         self.unread = true;
-        // Nobody heard what that request included.
+        // The model did not see this request, so the reports in it are owed again.
         self.owed.splice(0..0, request.hears.iter().copied());
         self.losses += u32::from(*answer == Answer::Lost);
-        self.broken |= matches!(answer, Answer::Failed(_)) || self.losses >= LOSSES_MAX;
-        if let (Answer::Failed(why), true) = (answer, self.newest == self.brief.task) {
-            self.newest = *why;
+        self.model_failed |= matches!(answer, Answer::Failed(_)) || self.losses >= LOSSES_MAX;
+        if let (Answer::Failed(why), true) = (answer, self.newest_text == self.brief.task) {
+            self.newest_text = *why;
         }
         Ok(())
     }
@@ -403,8 +437,8 @@ impl Contract {
         self.view.add(u64::from(said.reply.bytes));
         self.turns += 1;
         self.losses = 0;
-        self.newest = said.words.unwrap_or(self.newest);
-        self.finale = said.words.filter(|_| said.calls == 0 || last).map(|text| LastReport {
+        self.newest_text = said.words.unwrap_or(self.newest_text);
+        self.final_text = said.words.filter(|_| said.calls == 0 || last).map(|text| FinalText {
             text,
             output: said.output,
             undone: said.undone,
@@ -412,22 +446,23 @@ impl Contract {
         self.placing = (said.calls > 0).then_some(Placing { reply: id, next: 0, calls: said.calls });
     }
 
-    /// Adds an answer's text to what the next request shows.
+    /// Adds an answer's text to the size of the next request.
     fn fold_text(&mut self, answer: &Answer) {
         self.view.add(answer.text().map_or(NOTICE_BYTES_MAX, |text| u64::from(text.bytes)));
     }
 
-    /// A reply's calls are placed in order, each once; one that was approved is placed a second time.
+    /// Checks that a reply's calls are decided on in order, each once. A call that needs approval is decided on again
+    /// after the owner's answer.
     fn fold_origin(&mut self, origin: Origin, count: Placed) -> Law {
         let Origin::Call(call) = origin else { return Ok(()) };
-        if self.leave.as_ref().is_some_and(|leave| leave.call == call) {
-            self.leave = None;
-            return law(count == Placed::One, "only so many calls of a reply are considered");
+        if self.answered_approval.as_ref().is_some_and(|approval| approval.call == call) {
+            self.answered_approval = None;
+            return law(count == Placed::One, "the calls beyond the limit, and only they, are refused together");
         }
         let placing = self.placing.as_mut().ok_or("a call belongs to the newest reply")?;
-        law((placing.reply, placing.next) == (call.reply, call.index), "calls are placed in order")?;
+        law((placing.reply, placing.next) == (call.reply, call.index), "calls are decided on in order")?;
         let due = if call.index < CALLS_MAX { Placed::One } else { Placed::Rest };
-        law(count == due, "only so many calls of a reply are considered")?;
+        law(count == due, "the calls beyond the limit, and only they, are refused together")?;
         placing.next = match count {
             Placed::One => placing.next + 1,
             Placed::Rest => placing.calls,
@@ -444,18 +479,21 @@ impl Contract {
         match origin {
             Origin::Call(_) | Origin::Cascade => {
                 self.unread = true;
-                let bytes = bytes.or_else(|| why.bytes_in_form_1()).ok_or("a refusal says how long its reason is")?;
+                let bytes = bytes.or_else(|| why.bytes_in_form_1()).ok_or("a refusal stores the size of its text")?;
                 self.view.add(u64::from(bytes));
             }
             Origin::Course => {
-                law(self.round.placed < self.brief.checks.len(), "only a check is refused in the course of things")?;
+                law(
+                    self.round.placed < self.brief.checks.len(),
+                    "only a check can be refused without a call or a stimulus",
+                )?;
                 self.round.placed += 1;
                 self.round.unpaid = true;
             }
             Origin::Outside => {
                 if let Refusal::TopUpStays { to, .. } = why {
                     let heard = self.passing.take().is_some_and(|heard| heard.to == *to && heard.raised.is_none());
-                    law(heard, "only money that was heard can stay")?;
+                    law(heard, "only money that was heard and not passed on can stay")?;
                 }
             }
             Origin::Promise => {}
@@ -464,14 +502,14 @@ impl Contract {
     }
 
     fn fold_raised(&mut self, hire: AskId, by: Msat) -> Law {
-        let passing = self.passing.as_mut().ok_or("a hold is raised by money that was heard")?;
-        law(passing.raised.is_none() && passing.money == by, "a hold is raised once, by money that was heard")?;
-        let way = self.brief.path.toward(&passing.to).ok_or("money goes down")?;
-        law(self.live.get(&way.ordinal()) == Some(&hire), "money goes to the hire on its way")?;
+        let passing = self.passing.as_mut().ok_or("a hold is raised only by a top-up that was heard")?;
+        law(passing.raised.is_none() && passing.money == by, "a hold is raised once per top-up, by its amount")?;
+        let way = self.brief.path.toward(&passing.to).ok_or("money is passed on only to contracts below")?;
+        law(self.live.get(&way.ordinal()) == Some(&hire), "money is passed to the hire on the way to its receiver")?;
         passing.raised = Some(hire);
         let open = self.open.get_mut(&hire).ok_or("a live hire is open")?;
-        self.purse = self.purse.hold(by).ok_or("a hold is raised by money that is there")?;
-        open.hold.money = open.hold.money.plus(by).ok_or("there is only so much money")?;
+        self.purse = self.purse.hold(by).ok_or("a hold is raised by available money")?;
+        open.hold.money = open.hold.money.plus(by).ok_or("no sum exceeds the supply of bitcoin")?;
         Ok(())
     }
 
@@ -481,34 +519,34 @@ impl Contract {
             Stimulus::Message(text) | Stimulus::Question(text) => {
                 self.view.add(u64::from(text.bytes));
                 self.unread = true;
-                self.spoken_to |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
+                self.urgent |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
                 if let (Sender::Contract(key), Stimulus::Question(_)) = (from, stimulus) {
                     let asks = self.live_hire(&key.contract).and_then(|hire| self.open.get_mut(&hire));
                     if let Some(open) = asks {
-                        open.asks = true;
+                        open.waits_for_answer = true;
                     }
                 }
-                // A conversation begins anew with each thing the owner says.
-                if self.brief.stay == Stay::Open && matches!(from, Sender::Owner { .. }) {
+                // In a conversation, each message from the owner resets the turns and the nudges.
+                if self.brief.close_when == CloseWhen::Asked && matches!(from, Sender::Owner { .. }) {
                     self.turns = 0;
                     self.nudged.clear();
                 }
             }
             Stimulus::TopUp { to, money } => {
-                law(self.pays(from), "money comes from one's hirer, and a root's from its owner")?;
-                self.purse = self.purse.raised(*money).ok_or("there is only so much money")?;
+                law(self.may_pay(from), "money comes from the hirer, and for a root from the owner")?;
+                self.purse = self.purse.raised(*money).ok_or("no sum exceeds the supply of bitcoin")?;
                 self.passing =
                     (*to != self.brief.path).then(|| Box::new(Passing { to: to.clone(), money: *money, raised: None }));
             }
-            Stimulus::WrapUp => self.told = self.told.or(Some(Outcome::Exhausted(Limit::Asked))),
-            Stimulus::Cancel => self.told = Some(Outcome::Cancelled),
+            Stimulus::WrapUp => self.asked_to_end = self.asked_to_end.or(Some(Outcome::Exhausted(Limit::Asked))),
+            Stimulus::Cancel => self.asked_to_end = Some(Outcome::Cancelled),
             Stimulus::Hire(_) => {}
         }
         Ok(())
     }
 
     fn fold_waiting(&mut self, call: CallRef, on: &[AskId], need: Need, until: Option<Millis>) -> Law {
-        law(self.phase == Phase::Working, "who is ending waits for nothing new")?;
+        law(self.phase == Phase::Working, "a contract that is ending does not begin to wait")?;
         self.fold_origin(Origin::Call(call), Placed::One)?;
         let live = |id: &AskId| matches!(self.ask(*id), Some(Ask::Hire { .. }));
         law(on.iter().all(live), "a call waits for live hires")?;
@@ -520,12 +558,13 @@ impl Contract {
     fn fold_woke(&mut self, pause: Pause) -> Law {
         match pause {
             Pause::Call(call) => {
-                let at = self.waits.iter().position(|wait| wait.call == call).ok_or("only what waits can wake")?;
+                let at =
+                    self.waits.iter().position(|wait| wait.call == call).ok_or("only a pause that exists can end")?;
                 self.waits.remove(at);
             }
             Pause::Hire(id) => {
-                let open = self.open.get_mut(&id).ok_or("only what waits can wake")?;
-                law(matches!(open.ask, Ask::Hire { .. }) && open.pauses, "only what waits can wake")?;
+                let open = self.open.get_mut(&id).ok_or("only a pause that exists can end")?;
+                law(matches!(open.ask, Ask::Hire { .. }) && open.pauses, "only a pause that exists can end")?;
                 open.pauses = false;
             }
         }
@@ -536,8 +575,8 @@ impl Contract {
     }
 
     fn fold_nudged(&mut self, nudge: Nudge) -> Law {
-        law(self.phase == Phase::Working, "who is ending is not nudged")?;
-        law(self.nudged.insert(nudge), "an agent is told once")?;
+        law(self.phase == Phase::Working, "a contract that is ending gets no nudge")?;
+        law(self.nudged.insert(nudge), "an agent gets each nudge once")?;
         self.unread = true;
         self.view.add(NOTICE_BYTES_MAX);
         Ok(())
@@ -545,30 +584,30 @@ impl Contract {
 
     fn fold_compacted(&mut self, upto: u32, bytes: u64) -> Law {
         let included = self.request.map_or(0, |request| request.upto);
-        law(self.view.compacted < upto && upto <= included, "only what a request has included is shortened")?;
+        law(self.view.compacted < upto && upto <= included, "only facts that a request has included are shortened")?;
         self.view = View { tokens: bytes, compacted: upto, ..self.view };
         Ok(())
     }
 
     fn fold_closing(&mut self, outcome: Outcome) -> Law {
         let lawful = match (&self.phase, outcome) {
-            (Phase::Working, Outcome::Done) => self.at_ease(),
+            (Phase::Working, Outcome::Done) => self.is_idle(),
             (Phase::Working, Outcome::Exhausted(_) | Outcome::Failed | Outcome::Cancelled) => true,
             (Phase::Closing(before), Outcome::Cancelled) => *before != Outcome::Cancelled,
             (Phase::Closing(_) | Phase::Closed(_), _) => false,
         };
-        law(lawful, "a contract begins to close once, and only a cancel can cut that short")?;
+        law(lawful, "a contract begins to close once, except that a cancel may follow another ending")?;
         self.phase = Phase::Closing(outcome);
         Ok(())
     }
 
     fn fold_closed(&mut self, report: &Report) -> Law {
-        law(self.open.is_empty() && self.waits.is_empty(), "a contract closes when nothing it asked is open")?;
+        law(self.open.is_empty() && self.waits.is_empty(), "a contract closes only when it has no open asks")?;
         let outcome = match self.phase {
             Phase::Closing(outcome) => outcome,
             Phase::Working | Phase::Closed(_) => Outcome::Done,
         };
-        law(report.outcome == outcome, "a contract ends as it began to close")?;
+        law(report.outcome == outcome, "the report has the outcome with which the contract began to close")?;
         let fee = match report.acceptance {
             Acceptance::Accepted => self.brief.fee,
             Acceptance::NotAccepted => Msat::ZERO,
@@ -577,21 +616,21 @@ impl Contract {
         let purse = self.purse.settle(self.brief.fee, fee).and_then(|purse| purse.settle(self.severance, Msat::ZERO));
         let purse = purse.ok_or("the fee and the severance are held to the end")?;
         law(purse.held() == Msat::ZERO && self.heads.held() == Heads::ZERO, "a closed contract holds nothing")?;
-        law(report.spent == purse.spent(), "a report says what was spent")?;
-        law(report.change == purse.change(), "the change is what was granted and not spent")?;
+        law(report.spent == purse.spent(), "a report has the right spent amount")?;
+        law(report.change == purse.change(), "the change is the granted money that was not spent")?;
         let Uncertain { reserved, estimated } = self.uncertain;
-        law(report.reserved.is_none_or(|said| said == reserved), "a report says what is reserved")?;
-        law(report.estimated.is_none_or(|said| said == estimated), "a report says what is estimated")?;
-        law(report.heads == self.heads.spent(), "a report says how many heads were used")?;
-        law(report.unheard == self.owed, "a report lists every report that nobody heard")?;
+        law(report.reserved.is_none_or(|claimed| claimed == reserved), "a report has the right reserved amount")?;
+        law(report.estimated.is_none_or(|claimed| claimed == estimated), "a report has the right estimated amount")?;
+        law(report.heads == self.heads.spent(), "a report has the right number of used heads")?;
+        law(report.unheard == self.owed, "a report lists every report of a hire that no request included")?;
         self.purse = purse;
         self.severance = Msat::ZERO;
         self.phase = Phase::Closed(Box::new(report.clone()));
         Ok(())
     }
 
-    /// Whether money from there is lawful: it moves one hop at a time, and a person pays a root.
-    pub(super) fn pays(&self, from: &Sender) -> bool {
+    /// Returns whether this sender may send money: the hirer to its hire, the owner to a root.
+    pub(super) fn may_pay(&self, from: &Sender) -> bool {
         match from {
             Sender::Owner { .. } => self.brief.path.level() == 0,
             Sender::Contract(key) => self.brief.path.hirer().as_ref() == Some(&key.contract),

@@ -1,4 +1,4 @@
-//! What a contract is told: words, money, hires from outside, the wish that it ends. Each is heard once.
+//! Stimuli: messages, money, hires from outside, endings. A contract hears each stimulus once.
 
 use super::{Contract, Phase};
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Sender, Stimulus};
@@ -15,9 +15,9 @@ use super::share::Want;
 
 impl Contract {
     pub(super) fn hear(&mut self, from: Sender, what: Stimulus, now: Millis, facts: &mut Vec<Fact>) {
-        // Who was cancelled listens to nothing but money, which must end up somewhere.
-        let deaf = self.is_cancelled() && !matches!(what, Stimulus::TopUp { .. });
-        if deaf || self.heard.contains(&from) || !self.listens(&from, &what) {
+        // A cancelled contract ignores every stimulus except top-ups: money must not get lost.
+        let ignored = self.is_cancelled() && !matches!(what, Stimulus::TopUp { .. });
+        if ignored || self.heard.contains(&from) || !self.accepts(&from, &what) {
             return;
         }
         if let Stimulus::TopUp { to, money } = what {
@@ -25,11 +25,11 @@ impl Contract {
         }
         self.emit(Fact::Heard { from: from.clone(), stimulus: what.clone() }, facts);
         match what {
-            Stimulus::Message(text) => self.hear_words(&from, text, facts),
+            Stimulus::Message(text) => self.hear_message(&from, text, facts),
             Stimulus::Question(_) => self.detach(facts),
             Stimulus::Hire(offer) => self.hear_hire(*offer, now, facts),
             Stimulus::WrapUp if self.phase == Phase::Working => {
-                let outcome = if self.at_ease() { Outcome::Done } else { Outcome::Exhausted(Limit::Asked) };
+                let outcome = if self.is_idle() { Outcome::Done } else { Outcome::Exhausted(Limit::Asked) };
                 self.begin_closing(outcome, facts);
             }
             Stimulus::WrapUp => {}
@@ -38,20 +38,20 @@ impl Contract {
         }
     }
 
-    /// Whether it is for the sender to say that. Words are anybody's, within their length; hires and endings are the owner's
-    /// and the hirer's, a question is that of a live hire.
-    fn listens(&self, from: &Sender, what: &Stimulus) -> bool {
+    /// Returns whether the sender may send this stimulus. Every contract may send a message of an allowed length; only
+    /// the owner and the hirer may send hires and endings; only a live hire may send a question.
+    fn accepts(&self, from: &Sender, what: &Stimulus) -> bool {
         let above = match from {
             Sender::Owner { .. } => true,
             Sender::Contract(key) => self.brief.path.hirer().as_ref() == Some(&key.contract),
         };
-        // What could not be written down and read again was never said.
-        let nameable = |path: &Path| path.level() <= usize::from(DEPTH_MAX);
-        let signed = match from {
+        // A stimulus that could not be stored and read again is ignored.
+        let storable = |path: &Path| path.level() <= usize::from(DEPTH_MAX);
+        let valid_sender = match from {
             Sender::Owner { .. } => true,
-            Sender::Contract(key) => key.ask.0 > 0 && nameable(&key.contract),
+            Sender::Contract(key) => key.ask.0 > 0 && storable(&key.contract),
         };
-        signed
+        valid_sender
             && match what {
                 Stimulus::Message(text) => text.bytes <= MESSAGE_BYTES_MAX,
                 Stimulus::Question(text) => {
@@ -61,29 +61,30 @@ impl Contract {
                     };
                     hire.is_some() && text.bytes <= MESSAGE_BYTES_MAX
                 }
-                Stimulus::TopUp { to, .. } => self.pays(from) && nameable(to),
+                Stimulus::TopUp { to, .. } => self.may_pay(from) && storable(to),
                 Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
             }
     }
 
-    /// Words of one's hirer answer the question that it was asked. Words of the owner interrupt a wait.
-    fn hear_words(&mut self, from: &Sender, text: TextRef, facts: &mut Vec<Fact>) {
+    /// Hears a message. A message from the hirer or the owner answers a question to them. A message from the owner also
+    /// ends waits.
+    fn hear_message(&mut self, from: &Sender, text: TextRef, facts: &mut Vec<Fact>) {
         let speaker = match from {
             Sender::Owner { .. } => {
                 self.detach(facts);
                 Addressee::Owner
             }
             Sender::Contract(key) if Some(&key.contract) == self.brief.path.hirer().as_ref() => Addressee::Hirer,
-            // Words may go direct, but only the one who was asked answers.
+            // Every contract may send a message, but only the receiver of a question answers it.
             Sender::Contract(_) => return,
         };
-        let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Words(_), .. }) if *to == speaker);
+        let answers = |id: &AskId| matches!(self.ask(*id), Some(Ask::Question { to, matter: Matter::Text(_), .. }) if *to == speaker);
         if let Some(id) = self.questions.iter().copied().find(answers) {
-            self.emit(Fact::Answered { id, answer: Answer::Words(text), cost: Cost::Known(Msat::ZERO) }, facts);
+            self.emit(Fact::Answered { id, answer: Answer::Text(text), cost: Cost::Known(Msat::ZERO) }, facts);
         }
     }
 
-    /// Lets what the contract waits for go on in the background, so that it can hear what was said.
+    /// Ends all waits, so that the model is shown the new message next. Blocking hires continue in the background.
     pub(super) fn detach(&mut self, facts: &mut Vec<Fact>) {
         if self.phase != Phase::Working {
             return;
@@ -91,11 +92,11 @@ impl Contract {
         let waits = self.waits.iter().map(|wait| Pause::Call(wait.call));
         let hires = self.live.values().filter(|id| self.open[id].pauses).map(|id| Pause::Hire(*id));
         for pause in waits.chain(hires).collect::<Vec<_>>() {
-            self.emit(Fact::Woke { pause, why: Waking::Words }, facts);
+            self.emit(Fact::Woke { pause, why: Waking::Message }, facts);
         }
     }
 
-    /// A hire from outside has nobody who waits for it, so it is always a background one.
+    /// Hears a hire from outside. No call waits for such a hire, so it always runs in the background.
     fn hear_hire(&mut self, offer: Offer, now: Millis, facts: &mut Vec<Fact>) {
         let offer = Offer { mode: Mode::Background, ..offer };
         for share in self.shares(&[Want::Hire(&offer)], now) {
@@ -103,10 +104,10 @@ impl Contract {
         }
     }
 
-    /// Money is taken, or passed on by one hop: the hold of the hire on the way grows by it. If nobody on the way lives,
-    /// it stays here.
+    /// Hears a top-up. Money for this contract is added to its purse. Money for a contract below is added to the hold
+    /// of the hire on the way and passed on by one level. If that hire is not live, the money stays here.
     fn hear_money(&mut self, from: Sender, to: Path, money: Msat, facts: &mut Vec<Fact>) {
-        // There can't be so much.
+        // The sum would exceed the supply of bitcoin.
         if self.purse.raised(money).is_none() {
             return;
         }

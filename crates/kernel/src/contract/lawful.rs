@@ -1,8 +1,8 @@
-//! Whether a fact may come now: what a step begins it ends first, what is asked has a reason to be, and a report claims
-//! nothing that did not happen. Nothing here changes the state.
+//! Checks whether a fact may come now: a step that has begun is finished first, every ask has a reason, and a report
+//! claims only what happened. Nothing here changes the state.
 
 use super::fold::{Law, law};
-use super::{Contract, Leave, Phase};
+use super::{AnsweredApproval, Contract, Phase};
 use crate::ask::{Ask, Origin, Stimulus};
 use crate::fact::{Fact, Pause, Waking};
 use crate::path::CallRef;
@@ -10,18 +10,19 @@ use crate::refusal::Refusal;
 use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
 
 impl Contract {
-    /// Refuses a fact that can't come here, whatever it says in detail.
+    /// Refuses a fact that can't come now, whatever its details are.
     pub(super) fn check_lawful(&self, fact: &Fact) -> Law {
         self.check_order(fact)?;
         match fact {
             Fact::Asked { ask, origin, .. } => self.check_origin(ask, *origin),
-            Fact::Refused { origin, .. } => self.check_stead(*origin),
+            Fact::Refused { origin, .. } => self.check_on_behalf(*origin),
             Fact::Woke { pause, why } => self.check_woke(*pause, *why),
             Fact::Nudged(nudge) => self.check_nudged(*nudge),
-            Fact::Compacted { .. } => {
-                law(self.placing.is_none_or(|placing| placing.next == 0), "a view is shortened before calls are placed")
-            }
-            Fact::Closing(outcome) => self.check_told(*outcome),
+            Fact::Compacted { .. } => law(
+                self.placing.is_none_or(|placing| placing.next == 0),
+                "facts are shortened before calls are decided on",
+            ),
+            Fact::Closing(outcome) => self.check_asked_to_end(*outcome),
             Fact::Closed(report) => self.check_claims(report),
             Fact::Opened(_)
             | Fact::Answered { .. }
@@ -31,22 +32,29 @@ impl Contract {
         }
     }
 
-    /// What a step has begun comes before anything else: an approved call, money to pass on, a cancel, a reply's calls.
+    /// Checks that a step that has begun is finished first: an approved call, money to pass on, a cancel, a reply's
+    /// calls.
     fn check_order(&self, fact: &Fact) -> Law {
         let placed = placed(fact);
-        if let Some(leave) = &self.leave {
-            law(placed == Some(leave.call), "a call whose approval was answered comes before anything else")?;
-            return law(leave.permits(fact), "a tool that needs approval is asked for as it was approved");
+        if let Some(approval) = &self.answered_approval {
+            law(
+                placed == Some(approval.call),
+                "after an approval is answered, its call is decided on before anything else",
+            )?;
+            return law(approval.permits(fact), "a tool call that needs approval follows the owner's answer");
         }
         if self.passing.is_some() {
-            return law(passes(fact), "money that was heard is passed on or kept before anything else");
+            return law(passes(fact), "money that was heard is passed on or kept before anything else happens");
         }
-        if self.told == Some(Outcome::Cancelled) && !self.is_cancelled() {
-            let falls_silent = *fact == Fact::Closing(Outcome::Cancelled);
-            return law(falls_silent, "who has heard a cancel falls silent before anything else");
+        if self.asked_to_end == Some(Outcome::Cancelled) && !self.is_cancelled() {
+            let begins_to_cancel = *fact == Fact::Closing(Outcome::Cancelled);
+            return law(
+                begins_to_cancel,
+                "a contract that has heard a cancel begins to close before anything else happens",
+            );
         }
         let among = placed.is_some() || matches!(fact, Fact::Woke { .. } | Fact::Compacted { .. });
-        law(self.placing.is_none() || among, "a reply's calls are placed before anything else")
+        law(self.placing.is_none() || among, "a reply's calls are decided on before anything else happens")
     }
 
     fn check_origin(&self, ask: &Ask, origin: Origin) -> Law {
@@ -63,63 +71,89 @@ impl Contract {
                 Origin::Cascade | Origin::Promise | Origin::Outside => false,
             },
         };
-        law(fits, "an ask has an origin that could ask for it")?;
-        let checked = !matches!(ask, Ask::Check(_)) || self.finale.is_some();
+        law(fits, "an ask has an origin that allows it")?;
+        let checked = !matches!(ask, Ask::Check(_)) || self.final_text.is_some();
         law(checked, "only a final text is checked")?;
-        self.check_stead(origin)
+        self.check_on_behalf(origin)
     }
 
     /// The runtime hires on an agent's behalf only after the agent's text.
-    fn check_stead(&self, origin: Origin) -> Law {
-        let instead = matches!(origin, Origin::Cascade | Origin::Promise);
-        law(!instead || self.finale.is_some(), "nobody is hired on an agent's behalf before the agent has spoken")
+    fn check_on_behalf(&self, origin: Origin) -> Law {
+        let on_behalf = matches!(origin, Origin::Cascade | Origin::Promise);
+        law(
+            !on_behalf || self.final_text.is_some(),
+            "the runtime hires on an agent's behalf only after the agent's final text",
+        )
     }
 
     fn check_woke(&self, pause: Pause, why: Waking) -> Law {
         let Pause::Call(call) = pause else {
-            return law(why == Waking::Words, "only words let a blocking hire go on in the background");
+            return law(
+                why == Waking::Message,
+                "a blocking hire continues in the background only because of a message",
+            );
         };
-        let wait = self.waits.iter().find(|wait| wait.call == call).ok_or("only what waits can wake")?;
-        law(wait.ready == (why == Waking::Reported), "a call wakes by reports when it has those it needs")?;
+        let wait = self.waits.iter().find(|wait| wait.call == call).ok_or("only a pause that exists can end")?;
+        law(
+            wait.ready == (why == Waking::Reported),
+            "a wait ends because of reports exactly when the reports it needs are there",
+        )?;
         match why {
             Waking::Reported => Ok(()),
-            Waking::TimedOut => law(wait.until.is_some(), "only a wait with an end times out"),
-            Waking::Words => law(self.phase == Phase::Working, "who is ending is not interrupted"),
-            Waking::Closing => law(self.phase != Phase::Working, "only who is ending wakes to end"),
+            Waking::TimedOut => law(wait.until.is_some(), "only a wait with a time limit times out"),
+            Waking::Message => {
+                law(self.phase == Phase::Working, "a message does not interrupt a contract that is ending")
+            }
+            Waking::Closing => {
+                law(self.phase != Phase::Working, "a wait ends because of the ending only if the contract is ending")
+            }
         }
     }
 
     fn check_nudged(&self, nudge: Nudge) -> Law {
         let found = match nudge {
             Nudge::Required | Nudge::Promise => false,
-            Nudge::Mend => self.round.can_be_corrected(),
-            Nudge::Empty => self.finale.is_none(),
+            Nudge::FixReport => self.round.can_be_corrected(),
+            Nudge::Empty => self.final_text.is_none(),
         };
-        let undone = self.finale.and_then(|finale| finale.undone);
-        law(found || undone == Some(nudge), "an agent is told what its reply gave reason for")
+        let undone = self.final_text.and_then(|final_text| final_text.undone);
+        law(found || undone == Some(nudge), "a nudge has its reason in the agent's reply")
     }
 
-    /// Somebody must have asked for an ending that is asked for.
-    fn check_told(&self, outcome: Outcome) -> Law {
-        let wanted = match outcome {
+    /// An ending on request needs the request.
+    fn check_asked_to_end(&self, outcome: Outcome) -> Law {
+        let request = match outcome {
             Outcome::Done | Outcome::Exhausted(Limit::Asked) => Some(Outcome::Exhausted(Limit::Asked)),
             Outcome::Cancelled => Some(Outcome::Cancelled),
             Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline) | Outcome::Failed => None,
         };
-        law(wanted.is_none() || wanted == self.told, "an ending that somebody asks for was heard")
+        law(
+            request.is_none() || request == self.asked_to_end,
+            "an ending on request follows a stimulus that asked for it",
+        )
     }
 
     fn check_claims(&self, report: &Report) -> Law {
-        law(report.text == self.wording(), "a report is the final text, or what there is")?;
-        law(report.output == self.finale.and_then(|finale| finale.output), "an output comes with its text")?;
-        law(report.unheeded == self.finale.and_then(|finale| finale.undone), "a report says what was left undone")?;
-        let passed = self.finale.is_some() && self.round.passed(self.brief.checks.len());
-        law(report.acceptance == Acceptance::NotAccepted || passed, "only what passed its checks is accepted")
+        law(report.text == self.wording(), "a report has the final text, or the newest text if there is none")?;
+        law(
+            report.output == self.final_text.and_then(|final_text| final_text.output),
+            "a report has the output of its final text",
+        )?;
+        law(
+            report.ignored_nudge == self.final_text.and_then(|final_text| final_text.undone),
+            "a report names the nudge that its final text ignored",
+        )?;
+        let passed = self.final_text.is_some() && self.round.passed(self.brief.checks.len());
+        law(
+            report.acceptance == Acceptance::NotAccepted || passed,
+            "only a final text that passed its checks is accepted",
+        )
     }
 }
 
-impl Leave {
-    /// Whether a fact does as the owner said: what was approved is asked for or can't be had, what was not is refused.
+impl AnsweredApproval {
+    /// Returns whether a fact follows the owner's answer: an approved call is asked, or refused for another reason; a
+    /// call that was not approved is refused for that.
     fn permits(&self, fact: &Fact) -> bool {
         if let Fact::Asked { ask: Ask::Tool(tool), .. } = fact {
             return self.approved.as_ref() == Some(tool);
@@ -128,7 +162,7 @@ impl Leave {
     }
 }
 
-/// The call that a fact places.
+/// Returns the call that a fact decides on.
 fn placed(fact: &Fact) -> Option<CallRef> {
     match fact {
         Fact::Asked { origin: Origin::Call(call), .. }
@@ -148,7 +182,7 @@ fn placed(fact: &Fact) -> Option<CallRef> {
     }
 }
 
-/// Whether a fact passes money on, or says that it stays.
+/// Returns whether a fact passes money on, or says that the money stays.
 fn passes(fact: &Fact) -> bool {
     matches!(
         fact,

@@ -1,14 +1,14 @@
-//! The wording of refusals in form 1, frozen: its facts do not say how long a reason was, and a contract's requests were
-//! paid by that length. Nothing here is shown to anybody, and nothing here may change.
+//! The texts of refusals in form 1. Facts of form 1 do not store the length of a refusal's text, and the price of a
+//! request depends on that length. So these texts must never change. They are not shown to anyone.
 
 use super::Refusal;
 use crate::money::{AmountError, Msat};
 use crate::name::{AgentName, NameError};
 
-/// Returns the reason as form 1 worded it; `None` for a refusal that form 1 did not have.
+/// Returns the text of a refusal in form 1; `None` for a refusal that form 1 did not have.
 pub(super) fn wording(why: &Refusal) -> Option<String> {
     Some(match why {
-        Refusal::MayNotHire => "this agent may not hire: do the work yourself".into(),
+        Refusal::CantHire => "this agent may not hire: do the work yourself".into(),
         Refusal::SelfHire => "an agent can't hire itself: do the work yourself, or hire somebody else".into(),
         Refusal::UnknownAgent { agent, team } => {
             let team = if team.is_empty() { "nobody".into() } else { joined(team, ", ") };
@@ -70,9 +70,9 @@ pub(super) fn wording(why: &Refusal) -> Option<String> {
         Refusal::BadAmount(why) => amount(why).into(),
         Refusal::BadName(why) => name(why),
         Refusal::Malformed => "the call could not be read: follow the tool's schema".into(),
-        Refusal::NothingSaid => "there is not a word in it: say what is to be done, told or asked".into(),
+        Refusal::EmptyText => "there is not a word in it: say what is to be done, told or asked".into(),
         Refusal::UnknownTool => "there is no such tool: use one of those you were given".into(),
-        Refusal::DoubledCall => "another call of this reply has the same id: give each its own".into(),
+        Refusal::DuplicateCallId => "another call of this reply has the same id: give each its own".into(),
     })
 }
 
@@ -90,7 +90,7 @@ fn name(why: &NameError) -> String {
     match why {
         NameError::Empty => "a name can't be empty: use letters, digits, '-', '_' or '.', such as log-reader".into(),
         NameError::TooLong { bytes } => format!("a name of {bytes} bytes is too long: use at most 64"),
-        NameError::Odd { found } => format!(
+        NameError::BadCharacter { found } => format!(
             "{found:?} can't stand there in a name: use letters a-z, digits, '-' and '_', and inside it single spaces and '.'"
         ),
     }

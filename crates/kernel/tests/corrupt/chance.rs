@@ -1,4 +1,4 @@
-//! Damage by chance to the stored form. Seeded, so a failure repeats; without a crate, so it costs nothing.
+//! Random damage to the stored form. The generator has a fixed seed, so a failure can be repeated.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::say::{known, message, words};
 
-/// xorshift64*: enough to pick places and damage.
+/// A random number generator: xorshift64*.
 struct Chance(u64);
 
 impl Chance {
@@ -30,7 +30,7 @@ impl Chance {
     }
 }
 
-/// What became of damaged journals. All three must happen, or the damage is of one kind only.
+/// The results of reading damaged journals. All three results must happen, otherwise the damage has too little variety.
 #[derive(Debug, Default)]
 struct Seen {
     unreadable: u32,
@@ -45,13 +45,13 @@ pub(crate) fn damage(facts: &[Fact], times: u32) {
     let mut seen = Seen::default();
     for _ in 0..times {
         let mut journal = stored.clone();
-        // Half of the journals break off somewhere, so that the contract has something left to do.
+        // Half of the journals are cut off somewhere, so that the contract still has work to do.
         if chance.below(2) == 0 {
             journal.truncate(1 + chance.below(stored.len()));
         }
         for _ in 0..=chance.below(2) {
             let at = chance.below(journal.len());
-            strike(&mut journal[at], &mut chance);
+            damage_value(&mut journal[at], &mut chance);
         }
         match read(journal) {
             None => seen.unreadable += 1,
@@ -59,7 +59,7 @@ pub(crate) fn damage(facts: &[Fact], times: u32) {
                 Err(_) => seen.corrupt += 1,
                 Ok(contract) => {
                     seen.restored += 1;
-                    live_on(contract, &mut chance);
+                    continue_contract(contract, &mut chance);
                 }
             },
         }
@@ -71,8 +71,8 @@ fn read(journal: Vec<Value>) -> Option<Vec<Fact>> {
     journal.into_iter().map(|fact| serde_json::from_value(fact).ok()).collect()
 }
 
-/// Changes one thing somewhere below a value.
-fn strike(value: &mut Value, chance: &mut Chance) {
+/// Changes one place in a value.
+fn damage_value(value: &mut Value, chance: &mut Chance) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             let names: Vec<String> = fields.keys().cloned().collect();
@@ -80,7 +80,7 @@ fn strike(value: &mut Value, chance: &mut Chance) {
             match chance.below(12) {
                 0 => drop(fields.remove(&name)),
                 1 => drop(fields.insert(name, Value::Null)),
-                _ => strike(&mut fields[&name], chance),
+                _ => damage_value(&mut fields[&name], chance),
             }
         }
         Value::Array(items) if !items.is_empty() => {
@@ -88,7 +88,7 @@ fn strike(value: &mut Value, chance: &mut Chance) {
             match chance.below(6) {
                 0 => drop(items.remove(at)),
                 1 => items.push(items[at].clone()),
-                _ => strike(&mut items[at], chance),
+                _ => damage_value(&mut items[at], chance),
             }
         }
         Value::Number(number) => {
@@ -102,7 +102,7 @@ fn strike(value: &mut Value, chance: &mut Chance) {
                 u64::MAX,
             ]));
         }
-        Value::String(text) => strike_text(text, chance),
+        Value::String(text) => damage_text(text, chance),
         Value::Bool(flag) => *flag = !*flag,
         Value::Null => *value = Value::from(chance.next() % 100),
         Value::Object(_) => *value = Value::from("cancelled"),
@@ -110,7 +110,7 @@ fn strike(value: &mut Value, chance: &mut Chance) {
     }
 }
 
-fn strike_text(text: &mut String, chance: &mut Chance) {
+fn damage_text(text: &mut String, chance: &mut Chance) {
     let other = [
         "",
         "1",
@@ -143,32 +143,32 @@ fn strike_text(text: &mut String, chance: &mut Chance) {
     }
 }
 
-/// A journal that restores is one to work with: whatever comes, the contract goes on, and having heard a cancel it ends.
-fn live_on(mut contract: Contract, chance: &mut Chance) {
+/// A restored contract must work: it accepts every input, and it ends after a cancel.
+fn continue_contract(mut contract: Contract, chance: &mut Chance) {
     contract.step(Input::Tick, contract.wake_at().unwrap_or_default());
     for turn in 0..20 {
         if turn == 8 {
             let from = Sender::Owner { command: u64::MAX };
-            contract.step(Input::Told { from, what: Stimulus::Cancel }, Millis(0));
+            contract.step(Input::Stimulus { from, what: Stimulus::Cancel }, Millis(0));
         }
         let owed: Vec<(AskId, Ask)> = contract.outstanding().map(|(id, ask)| (id, ask.clone())).collect();
         for (id, ask) in owed {
             contract.step(answer(id, &ask), Millis(chance.next() % 1_000_000));
         }
     }
-    assert!(contract.report().is_some(), "a cancelled tree falls silent");
+    assert!(contract.report().is_some(), "a cancelled contract closes");
 }
 
 fn answer(id: AskId, ask: &Ask) -> Input {
     let answer = match ask {
-        Ask::Model(_) => return Input::Reply { id, reply: Box::new(words("go on")), cost: known(1) },
+        Ask::Model(_) => return Input::Reply { id, reply: Box::new(words("continue")), cost: known(1) },
         Ask::Tool(_) => Answer::Result(message("read")),
         Ask::Hire { brief, .. } => Answer::Report(Box::new(Report {
             outcome: Outcome::Done,
             text: Wording::Final(Arc::clone(brief).task),
             output: None,
             acceptance: Acceptance::Accepted,
-            unheeded: None,
+            ignored_nudge: None,
             unheard: Vec::new(),
             spent: Msat::ZERO,
             change: brief.grant.money,

@@ -1,18 +1,18 @@
-//! What somebody might change in a fact: for each kind, every figure and name that a law speaks of.
+//! Changes to facts: for each kind of fact, every number and name that a law depends on.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Check, Context, Fact, Grant, Heads, Hold, Limit, Lineage,
-    Link, Matter, Millis, Msat, Need, Nudge, Origin, Outcome, Path, Pause, Powers, Refusal, Report, Request, Said,
-    Sender, Stay, Stimulus, Tariff, TextRef, ToolCall, Turn, Waking, Wording,
+    Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Check, CloseWhen, Context, Fact, Grant, Heads, Hold, Limit,
+    Lineage, Link, Matter, Millis, Msat, Need, Nudge, Origin, Outcome, Path, Pause, Powers, Refusal, Report, Request,
+    Said, Sender, Stimulus, Tariff, TextRef, ToolCall, Turn, Waking, Wording,
 };
 
 use crate::say::{agent, check, key, message, path, powers, sat, term};
 
 type Changes<T> = Vec<(&'static str, T)>;
 
-/// The changed facts, each with what was changed.
+/// Returns the changed facts, each with the name of the change.
 pub(crate) fn of(fact: &Fact) -> Changes<Fact> {
     match fact {
         Fact::Opened(brief) => each(opened(brief), |brief| Fact::Opened(Arc::new(brief))),
@@ -20,7 +20,7 @@ pub(crate) fn of(fact: &Fact) -> Changes<Fact> {
         Fact::Answered { id, answer, cost } => {
             let mut changes = each(answers(answer), |answer| Fact::Answered { id: *id, answer, cost: *cost });
             changes.push(("id", Fact::Answered { id: AskId(id.0 + 1), answer: answer.clone(), cost: *cost }));
-            changes.push(("no such ask", Fact::Answered { id: AskId(99), answer: answer.clone(), cost: *cost }));
+            changes.push(("unknown ask", Fact::Answered { id: AskId(99), answer: answer.clone(), cost: *cost }));
             changes
         }
         Fact::Refused { why, origin, bytes } => refused(why, *origin, *bytes),
@@ -48,7 +48,7 @@ fn each<T, U>(changes: Changes<T>, make: impl Fn(T) -> U) -> Changes<U> {
 }
 
 fn more(money: Msat) -> Msat {
-    Msat::new(money.get() + 1).expect("the journal's sums are small")
+    Msat::new(money.get() + 1).expect("the journal's amounts are small")
 }
 
 fn less(money: Msat) -> Msat {
@@ -89,7 +89,7 @@ fn opened(own: &Brief) -> Changes<Brief> {
         ("hiring", Brief { hiring: None, ..brief() }),
         ("check dropped", Brief { checks: [].into(), ..brief() }),
         ("check added", Brief { checks: [own.checks[0], check("more", 0)].into(), ..brief() }),
-        ("stay", Brief { stay: Stay::Open, ..brief() }),
+        ("close when", Brief { close_when: CloseWhen::Asked, ..brief() }),
     ]
 }
 
@@ -140,13 +140,13 @@ fn asks(ask: &Ask) -> Changes<Ask> {
             let another = ToolCall { arguments: longer(call.arguments), ..call.clone() };
             vec![("arguments", Ask::Question { to: *to, matter: Matter::Approval(another), until: *until })]
         }
-        Ask::Question { matter: Matter::Words(_), .. } => Vec::new(),
+        Ask::Question { matter: Matter::Text(_), .. } => Vec::new(),
         Ask::Tell { to, what } => {
-            let mut changes = vec![("to a stranger", Ask::Tell { to: path("1.1.9"), what: what.clone() })];
-            if let Stimulus::TopUp { to: whom, money } = what {
-                let top_up = |whom: &Path, money| Stimulus::TopUp { to: whom.clone(), money };
-                changes.push(("money", Ask::Tell { to: to.clone(), what: top_up(whom, more(*money)) }));
-                changes.push(("whom", Ask::Tell { to: to.clone(), what: top_up(&path("1.1.2"), *money) }));
+            let mut changes = vec![("to an unknown hire", Ask::Tell { to: path("1.1.9"), what: what.clone() })];
+            if let Stimulus::TopUp { to: receiver, money } = what {
+                let top_up = |receiver: &Path, money| Stimulus::TopUp { to: receiver.clone(), money };
+                changes.push(("money", Ask::Tell { to: to.clone(), what: top_up(receiver, more(*money)) }));
+                changes.push(("receiver", Ask::Tell { to: to.clone(), what: top_up(&path("1.1.2"), *money) }));
             }
             if *what == Stimulus::WrapUp {
                 changes.push(("what", Ask::Tell { to: to.clone(), what: Stimulus::Cancel }));
@@ -165,7 +165,7 @@ fn requests(request: &Request) -> Changes<Request> {
     let mut changes = vec![
         ("upto more", Request { upto: request.upto + 1, ..base() }),
         ("upto less", Request { upto: request.upto - 1, ..base() }),
-        ("hears what is not owed", Request { hears: vec![AskId(1)], ..base() }),
+        ("hears a report that is not owed", Request { hears: vec![AskId(1)], ..base() }),
         ("tokens more", Request { tokens: request.tokens + 1, ..base() }),
         ("max tokens more", Request { max_tokens: request.max_tokens + 1, ..base() }),
         ("max tokens less", Request { max_tokens: request.max_tokens - 1, ..base() }),
@@ -203,7 +203,7 @@ fn hired(theirs: &Brief) -> Changes<Brief> {
         ),
         ("usable powers", Brief { powers: Powers { usable: shell(), ..theirs.powers.clone() }, ..brief() }),
         ("grantable powers", Brief { powers: Powers { grantable: shell(), ..theirs.powers.clone() }, ..brief() }),
-        ("stay", Brief { stay: Stay::Open, ..brief() }),
+        ("close when", Brief { close_when: CloseWhen::Asked, ..brief() }),
     ];
     if let Context::Fork { request, upto, tokens } = theirs.context {
         let fork = |request, upto, tokens| Brief { context: Context::Fork { request, upto, tokens }, ..brief() };
@@ -233,7 +233,7 @@ fn answers(answer: &Answer) -> Changes<Answer> {
         }
         Answer::Approved => changes.push(("no reply", Answer::NoReply)),
         Answer::NoReply | Answer::Denied => changes.push(("approved", Answer::Approved)),
-        Answer::Words(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
+        Answer::Text(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
     }
     changes
 }
@@ -252,7 +252,7 @@ fn replies(said: &Said) -> Changes<Said> {
 
 fn refused(why: &Refusal, origin: Origin, bytes: Option<u32>) -> Changes<Fact> {
     let mut changes = each(origins(origin), |origin| Fact::Refused { why: why.clone(), origin, bytes });
-    changes.push(("in the course of things", Fact::Refused { why: why.clone(), origin: Origin::Course, bytes }));
+    changes.push(("by the contract itself", Fact::Refused { why: why.clone(), origin: Origin::Course, bytes }));
     if *why == Refusal::NotApproved {
         changes.push(("another reason", Fact::Refused { why: Refusal::Malformed, origin, bytes }));
     }
@@ -261,20 +261,20 @@ fn refused(why: &Refusal, origin: Origin, bytes: Option<u32>) -> Changes<Fact> {
 }
 
 fn heard(from: &Sender, stimulus: &Stimulus) -> Changes<Fact> {
-    let told = |stimulus| Fact::Heard { from: from.clone(), stimulus };
+    let heard = |stimulus| Fact::Heard { from: from.clone(), stimulus };
     match stimulus {
         Stimulus::TopUp { to, money } => vec![
-            ("money", told(Stimulus::TopUp { to: to.clone(), money: more(*money) })),
-            ("whom", told(Stimulus::TopUp { to: path("1.1.2"), money: *money })),
-            ("for itself", told(Stimulus::TopUp { to: path("1.1"), money: *money })),
+            ("money", heard(Stimulus::TopUp { to: to.clone(), money: more(*money) })),
+            ("receiver", heard(Stimulus::TopUp { to: path("1.1.2"), money: *money })),
+            ("for itself", heard(Stimulus::TopUp { to: path("1.1"), money: *money })),
             ("from the owner", Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: stimulus.clone() }),
-            ("from a stranger", {
-                let stranger = Sender::Contract(AskKey { contract: path("1.2"), ask: AskId(1) });
-                Fact::Heard { from: stranger, stimulus: stimulus.clone() }
+            ("from an unrelated contract", {
+                let unrelated = Sender::Contract(AskKey { contract: path("1.2"), ask: AskId(1) });
+                Fact::Heard { from: unrelated, stimulus: stimulus.clone() }
             }),
         ],
-        Stimulus::Message(text) => vec![("longer", told(Stimulus::Message(longer(*text))))],
-        Stimulus::WrapUp => vec![("cancel", told(Stimulus::Cancel))],
+        Stimulus::Message(text) => vec![("longer", heard(Stimulus::Message(longer(*text))))],
+        Stimulus::WrapUp => vec![("cancel", heard(Stimulus::Cancel))],
         Stimulus::Question(_) | Stimulus::Hire(_) | Stimulus::Cancel => Vec::new(),
     }
 }
@@ -298,7 +298,7 @@ fn woke(pause: Pause, why: Waking) -> Changes<Fact> {
         Pause::Call(call) => Pause::Call(CallRef { index: call.index + 1, ..call }),
         Pause::Hire(id) => Pause::Hire(AskId(id.0 - 1)),
     };
-    let all = [Waking::Reported, Waking::TimedOut, Waking::Words, Waking::Closing];
+    let all = [Waking::Reported, Waking::TimedOut, Waking::Message, Waking::Closing];
     let mut changes = vec![("what", Fact::Woke { pause: other, why })];
     changes.extend(all.into_iter().filter(|other| *other != why).map(|why| ("why", Fact::Woke { pause, why })));
     changes
@@ -331,7 +331,7 @@ fn reports(report: &Report) -> Changes<Report> {
         ("output", Report { output: None, ..base() }),
         ("not accepted", Report { acceptance: Acceptance::NotAccepted, ..base() }),
         ("not accepted, and no fee", Report { acceptance: Acceptance::NotAccepted, fee: Msat::ZERO, ..base() }),
-        ("unheeded", Report { unheeded: Some(Nudge::Promise), ..base() }),
+        ("unheeded", Report { ignored_nudge: Some(Nudge::Promise), ..base() }),
         ("unheard", Report { unheard: vec![AskId(2)], ..base() }),
         ("spent more", Report { spent: more(report.spent), ..base() }),
         ("spent less", Report { spent: less(report.spent), ..base() }),

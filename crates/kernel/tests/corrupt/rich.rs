@@ -1,9 +1,9 @@
-//! One contract that lives through everything: `1.1`, hired with a deadline, terms, a fee and a check, hires four others,
-//! and is told to wrap up.
+//! A contract with every kind of fact: `1.1`, hired with a deadline, terms, a fee and a check, makes four hires and is
+//! asked to wrap up.
 
 use guildhall_kernel::{
-    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, HireReason, Inherit, Input, Millis, Need, Nudge,
-    Offer, Powers, Reply, Sender, Stimulus, TextKind, Unreadable, Verdict,
+    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Nudge, Offer, Powers,
+    Reply, Sender, Stimulus, TextKind, Unreadable, Verdict,
 };
 
 use crate::hall::Hall;
@@ -13,19 +13,19 @@ use crate::say::{
 
 const AT: &str = "1.1";
 
-/// Its facts.
+/// Returns the facts of the contract.
 pub(crate) fn journal() -> Vec<Fact> {
-    lived().journal[&path(AT)].clone()
+    scenario().journal[&path(AT)].clone()
 }
 
-/// Where among its facts its steps end.
+/// Returns the number of facts at the end of each step of the contract.
 pub(crate) fn steps() -> Vec<usize> {
-    let mut ends = lived().steps[&path(AT)].clone();
+    let mut ends = scenario().steps[&path(AT)].clone();
     ends.dedup();
     ends
 }
 
-fn lived() -> Hall {
+fn scenario() -> Hall {
     let own = root("contractor", 2000);
     let mut hall = Hall::open(Brief {
         terms: [term("in English")].into(),
@@ -34,9 +34,9 @@ fn lived() -> Hall {
         ..own
     });
     hall.says("1", &[hire("researcher").budget(1000).team(&["reader", "scout"]).with(strict)]);
-    begin(&mut hall);
-    go_on(&mut hall);
-    end(&mut hall);
+    begin_work(&mut hall);
+    continue_work(&mut hall);
+    end_work(&mut hall);
     hall
 }
 
@@ -48,8 +48,8 @@ fn strict(offer: &mut Offer) {
     offer.checks = [check("tests", 3)].into();
 }
 
-/// A lost call, a tool, two hires, a refusal, an approval, money that is passed on, words that interrupt.
-fn begin(hall: &mut Hall) {
+/// A lost call, a tool, two hires, a refusal, an approval, a top-up that is passed on, a message that ends a wait.
+fn begin_work(hall: &mut Hall) {
     hall.model(AT, Answer::Lost, Cost::Unknown);
     let read = tool("read").price(2).on_tool(|call| call.needs = powers(&["read"]));
     let reader = hire("reader").budget(200).background().with(|offer| {
@@ -62,21 +62,21 @@ fn begin(hall: &mut Hall) {
     hall.tool_ends(AT, "read", known(1));
     hall.owner_decides(AT, Answer::Approved);
     hall.tool_ends(AT, "send", known(4));
-    hall.told("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50) });
-    hall.told(AT, Stimulus::Message(message("how far are you?")));
-    // Words of one who is not the owner wait for the next turn.
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50) });
+    hall.owner_sends(AT, Stimulus::Message(message("how far are you?")));
+    // A message from another contract waits for the next turn.
     let from = Sender::Contract(AskKey { contract: path("1.1.1"), ask: AskId(9) });
-    hall.step(AT, Input::Told { from, what: Stimulus::Message(message("and be quick")) });
+    hall.step(AT, Input::Stimulus { from, what: Stimulus::Message(message("and be quick")) });
 }
 
-/// Compaction, a wait, a message, a promise that the runtime keeps, a check that fails.
-fn go_on(hall: &mut Hall) {
+/// Compaction, a wait, a message, a hire that the runtime makes, a check that fails.
+fn continue_work(hall: &mut Hall) {
     let shorter = Verdict { compact: Some(Compaction { upto: 4, bytes: 300 }), ..Verdict::default() };
     let calls = [wait(&["1.1.1", "1.1.2"], Need::Any), tell("1.1.2", "hurry")];
     hall.replies(AT, Reply { input_tokens: Some(250), verdict: shorter, ..calling(&calls) });
     hall.final_text("1.1.2");
     hall.final_text("1.1.2");
-    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("scout").budget(60)])));
+    let promise = || undone(Nudge::Promise, &[hire("scout").budget(60)]);
     hall.replies(AT, promise());
     hall.replies(AT, promise());
     hall.final_text("1.1.3");
@@ -87,10 +87,10 @@ fn go_on(hall: &mut Hall) {
 }
 
 /// A question to the owner, a live hire, a wrap-up, a last request, a check that passes.
-fn end(hall: &mut Hall) {
+fn end_work(hall: &mut Hall) {
     let reader = hire("reader").task("page two").budget(50).background();
     hall.says(AT, &[reader, tool("deploy").if_approved_by(60_000)]);
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.final_text("1.1.4");
     hall.replies(AT, Reply { output: Some(text(TextKind::Output, "{}")), ..words("what I found") });
     hall.check(AT, Answer::Passed, known(2));

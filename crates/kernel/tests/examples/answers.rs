@@ -1,4 +1,4 @@
-//! What the world answers: lost, failed, late, doubled or unfitting.
+//! Answers from the world: lost, failed, late, repeated or of the wrong kind.
 
 use guildhall_kernel::{
     Answer, AskId, Brief, Cost, Effect, Input, LOSSES_MAX, Msat, Sender, Stimulus, Tariff, TextKind,
@@ -9,7 +9,7 @@ use crate::hall::Hall;
 use crate::say::{TARIFF, calling, hire, known, message, path, root, sat, text, tool, words};
 
 #[test]
-fn a_lost_model_call_is_settled_at_its_hold_and_asked_anew() {
+fn a_lost_model_call_is_settled_at_its_hold_and_made_again() {
     let mut hall = Hall::open(root("coder", 100));
     hall.model("1", Answer::Lost, Cost::Unknown);
     assert_snapshot!(hall.facts("1"), @"
@@ -21,12 +21,12 @@ fn a_lost_model_call_is_settled_at_its_hold_and_asked_anew() {
 }
 
 #[test]
-fn a_lost_once_tool_is_answered_unknown_and_never_repeated() {
+fn a_lost_call_of_a_once_tool_is_never_repeated() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("send").price(3).on_tool(|call| call.effect = Effect::Once)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.tool("1", "send", Answer::Lost, Cost::Unknown);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #2 lost, cost unknown
     asked #3 model, holds 10sat
     ");
@@ -34,25 +34,25 @@ fn a_lost_once_tool_is_answered_unknown_and_never_repeated() {
 }
 
 #[test]
-fn a_tool_that_fails_is_heard_by_the_model() {
+fn the_model_is_shown_that_a_tool_failed() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("read")]);
-    hall.so_far("1");
-    hall.tool("1", "read", Answer::Failed(text(TextKind::Error, "no such server")), known(0));
-    assert_snapshot!(hall.news("1"), @r#"
-    answered #2 failed "no such server"
+    hall.skip_facts("1");
+    hall.tool("1", "read", Answer::Failed(text(TextKind::Error, "unknown server")), known(0));
+    assert_snapshot!(hall.new_facts("1"), @r#"
+    answered #2 failed "unknown server"
     asked #3 model, holds 10sat
     "#);
 }
 
 #[test]
-fn a_model_that_cant_be_had_ends_the_contract_as_failed_with_the_newest_text() {
+fn a_model_that_fails_ends_the_contract_with_the_newest_text() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.model("1", Answer::Failed(text(TextKind::Error, "wrong key")), known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #3 failed "wrong key"
     closing: failed
     closed: failed, not accepted, assembled from "read", spent 4sat, change 96sat
@@ -60,15 +60,15 @@ fn a_model_that_cant_be_had_ends_the_contract_as_failed_with_the_newest_text() {
 }
 
 #[test]
-fn a_model_that_is_lost_too_often_ends_the_contract_even_where_calls_are_free() {
+fn too_many_lost_model_calls_end_the_contract_even_if_calls_are_free() {
     let free = Tariff { output: Msat::ZERO, ..TARIFF };
     let mut hall = Hall::open(Brief { tariff: free, ..root("coder", 100) });
     for _ in 1..LOSSES_MAX {
         hall.model("1", Answer::Lost, Cost::Unknown);
     }
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.model("1", Answer::Lost, Cost::Unknown);
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #32 lost, cost unknown
     closing: failed
     closed: failed, not accepted, assembled from "the whole task", spent 0sat, change 100sat
@@ -92,17 +92,17 @@ fn a_late_answer_yields_no_facts() {
     hall.final_text("1");
     let late = Input::Reply { id: AskId(1), reply: Box::new(words("late")), cost: known(1) };
     assert_eq!(hall.step("1", late), []);
-    assert_eq!(hall.told("1", Stimulus::Message(message("late"))), []);
-    assert_eq!(hall.told("1", Stimulus::Cancel), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::Message(message("late"))), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::Cancel), []);
     assert_eq!(hall.step("1", Input::Tick), []);
 }
 
 #[test]
-fn an_answer_to_nothing_that_was_asked_yields_no_facts() {
+fn an_answer_to_an_unknown_ask_yields_no_facts() {
     let mut hall = Hall::open(root("coder", 100));
     assert_eq!(hall.answer("1", AskId(7), Answer::Delivered, known(0)), []);
-    let stranger = Input::Reply { id: AskId(7), reply: Box::new(words("stranger")), cost: known(1) };
-    assert_eq!(hall.step("1", stranger), []);
+    let unknown = Input::Reply { id: AskId(7), reply: Box::new(words("unknown")), cost: known(1) };
+    assert_eq!(hall.step("1", unknown), []);
 }
 
 #[test]
@@ -118,23 +118,26 @@ fn an_answer_that_does_not_fit_its_ask_yields_no_facts() {
     hall.says("1", &[tool("read"), hire("coder").budget(20), tool("write").if_approved_by(100)]);
     unfitting(&mut hall, 2, &[Answer::Approved, Answer::Delivered, Answer::NoReply, Answer::Said(said)]);
     unfitting(&mut hall, 3, &[Answer::Lost, Answer::Failed(message("no")), Answer::Aborted, Answer::Gone]);
-    unfitting(&mut hall, 4, &[Answer::Words(message("no")), Answer::Passed, Answer::FailedCheck(message("no"))]);
+    unfitting(&mut hall, 4, &[Answer::Text(message("no")), Answer::Passed, Answer::FailedCheck(message("no"))]);
 }
 
 #[test]
 fn a_stimulus_is_heard_once_however_often_it_is_delivered() {
     let mut hall = Hall::open(root("coder", 100));
-    let told = |words| Input::Told { from: Sender::Owner { command: 7 }, what: Stimulus::Message(message(words)) };
-    assert_eq!(hall.step("1", told("mind the tests")).len(), 1);
-    assert_eq!(hall.step("1", told("mind the tests")), []);
+    let stimulus =
+        |words| Input::Stimulus { from: Sender::Owner { command: 7 }, what: Stimulus::Message(message(words)) };
+    assert_eq!(hall.step("1", stimulus("run the tests")).len(), 1);
+    assert_eq!(hall.step("1", stimulus("run the tests")), []);
 }
 
 #[test]
-fn money_that_goes_astray_changes_nothing_however_often_it_is_delivered() {
+fn a_top_up_from_a_wrong_sender_changes_nothing_however_often_it_is_delivered() {
     let mut hall = Hall::open(root("contractor", 100));
     hall.says("1", &[hire("coder").budget(20)]);
-    let astray =
-        || Input::Told { from: Sender::Owner { command: 7 }, what: Stimulus::TopUp { to: path("1.1"), money: sat(5) } };
+    let astray = || Input::Stimulus {
+        from: Sender::Owner { command: 7 },
+        what: Stimulus::TopUp { to: path("1.1"), money: sat(5) },
+    };
     let purse = hall.purse("1.1");
     for _ in 0..2 {
         assert_eq!(hall.step("1.1", astray()), []);

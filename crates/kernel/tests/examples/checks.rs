@@ -1,4 +1,4 @@
-//! Checks: performed by the contract itself, from its own purse, with one chance to mend.
+//! Checks: a contract pays for them from its own purse, and the agent can correct its text once.
 
 use guildhall_kernel::{Acceptance, Answer, Ask, Brief, Check, Stimulus, TextKind, TextRef};
 use insta::assert_snapshot;
@@ -17,11 +17,11 @@ fn finding() -> TextRef {
 #[test]
 fn a_final_text_that_passes_its_checks_is_accepted_and_paid() {
     let mut hall = checked(&[check("schema", 0), check("tests", 5)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.final_text("1");
     hall.check("1", Answer::Passed, known(0));
     hall.check("1", Answer::Passed, known(3));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
     asked #2 check "schema", holds 0sat
     asked #3 check "tests", holds 5sat
@@ -32,18 +32,18 @@ fn a_final_text_that_passes_its_checks_is_accepted_and_paid() {
 }
 
 #[test]
-pub(crate) fn a_final_text_that_fails_a_check_is_mended_once() {
+pub(crate) fn a_final_text_that_fails_a_check_is_corrected_once() {
     let mut hall = checked(&[check("tests", 0)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.final_text("1");
     hall.check("1", Answer::FailedCheck(finding()), known(0));
     hall.final_text("1");
     hall.check("1", Answer::Passed, known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
     asked #2 check "tests", holds 0sat
     answered #2 failed check "2 of 9 fail"
-    nudged: mend
+    nudged: fix report
     asked #3 model, holds 10sat
     answered #3 said "final text of 1", cost 4sat
     asked #4 check "tests", holds 0sat
@@ -53,14 +53,14 @@ pub(crate) fn a_final_text_that_fails_a_check_is_mended_once() {
 }
 
 #[test]
-fn a_final_text_that_fails_twice_is_reported_whole_but_not_accepted_and_not_paid() {
+fn a_final_text_that_fails_twice_is_reported_but_not_accepted_and_not_paid() {
     let mut hall = checked(&[check("tests", 0)]);
     hall.final_text("1");
     hall.check("1", Answer::FailedCheck(finding()), known(0));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.final_text("1");
     hall.check("1", Answer::FailedCheck(finding()), known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #3 said "final text of 1", cost 4sat
     asked #4 check "tests", holds 0sat
     answered #4 failed check "2 of 9 fail"
@@ -69,14 +69,14 @@ fn a_final_text_that_fails_twice_is_reported_whole_but_not_accepted_and_not_paid
 }
 
 #[test]
-fn a_check_that_cant_be_paid_means_not_accepted_while_free_ones_still_run() {
+fn a_check_that_cant_be_paid_means_not_accepted_and_free_checks_still_run() {
     let mut hall = checked(&[check("audit", 500), check("schema", 0)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.final_text("1");
     hall.check("1", Answer::Passed, known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
-    refused in the course of things: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait for change
+    refused by the contract itself: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait until a hire returns unspent money
     asked #2 check "schema", holds 0sat
     answered #2 passed
     closed: done, not accepted, "final text of 1", spent 4sat, change 96sat
@@ -84,12 +84,12 @@ fn a_check_that_cant_be_paid_means_not_accepted_while_free_ones_still_run() {
 }
 
 #[test]
-fn a_mend_that_cant_be_paid_means_not_accepted() {
+fn a_correction_that_cant_be_paid_means_not_accepted() {
     let mut hall = Hall::open(Brief { checks: [check("tests", 0)].into(), ..root("coder", 6) });
     hall.replies_for("1", words("my best"), known(4));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.check("1", Answer::FailedCheck(finding()), known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #2 failed check "2 of 9 fail"
     closed: done, not accepted, "my best", spent 4sat, change 2sat
     "#);
@@ -104,20 +104,20 @@ fn a_check_that_is_lost_did_not_pass() {
 }
 
 #[test]
-fn a_report_that_was_cut_short_is_accepted_only_if_there_was_a_check_to_pass() {
+fn a_report_after_a_wrap_up_is_accepted_only_if_it_passed_a_check() {
     let mut unchecked = checked(&[]);
-    unchecked.told("1", Stimulus::WrapUp);
+    unchecked.owner_sends("1", Stimulus::WrapUp);
     unchecked.final_text("1");
     assert_eq!(unchecked.report("1").acceptance, Acceptance::NotAccepted);
     let mut hall = checked(&[check("tests", 0)]);
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.final_text("1");
     hall.check("1", Answer::Passed, known(0));
     assert_eq!(hall.report("1").acceptance, Acceptance::Accepted);
 }
 
 #[test]
-fn a_hires_checks_are_its_own_and_its_hirer_hears_of_a_report_that_fails_them() {
+fn a_hire_makes_its_own_checks_and_its_hirer_gets_the_report_that_failed_them() {
     let mut hall = Hall::open(root("contractor", 1000));
     let strict = hire("coder").budget(100).with(|offer| offer.checks = [check("tests", 10)].into());
     hall.says("1", &[strict]);
@@ -125,7 +125,7 @@ fn a_hires_checks_are_its_own_and_its_hirer_hears_of_a_report_that_fails_them() 
         hall.final_text("1.1");
         hall.check("1.1", Answer::FailedCheck(finding()), known(10));
     }
-    assert!(hall.thinks("1"));
+    assert!(hall.waits_for_model("1"));
     assert_eq!(hall.report("1.1").acceptance, Acceptance::NotAccepted);
     assert_snapshot!(hall.tree(), @"
     contractor  1000sat  at work  spent 32sat
@@ -134,7 +134,7 @@ fn a_hires_checks_are_its_own_and_its_hirer_hears_of_a_report_that_fails_them() 
 }
 
 #[test]
-fn what_is_said_after_a_call_is_checked_not_what_was_said_with_it() {
+fn the_text_of_a_reply_with_calls_is_not_checked() {
     let mut hall = checked(&[check("tests", 0)]);
     hall.replies("1", calling(&[tool("read")]));
     assert!(hall.contract("1").outstanding().all(|(_, ask)| matches!(ask, Ask::Tool(_))));

@@ -1,13 +1,13 @@
-//! A root that stays open: a final text means waiting for words.
+//! A root that stays open: after a final text it waits for the owner's next message.
 
-use guildhall_kernel::{Acceptance, Answer, Brief, NextSpeaker, Outcome, Stay, Stimulus};
+use guildhall_kernel::{Acceptance, Answer, Brief, CloseWhen, NextSpeaker, Outcome, Stimulus};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
 use crate::say::{check, hire, known, message, root};
 
 fn open_root() -> Hall {
-    Hall::open(Brief { stay: Stay::Open, ..root("contractor", 1000) })
+    Hall::open(Brief { close_when: CloseWhen::Asked, ..root("contractor", 1000) })
 }
 
 fn words(text: &str) -> Stimulus {
@@ -15,13 +15,13 @@ fn words(text: &str) -> Stimulus {
 }
 
 #[test]
-fn an_open_root_stays_for_words_and_ends_done_when_it_is_dismissed_at_ease() {
+fn an_open_root_waits_for_messages_and_ends_done_when_it_is_asked_to_end_while_idle() {
     let mut hall = open_root();
     hall.final_text("1");
-    assert!(!hall.thinks("1"));
-    hall.told("1", words("and now in German"));
+    assert!(!hall.waits_for_model("1"));
+    hall.owner_sends("1", words("and now in German"));
     hall.final_text("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     assert_snapshot!(hall.facts("1"), @r#"
     opened contractor with 1000sat
     asked #1 model, holds 10sat
@@ -36,9 +36,9 @@ fn an_open_root_stays_for_words_and_ends_done_when_it_is_dismissed_at_ease() {
 }
 
 #[test]
-fn an_open_root_that_is_dismissed_at_work_is_cut_short() {
+fn an_open_root_that_is_asked_to_end_while_it_works_is_stopped_early() {
     let mut hall = open_root();
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.final_text("1");
     assert_snapshot!(hall.facts("1"), @r#"
     opened contractor with 1000sat
@@ -51,61 +51,61 @@ fn an_open_root_that_is_dismissed_at_work_is_cut_short() {
 }
 
 #[test]
-fn the_floor_is_the_owners_while_the_agent_has_nothing_to_read_and_waits_for_nothing() {
+fn it_is_the_owners_turn_while_the_agent_has_nothing_to_read_and_waits_for_nothing() {
     let mut hall = open_root();
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent);
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Agent);
     hall.says("1", &[hire("coder").budget(300).background(), hire("tester").budget(300)]);
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent, "it waits for one of them");
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Agent, "the agent waits for the tester");
     hall.final_text("1.2");
     hall.final_text("1");
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Owner { hires: 1 });
-    hall.told("1", words("and now in German"));
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent);
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Owner { hires: 1 });
+    hall.owner_sends("1", words("and now in German"));
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Agent);
     hall.final_text("1");
     hall.final_text("1.1");
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Agent, "a report is to be read");
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Agent, "the agent has a report to read");
     hall.final_text("1");
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Owner { hires: 0 });
-    hall.told("1", Stimulus::WrapUp);
-    assert_eq!(hall.contract("1").floor(), NextSpeaker::Nobody);
-    assert_eq!(Hall::open(root("contractor", 1000)).contract("1").floor(), NextSpeaker::Nobody);
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Owner { hires: 0 });
+    hall.owner_sends("1", Stimulus::WrapUp);
+    assert_eq!(hall.contract("1").next_speaker(), NextSpeaker::Nobody);
+    assert_eq!(Hall::open(root("contractor", 1000)).contract("1").next_speaker(), NextSpeaker::Nobody);
 }
 
 #[test]
-fn background_hires_live_on_while_an_open_root_waits_for_words() {
+fn background_hires_continue_while_an_open_root_waits_for_messages() {
     let mut hall = open_root();
     hall.says("1", &[hire("coder").budget(300).background()]);
     hall.final_text("1");
-    hall.told("1", words("meanwhile, what is 2 + 2?"));
+    hall.owner_sends("1", words("meanwhile, what is 2 + 2?"));
     hall.final_text("1");
     assert_snapshot!(hall.tree(), @"
     contractor  1000sat  at work  spent 12sat
     └─ coder     300sat  at work  spent  0sat
     ");
     hall.final_text("1.1");
-    assert!(hall.thinks("1"), "the report wakes a turn");
+    assert!(hall.waits_for_model("1"), "the report causes a turn");
 }
 
 #[test]
-fn an_open_root_has_its_turns_anew_for_each_thing_the_owner_says() {
-    let mut hall = Hall::open(Brief { stay: Stay::Open, turns_max: 1, ..root("contractor", 1000) });
+fn each_message_from_the_owner_resets_the_turns_of_an_open_root() {
+    let mut hall = Hall::open(Brief { close_when: CloseWhen::Asked, turns_max: 1, ..root("contractor", 1000) });
     for question in ["what is 2 + 2?", "and 3 + 3?"] {
         hall.final_text("1");
-        hall.told("1", words(question));
-        assert!(hall.thinks("1"));
+        hall.owner_sends("1", words(question));
+        assert!(hall.waits_for_model("1"));
     }
 }
 
 #[test]
-fn an_open_root_that_is_dismissed_while_hires_live_lets_them_wrap_up_first() {
+fn an_open_root_that_is_asked_to_end_lets_its_live_hires_wrap_up_first() {
     let mut hall = open_root();
     hall.says("1", &[hire("coder").budget(300).background()]);
     hall.final_text("1");
-    hall.so_far("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.final_text("1.1");
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard wrap up
     closing: exhausted: asked
     asked #4 tell 1.1 wrap up
@@ -118,23 +118,23 @@ fn an_open_root_that_is_dismissed_while_hires_live_lets_them_wrap_up_first() {
 }
 
 #[test]
-fn words_that_come_while_the_model_speaks_are_answered_by_another_turn() {
+fn a_message_that_comes_during_a_model_call_causes_another_turn() {
     let mut hall = open_root();
-    hall.told("1", words("in German, please"));
-    hall.so_far("1");
+    hall.owner_sends("1", words("in German, please"));
+    hall.skip_facts("1");
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
     asked #2 model, holds 10sat
     "#);
 }
 
 #[test]
-fn an_open_root_is_checked_when_it_is_dismissed() {
+fn an_open_root_is_checked_when_it_is_asked_to_end() {
     let own = root("contractor", 1000);
-    let mut hall = Hall::open(Brief { stay: Stay::Open, checks: [check("polite", 0)].into(), ..own });
+    let mut hall = Hall::open(Brief { close_when: CloseWhen::Asked, checks: [check("polite", 0)].into(), ..own });
     hall.final_text("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.check("1", Answer::Passed, known(0));
     let report = hall.report("1");
     assert_eq!((report.outcome, report.acceptance), (Outcome::Done, Acceptance::Accepted));

@@ -1,4 +1,4 @@
-//! Draws what a hall holds as text, for snapshots: the tree, a contract's facts, what it is owed.
+//! Draws the state of a hall as text, for snapshots: the tree, a contract's facts, its open asks.
 
 use guildhall_kernel::{
     Acceptance, Addressee, Answer, Ask, AskId, CallRef, Cost, Fact, Heads, Hold, Limit, Matter, Mode, Msat, Need,
@@ -9,7 +9,7 @@ use crate::hall::Hall;
 use crate::say::path;
 
 impl Hall {
-    /// Draws the contracts under the first root, each with its grant, its state and what it spent.
+    /// Draws the contracts under the first root, each with its grant, its state and its spending.
     pub(crate) fn tree(&self) -> String {
         let rows = self.rows(&Path::root(1), "", "");
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -40,20 +40,20 @@ impl Hall {
         self.journal[&path(at)].iter().map(fact).collect::<Vec<_>>().join("\n")
     }
 
-    /// Draws those of a contract's facts that were not drawn before.
-    pub(crate) fn news(&mut self, at: &str) -> String {
+    /// Draws the facts of a contract that were not drawn before.
+    pub(crate) fn new_facts(&mut self, at: &str) -> String {
         let facts = &self.journal[&path(at)];
         let drawn = self.drawn.insert(path(at), facts.len()).unwrap_or(0);
         facts[drawn..].iter().map(fact).collect::<Vec<_>>().join("\n")
     }
 
-    /// Takes a contract's facts as drawn: the test is about what follows.
-    pub(crate) fn so_far(&mut self, at: &str) {
+    /// Marks all facts of a contract as drawn, because the test is about the next ones.
+    pub(crate) fn skip_facts(&mut self, at: &str) {
         self.drawn.insert(path(at), self.journal[&path(at)].len());
     }
 
-    /// Draws what a contract has asked and was not answered.
-    pub(crate) fn owed(&self, at: &str) -> String {
+    /// Draws the open asks of a contract.
+    pub(crate) fn open_asks(&self, at: &str) -> String {
         let contract = self.contract(at);
         let line = |(id, ask): (AskId, &Ask)| {
             format!("{id} {}", self::ask(ask, contract.hold(id).expect("an open ask has a hold")))
@@ -61,7 +61,7 @@ impl Hall {
         contract.outstanding().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Draws a contract's purse: the law of money in numbers.
+    /// Draws a contract's purse: granted = available + held + spent.
     pub(crate) fn purse(&self, at: &str) -> String {
         let purse = self.contract(at).purse();
         let (available, held, spent) = (purse.available(), purse.held(), purse.spent());
@@ -72,7 +72,9 @@ impl Hall {
 fn fact(fact: &Fact) -> String {
     match fact {
         Fact::Opened(brief) => format!("opened {} with {}", brief.agent, brief.grant.money),
-        Fact::Asked { id, ask, hold, origin: from } => format!("asked {id} {}{}", self::ask(ask, *hold), stead(*from)),
+        Fact::Asked { id, ask, hold, origin: from } => {
+            format!("asked {id} {}{}", self::ask(ask, *hold), origin_note(*from))
+        }
         Fact::Answered { id, answer, cost } => format!("answered {id} {}{}", self::answer(answer), self::cost(*cost)),
         Fact::Refused { why, origin, .. } => format!("refused {}: {why}", self::origin(*origin)),
         Fact::Raised { hire, by } => format!("raised {hire} by {by}"),
@@ -111,7 +113,7 @@ fn ask(ask: &Ask, hold: Hold) -> String {
                 Addressee::Owner => "owner",
             };
             let matter = match matter {
-                Matter::Words(text) => spelled(*text),
+                Matter::Text(text) => spelled(*text),
                 Matter::Approval(call) => format!("whether to {}", call.tool),
             };
             format!("question to {to} until {until}: {matter}")
@@ -136,7 +138,7 @@ fn answer(answer: &Answer) -> String {
         Answer::Report(report) => format!("report {}", outcome(report.outcome)),
         Answer::Passed => "passed".to_owned(),
         Answer::FailedCheck(text) => format!("failed check {}", spelled(*text)),
-        Answer::Words(text) => format!("words {}", spelled(*text)),
+        Answer::Text(text) => format!("words {}", spelled(*text)),
         Answer::Approved => "approved".to_owned(),
         Answer::Denied => "denied".to_owned(),
         Answer::NoReply => "no reply".to_owned(),
@@ -168,7 +170,7 @@ fn stimulus(stimulus: &Stimulus) -> String {
     }
 }
 
-/// What of a report a test may be about; what is as usual is left out.
+/// Draws a report, without the parts that have their usual value.
 fn report(report: &Report) -> String {
     let mut parts = vec![outcome(report.outcome)];
     parts.push(match report.acceptance {
@@ -180,7 +182,7 @@ fn report(report: &Report) -> String {
         Wording::Assembled(text) => format!("assembled from {}", spelled(text)),
     });
     parts.extend(report.output.map(|output| format!("output {}", spelled(output))));
-    parts.extend(report.unheeded.map(|undone| format!("unheeded {}", nudge(undone))));
+    parts.extend(report.ignored_nudge.map(|undone| format!("ignored nudge {}", nudge(undone))));
     parts.extend((!report.unheard.is_empty()).then(|| format!("unheard {}", ids(&report.unheard))));
     parts.push(format!("spent {}", report.spent));
     parts.extend((report.fee > Msat::ZERO).then(|| format!("fee {}", report.fee)));
@@ -205,7 +207,7 @@ fn nudge(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "required",
         Nudge::Promise => "promise",
-        Nudge::Mend => "mend",
+        Nudge::FixReport => "fix report",
         Nudge::Empty => "empty",
     }
 }
@@ -214,7 +216,7 @@ fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "reported",
         Waking::TimedOut => "timed out",
-        Waking::Words => "words",
+        Waking::Message => "words",
         Waking::Closing => "closing",
     }
 }
@@ -228,7 +230,7 @@ fn pause(pause: Pause) -> String {
 
 fn origin(origin: Origin) -> String {
     match origin {
-        Origin::Course => "in the course of things".to_owned(),
+        Origin::Course => "by the contract itself".to_owned(),
         Origin::Call(call) => self::call(call),
         Origin::Cascade => "cascade".to_owned(),
         Origin::Promise => "promise".to_owned(),
@@ -236,8 +238,8 @@ fn origin(origin: Origin) -> String {
     }
 }
 
-/// Says who decided on an ask, if it was neither the course of things nor a call.
-fn stead(origin: Origin) -> &'static str {
+/// Returns a note on the origin of an ask, if it was neither a call nor the contract itself.
+fn origin_note(origin: Origin) -> &'static str {
     match origin {
         Origin::Course | Origin::Call(_) => "",
         Origin::Cascade => " (cascade)",
@@ -267,8 +269,8 @@ fn ids(ids: &[AskId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The words that a script's hash spells.
+/// Returns the letters in the hash of a test's text.
 fn spelled(text: TextRef) -> String {
     let letters: Vec<u8> = text.hash.0.into_iter().take_while(|letter| *letter != 0).collect();
-    format!("{:?}", String::from_utf8(letters).expect("the scripts write ASCII"))
+    format!("{:?}", String::from_utf8(letters).expect("the tests use ASCII"))
 }

@@ -1,15 +1,16 @@
-//! How a contract ends: by its limits with a last request, by a cancel in silence, by failure with what there is.
+//! How a contract ends: at a limit with a last request, after a cancel without one, after a failure with its newest
+//! text.
 
 use guildhall_kernel::{
     Acceptance, Answer, Ask, Brief, Cost, Grant, Limit, Millis, Need, Outcome, Stimulus, TextKind, Wording,
 };
 use insta::assert_snapshot;
 
-use crate::hall::{Hall, Post};
+use crate::hall::{Delivery, Hall};
 use crate::say::{PRICED_INPUT, calling, hire, known, message, path, root, sat, stop, text, tool, wait, words};
 
 #[test]
-fn who_says_what_there_is_to_say_is_done() {
+fn a_contract_with_a_final_text_is_done() {
     let mut hall = Hall::open(root("coder", 100));
     hall.final_text("1");
     let report = hall.report("1");
@@ -21,10 +22,10 @@ fn who_says_what_there_is_to_say_is_done() {
 fn an_empty_purse_leaves_the_severance_for_a_last_request() {
     let mut hall = Hall::open(root("coder", 6));
     hall.replies_for("1", calling(&[tool("read")]), known(4));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.tool_ends("1", "read", known(0));
     hall.replies_for("1", words("what I found"), known(1));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #2 result "read"
     closing: exhausted: purse
     asked #3 model for the last time, holds 2sat
@@ -37,10 +38,10 @@ fn an_empty_purse_leaves_the_severance_for_a_last_request() {
 fn the_last_request_is_cut_to_fit_the_severance() {
     let own = root("coder", 18);
     let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(4), opening_bytes: 1000, ..own });
-    assert_snapshot!(hall.owed("1"), @"#1 model, holds 14sat");
+    assert_snapshot!(hall.open_asks("1"), @"#1 model, holds 14sat");
     hall.replies_for("1", calling(&[tool("read")]), known(14));
     hall.tool_ends("1", "read", known(0));
-    assert_snapshot!(hall.owed("1"), @"#3 model for the last time, holds 4sat");
+    assert_snapshot!(hall.open_asks("1"), @"#3 model for the last time, holds 4sat");
     let (_, ask) = hall.contract("1").outstanding().next().unwrap();
     assert!(matches!(ask, Ask::Model(request) if (request.tokens, request.max_tokens) == (300, 256)));
 }
@@ -49,10 +50,10 @@ fn the_last_request_is_cut_to_fit_the_severance() {
 fn the_last_turn_allowed_is_followed_by_a_last_request() {
     let mut hall = Hall::open(Brief { turns_max: 1, ..root("coder", 100) });
     hall.says("1", &[tool("read")]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.tool_ends("1", "read", known(0));
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #2 result "read"
     closing: exhausted: turns
     asked #3 model for the last time, holds 10sat
@@ -62,17 +63,17 @@ fn the_last_turn_allowed_is_followed_by_a_last_request() {
 }
 
 #[test]
-fn a_deadline_near_leaves_time_for_a_last_request() {
+fn before_its_deadline_a_contract_makes_a_last_request() {
     let own = root("coder", 100);
     let mut hall = Hall::open(Brief { grant: Grant { deadline: Some(Millis(100_000)), ..own.grant }, ..own });
     hall.says("1", &[tool("read")]);
     assert_eq!(hall.contract("1").wake_at(), Some(Millis(70_000)));
-    hall.so_far("1");
-    hall.clock(69_999);
-    hall.clock(70_000);
+    hall.skip_facts("1");
+    hall.set_time(69_999);
+    hall.set_time(70_000);
     hall.tool_ends("1", "read", known(0));
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     closing: exhausted: deadline
     answered #2 result "read"
     asked #3 model for the last time, holds 10sat
@@ -82,14 +83,14 @@ fn a_deadline_near_leaves_time_for_a_last_request() {
 }
 
 #[test]
-fn who_is_asked_to_wrap_up_reports_after_a_last_request() {
+fn a_contract_that_is_asked_to_wrap_up_reports_after_a_last_request() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("read")]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.tool_ends("1", "read", known(0));
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard wrap up
     closing: exhausted: asked
     answered #2 result "read"
@@ -100,12 +101,12 @@ fn who_is_asked_to_wrap_up_reports_after_a_last_request() {
 }
 
 #[test]
-fn a_final_text_that_is_on_its_way_needs_no_last_request() {
+fn a_final_text_that_arrives_after_a_wrap_up_needs_no_last_request() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.so_far("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::WrapUp);
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard wrap up
     closing: exhausted: asked
     answered #1 said "final text of 1", cost 4sat
@@ -114,13 +115,13 @@ fn a_final_text_that_is_on_its_way_needs_no_last_request() {
 }
 
 #[test]
-fn calls_of_the_last_reply_are_refused_and_its_words_are_the_report() {
+fn calls_of_the_last_reply_are_refused_and_its_text_is_the_report() {
     let mut hall = Hall::open(Brief { turns_max: 1, ..root("coder", 100) });
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[tool("read")]);
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #3 said 1 call, cost 4sat
     refused call 1 of #3: no more calls are accepted: write your report now
     closed: exhausted: turns, not accepted, "at work", spent 8sat, change 92sat
@@ -142,16 +143,16 @@ fn a_report_is_assembled_from_the_newest_text_when_the_last_request_fails() {
 }
 
 #[test]
-fn a_wrap_up_is_told_to_the_hires_and_their_reports_are_heard_by_the_last_request() {
+fn a_wrap_up_is_sent_to_the_hires_and_the_last_request_includes_their_reports() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(300).team(&["reader"]), hire("coder").budget(300)]);
     hall.says("1.1", &[hire("reader").budget(100)]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::WrapUp);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::WrapUp);
     for at in ["1.1.1", "1.1", "1.2", "1"] {
         hall.final_text(at);
     }
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard wrap up
     closing: exhausted: asked
     asked #4 tell 1.1 wrap up
@@ -173,16 +174,16 @@ fn a_wrap_up_is_told_to_the_hires_and_their_reports_are_heard_by_the_last_reques
 }
 
 #[test]
-fn a_cancel_is_told_to_the_hires_and_nothing_else_is_asked() {
+fn a_cancel_is_sent_to_the_hires_and_nothing_else_is_asked() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(300).team(&["reader"]), tool("read").price(5)]);
     hall.says("1.1", &[hire("reader").budget(100)]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::Cancel);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::Cancel);
     assert!(hall.contract("1.1.1").is_cancelled());
     hall.tool("1", "read", Answer::Aborted, Cost::Unknown);
     hall.model("1.1.1", Answer::Aborted, known(3));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard cancel
     closing: cancelled
     asked #4 tell 1.1 cancel
@@ -199,14 +200,14 @@ fn a_cancel_is_told_to_the_hires_and_nothing_else_is_asked() {
 }
 
 #[test]
-fn a_cancel_cuts_a_wrap_up_short_and_leaves_the_severance_unused() {
+fn a_cancel_ends_a_wrap_up_and_leaves_the_severance_unused() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("read")]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::WrapUp);
-    hall.told("1", Stimulus::Cancel);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::Cancel);
     hall.tool("1", "read", Answer::Aborted, known(0));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard wrap up
     closing: exhausted: asked
     heard cancel
@@ -217,27 +218,27 @@ fn a_cancel_cuts_a_wrap_up_short_and_leaves_the_severance_unused() {
 }
 
 #[test]
-fn who_was_cancelled_hears_nothing_but_money() {
+fn a_cancelled_contract_ignores_every_stimulus_except_top_ups() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.told("1", Stimulus::Cancel);
-    assert_eq!(hall.told("1", Stimulus::Message(message("wait"))), []);
-    assert_eq!(hall.told("1", Stimulus::WrapUp), []);
-    assert_eq!(hall.told("1", Stimulus::Cancel), []);
-    hall.told("1", Stimulus::TopUp { to: path("1"), money: sat(5) });
+    hall.owner_sends("1", Stimulus::Cancel);
+    assert_eq!(hall.owner_sends("1", Stimulus::Message(message("wait"))), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::WrapUp), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::Cancel), []);
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1"), money: sat(5) });
     hall.model("1", Answer::Aborted, known(2));
     assert_eq!(hall.report("1").change, sat(103));
 }
 
 #[test]
-fn a_cancel_that_meets_a_report_loses() {
+fn a_cancel_that_arrives_after_the_report_has_no_effect() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300).background()]);
-    hall.so_far("1");
-    hall.post(Post::Slow);
+    hall.skip_facts("1");
+    hall.set_delivery(Delivery::Slow);
     hall.final_text("1.1");
     hall.says("1", &[stop("1.1")]);
-    hall.post(Post::Prompt);
-    assert_snapshot!(hall.news("1"), @"
+    hall.set_delivery(Delivery::Prompt);
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #3 said 1 call, cost 4sat
     asked #4 tell 1.1 cancel
     answered #2 report done, cost 4sat
@@ -251,14 +252,14 @@ fn a_cancel_that_meets_a_report_loses() {
 }
 
 #[test]
-fn a_hire_that_is_stopped_reports_that_it_was() {
+fn a_hire_that_is_stopped_reports_that_it_was_cancelled() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300).background()]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[stop("1.1")]);
     hall.model("1.1", Answer::Aborted, Cost::Unknown);
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #3 said 1 call, cost 4sat
     asked #4 tell 1.1 cancel
     answered #4 delivered
@@ -270,14 +271,14 @@ fn a_hire_that_is_stopped_reports_that_it_was() {
 }
 
 #[test]
-fn reports_that_nobody_heard_are_listed_at_the_closing() {
+fn reports_that_no_request_included_are_listed_in_the_closing_report() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300).background()]);
     hall.final_text("1.1");
-    hall.so_far("1");
-    hall.told("1", Stimulus::Cancel);
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::Cancel);
     hall.model("1", Answer::Aborted, known(1));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard cancel
     closing: cancelled
     answered #3 aborted, cost 1sat
@@ -289,10 +290,10 @@ fn reports_that_nobody_heard_are_listed_at_the_closing() {
 fn a_failure_lets_the_hires_wrap_up_and_asks_nothing_more() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300).background()]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.model("1", Answer::Failed(text(TextKind::Error, "wrong key")), known(0));
     hall.final_text("1.1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #3 failed "wrong key"
     closing: failed
     asked #4 tell 1.1 wrap up
@@ -303,13 +304,13 @@ fn a_failure_lets_the_hires_wrap_up_and_asks_nothing_more() {
 }
 
 #[test]
-fn a_cancel_wakes_what_waits_and_answers_what_was_asked_of_the_owner() {
+fn a_cancel_ends_waits_and_questions_to_the_owner() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300).background()]);
     hall.says("1", &[wait(&[], Need::All), tool("deploy").if_approved_by(9000)]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::Cancel);
-    assert_snapshot!(hall.news("1"), @"
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::Cancel);
+    assert_snapshot!(hall.new_facts("1"), @"
     heard cancel
     closing: cancelled
     woke call 1 of #3: closing
@@ -321,7 +322,7 @@ fn a_cancel_wakes_what_waits_and_answers_what_was_asked_of_the_owner() {
 }
 
 #[test]
-fn who_opens_with_its_deadline_near_asks_once() {
+fn a_contract_that_opens_near_its_deadline_makes_only_the_last_request() {
     let own = root("coder", 100);
     let hall = Hall::open(Brief { grant: Grant { deadline: Some(Millis(30_000)), ..own.grant }, ..own });
     assert_snapshot!(hall.facts("1"), @"
@@ -331,20 +332,20 @@ fn who_opens_with_its_deadline_near_asks_once() {
     ");
 }
 
-/// Names the example of each outcome; a new one does not compile until it has its own.
+/// Names the example of each outcome; a new variant does not compile until it has an example.
 const _: fn(Outcome) -> fn() = |outcome| match outcome {
-    Outcome::Done => who_says_what_there_is_to_say_is_done,
+    Outcome::Done => a_contract_with_a_final_text_is_done,
     Outcome::Exhausted(Limit::Purse) => an_empty_purse_leaves_the_severance_for_a_last_request,
     Outcome::Exhausted(Limit::Turns) => the_last_turn_allowed_is_followed_by_a_last_request,
-    Outcome::Exhausted(Limit::Deadline) => a_deadline_near_leaves_time_for_a_last_request,
-    Outcome::Exhausted(Limit::Asked) => who_is_asked_to_wrap_up_reports_after_a_last_request,
+    Outcome::Exhausted(Limit::Deadline) => before_its_deadline_a_contract_makes_a_last_request,
+    Outcome::Exhausted(Limit::Asked) => a_contract_that_is_asked_to_wrap_up_reports_after_a_last_request,
     Outcome::Failed => a_failure_lets_the_hires_wrap_up_and_asks_nothing_more,
-    Outcome::Cancelled => a_cancel_is_told_to_the_hires_and_nothing_else_is_asked,
+    Outcome::Cancelled => a_cancel_is_sent_to_the_hires_and_nothing_else_is_asked,
 };
 
-/// Likewise for whose words a report has and whether it may be relied on.
+/// Names the example of each wording and acceptance.
 const _: fn(Wording, Acceptance) -> fn() = |wording, acceptance| match (wording, acceptance) {
-    (Wording::Final(_), Acceptance::Accepted) => who_says_what_there_is_to_say_is_done,
-    (Wording::Final(_), Acceptance::NotAccepted) => who_is_asked_to_wrap_up_reports_after_a_last_request,
+    (Wording::Final(_), Acceptance::Accepted) => a_contract_with_a_final_text_is_done,
+    (Wording::Final(_), Acceptance::NotAccepted) => a_contract_that_is_asked_to_wrap_up_reports_after_a_last_request,
     (Wording::Assembled(_), _) => a_report_is_assembled_from_the_newest_text_when_the_last_request_fails,
 };

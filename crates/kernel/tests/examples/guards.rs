@@ -1,13 +1,13 @@
-//! What a contract does not let happen to it: claims that are too large, words that are not for the sender to say, time that
-//! is over, money spent on what it is not for.
+//! Inputs that a contract rejects: claims that are too large, stimuli that the sender is not allowed to send, inputs
+//! that come too late, money for the wrong purpose.
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Compaction, Contract, Cost, Fact, Grant, Heads, Hiring, Inherit, Input,
-    MESSAGE_BYTES_MAX, Millis, Msat, Need, Nudge, Offer, Outcome, Refusal, Reply, Report, Sender, Standing, Stay,
+    Answer, Ask, AskId, AskKey, Brief, CloseWhen, Compaction, Contract, Cost, Fact, Grant, Heads, Hiring, Inherit,
+    Input, MESSAGE_BYTES_MAX, Millis, Msat, Need, Nudge, Offer, Outcome, Refusal, Reply, Report, Sender, Standing,
     Stimulus, TextRef, Verdict,
 };
 
-use crate::hall::{Hall, Post};
+use crate::hall::{Delivery, Hall};
 use crate::say::{
     PRICED_INPUT, ask_hirer, calling, check, hire, known, message, offer, path, root, sat, tool, undone, wait, words,
 };
@@ -17,10 +17,10 @@ fn from(contract: &str) -> Sender {
 }
 
 #[test]
-fn a_report_that_claims_more_than_was_granted_is_charged_what_was_granted() {
+fn a_report_that_claims_more_than_its_grant_is_charged_its_grant() {
     let mut hall = Hall::open(root("contractor", 100));
     hall.says("1", &[hire("coder").budget(20)]);
-    hall.post(Post::Slow);
+    hall.set_delivery(Delivery::Slow);
     hall.final_text("1.1");
     let claim = Report { spent: sat(5000), heads: Heads(u32::MAX), ..hall.report("1.1").clone() };
     let id = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
@@ -33,41 +33,41 @@ fn a_report_that_claims_more_than_was_granted_is_charged_what_was_granted() {
 }
 
 #[test]
-fn a_stranger_can_neither_end_a_contract_nor_hire_for_it_nor_ask_it() {
+fn an_unrelated_contract_can_neither_end_a_contract_nor_hire_for_it_nor_ask_it() {
     let mut hall = Hall::open(root("contractor", 100));
     let offer = Box::new(offer("coder"));
-    let told = [Stimulus::Cancel, Stimulus::WrapUp, Stimulus::Hire(offer), Stimulus::Question(message("why?"))];
-    for (n, what) in (1..).zip(told) {
-        assert_eq!(hall.step("1", Input::Told { from: from(&format!("7.{n}")), what }), []);
+    let stimuli = [Stimulus::Cancel, Stimulus::WrapUp, Stimulus::Hire(offer), Stimulus::Question(message("why?"))];
+    for (n, what) in (1..).zip(stimuli) {
+        assert_eq!(hall.step("1", Input::Stimulus { from: from(&format!("7.{n}")), what }), []);
     }
 }
 
 #[test]
-fn words_beyond_their_length_are_not_heard() {
+fn a_message_that_is_too_long_is_not_heard() {
     let mut hall = Hall::open(root("contractor", 100));
     let long = TextRef { bytes: MESSAGE_BYTES_MAX + 1, ..message("long") };
-    assert_eq!(hall.told("1", Stimulus::Message(long)), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::Message(long)), []);
 }
 
 #[test]
-fn what_a_reply_wants_when_its_time_is_over_is_turned_down() {
+fn calls_of_a_reply_after_the_time_limit_are_refused() {
     let own = root("coder", 100);
     let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
     let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
     let reply = Box::new(calling(&[tool("read")]));
     let facts = contract.step(Input::Reply { id: AskId(1), reply, cost: known(1) }, Millis(70_000));
     let kinds: Vec<_> = facts.iter().map(Fact::kind).collect();
-    assert_eq!(kinds, ["answered", "refused", "closing", "asked"], "the last request, and no tool");
+    assert_eq!(kinds, ["answered", "refused", "closing", "asked"], "the last request is asked, and no tool");
 }
 
 #[test]
-fn a_report_that_a_cut_request_could_not_show_is_listed_as_unheard() {
+fn a_report_that_did_not_fit_into_a_cut_request_is_listed_as_unheard() {
     let own = root("contractor", 60);
     let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(6), turns_max: 1, ..own });
-    hall.post(Post::Slow);
+    hall.set_delivery(Delivery::Slow);
     hall.replies_for("1", calling(&[hire("coder").budget(10)]), known(0));
     let brief = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
-    hall.post(Post::Prompt);
+    hall.set_delivery(Delivery::Prompt);
     let long = TextRef { bytes: 60_000, ..message("long") };
     hall.replies("1.1", Reply { words: Some(long), reply: long, ..words("long") });
     hall.replies("1", words("this far"));
@@ -75,7 +75,7 @@ fn a_report_that_a_cut_request_could_not_show_is_listed_as_unheard() {
 }
 
 #[test]
-fn a_last_request_that_is_lost_has_shown_nobody_anything() {
+fn reports_in_a_lost_last_request_are_listed_as_unheard() {
     let mut hall = Hall::open(Brief { turns_max: 1, ..root("contractor", 100) });
     hall.says("1", &[hire("coder").budget(20)]);
     let hired = hall.find("1", |ask| matches!(ask, Ask::Hire { .. }));
@@ -85,7 +85,7 @@ fn a_last_request_that_is_lost_has_shown_nobody_anything() {
 }
 
 #[test]
-fn what_is_left_of_the_severance_pays_for_no_check() {
+fn the_rest_of_the_severance_does_not_pay_for_a_check() {
     let own = Brief { checks: [check("tests", 1)].into(), ..root("coder", 6) };
     let mut hall = Hall::open(own);
     hall.replies_for("1", calling(&[tool("read")]), known(4));
@@ -97,15 +97,15 @@ fn what_is_left_of_the_severance_pays_for_no_check() {
 }
 
 #[test]
-fn a_nudge_that_no_turn_could_follow_does_not_cost_the_final_text() {
+fn without_another_turn_the_final_text_counts_and_no_nudge_is_given() {
     let mut hall = Hall::open(Brief { turns_max: 1, ..root("coder", 100) });
-    hall.replies("1", undone(Nudge::Required, None));
+    hall.replies("1", undone(Nudge::Required, &[]));
     let report = hall.report("1");
-    assert_eq!((report.outcome, report.unheeded), (Outcome::Done, Some(Nudge::Required)));
+    assert_eq!((report.outcome, report.ignored_nudge), (Outcome::Done, Some(Nudge::Required)));
 }
 
 #[test]
-fn losses_count_in_a_row() {
+fn only_lost_calls_in_a_row_count() {
     let mut hall = Hall::open(Brief { turns_max: 100, ..root("coder", 10_000) });
     for _ in 0..5 {
         for _ in 0..31 {
@@ -114,19 +114,19 @@ fn losses_count_in_a_row() {
         hall.says("1", &[tool("read")]);
         hall.tool_ends("1", "read", known(0));
     }
-    assert!(hall.thinks("1"));
+    assert!(hall.waits_for_model("1"));
 }
 
 #[test]
 fn the_hirer_of_a_root_is_its_owner() {
     let mut hall = Hall::open(root("contractor", 100));
     hall.says("1", &[ask_hirer("which of the two?", 9000)]);
-    hall.told("1", Stimulus::Message(message("the first")));
-    assert!(hall.thinks("1"), "the owner's words answer the question");
+    hall.owner_sends("1", Stimulus::Message(message("the first")));
+    assert!(hall.waits_for_model("1"), "the owner's message answers the question");
 }
 
 #[test]
-fn a_late_input_yields_no_facts_even_if_time_is_over() {
+fn a_late_input_yields_no_facts_even_after_the_deadline() {
     let own = root("coder", 100);
     let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
     let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
@@ -136,16 +136,16 @@ fn a_late_input_yields_no_facts_even_if_time_is_over() {
 }
 
 #[test]
-fn what_could_not_be_stored_and_read_again_is_not_heard() {
+fn a_stimulus_that_could_not_be_stored_and_read_again_is_not_heard() {
     let mut hall = Hall::open(root("contractor", 100));
-    let nobody = Sender::Contract(AskKey { contract: path("7"), ask: AskId(0) });
-    assert_eq!(hall.step("1", Input::Told { from: nobody, what: Stimulus::Message(message("hm")) }), []);
+    let invalid = Sender::Contract(AskKey { contract: path("7"), ask: AskId(0) });
+    assert_eq!(hall.step("1", Input::Stimulus { from: invalid, what: Stimulus::Message(message("hm")) }), []);
     let deep = (0..70).fold(path("1"), |path, _| path.hire(1));
-    assert_eq!(hall.told("1", Stimulus::TopUp { to: deep, money: sat(1) }), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::TopUp { to: deep, money: sat(1) }), []);
 }
 
 #[test]
-fn a_fee_and_a_severance_beyond_all_money_are_refused() {
+fn a_fee_and_a_severance_beyond_the_supply_are_refused() {
     let own = root("contractor", 100);
     let grant = Grant { money: Msat::SUPPLY, ..own.grant };
     let brief = Brief { grant, fee: Msat::SUPPLY, ..own };
@@ -153,7 +153,7 @@ fn a_fee_and_a_severance_beyond_all_money_are_refused() {
 }
 
 #[test]
-fn a_fork_of_a_made_up_specialist_is_known_by_its_task_alone() {
+fn a_fork_of_an_ad_hoc_specialist_is_identified_by_its_task_alone() {
     let own = root("contractor", 1000);
     let hiring = own.hiring.clone().map(|hiring| Hiring { ad_hoc: true, ..hiring });
     let mut hall = Hall::open(Brief { hiring, ..own });
@@ -168,19 +168,19 @@ fn a_fork_of_a_made_up_specialist_is_known_by_its_task_alone() {
 }
 
 #[test]
-fn a_conversation_is_nudged_anew_for_each_thing_its_owner_says() {
-    let mut hall = Hall::open(Brief { stay: Stay::Open, ..root("coder", 1000) });
+fn each_message_from_the_owner_resets_the_nudges_of_a_conversation() {
+    let mut hall = Hall::open(Brief { close_when: CloseWhen::Asked, ..root("coder", 1000) });
     for round in 0..2 {
-        hall.replies("1", undone(Nudge::Required, None));
-        assert!(hall.thinks("1"), "round {round}: it is told");
-        hall.replies("1", undone(Nudge::Required, None));
-        assert!(!hall.thinks("1"), "round {round}: and only once");
-        hall.told("1", Stimulus::Message(message("and now?")));
+        hall.replies("1", undone(Nudge::Required, &[]));
+        assert!(hall.waits_for_model("1"), "round {round}: the agent gets the nudge");
+        hall.replies("1", undone(Nudge::Required, &[]));
+        assert!(!hall.waits_for_model("1"), "round {round}: the agent gets the nudge only once");
+        hall.owner_sends("1", Stimulus::Message(message("and now?")));
     }
 }
 
 #[test]
-fn a_hire_with_just_enough_is_admitted() {
+fn a_hire_with_exactly_the_minimum_is_admitted() {
     let mut hall = Hall::open(root("contractor", 100));
     let least = Brief { fee: sat(1), ..root("coder", 3) }.minimum();
     let exact = hire("coder").with(|offer| {
@@ -192,17 +192,17 @@ fn a_hire_with_just_enough_is_admitted() {
 }
 
 #[test]
-fn a_wait_for_any_of_those_at_work_waits() {
+fn a_wait_for_any_of_two_live_hires_waits() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").background(), hire("tester").background()]);
     hall.says("1", &[wait(&["1.1", "1.2"], Need::Any)]);
-    assert!(!hall.thinks("1"));
+    assert!(!hall.waits_for_model("1"));
     hall.final_text("1.2");
-    assert!(hall.thinks("1"));
+    assert!(hall.waits_for_model("1"));
 }
 
 #[test]
-fn what_is_shortened_already_is_not_shortened_again() {
+fn facts_that_are_shortened_already_are_not_shortened_again() {
     let mut hall = Hall::open(root("coder", 1000));
     let shorter = Verdict { compact: Some(Compaction { upto: 1, bytes: 50 }), ..Verdict::default() };
     for round in 0..2 {

@@ -1,7 +1,7 @@
-//! A hall without a world: it keeps contracts by path, performs hires and carries words between them. Models, tools,
-//! checks and persons are the test's.
+//! A small engine for the examples: it stores contracts by path, performs hires and delivers messages between
+//! contracts. The test plays the models, tools, checks and persons.
 //!
-//! After every step, each contract must equal the one that is restored from its facts, as stored.
+//! After every step, the contract must equal the contract that is restored from its stored facts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,20 +17,21 @@ pub(crate) struct Hall {
     pub(crate) contracts: BTreeMap<Path, Contract>,
     pub(crate) journal: BTreeMap<Path, Vec<Fact>>,
     pub(crate) now: Millis,
-    /// Where among a contract's facts its steps end.
+    /// The number of facts at the end of each step of a contract.
     pub(crate) steps: BTreeMap<Path, Vec<usize>>,
-    /// How many facts of each contract were drawn before.
+    /// The number of facts of each contract that were drawn before.
     pub(crate) drawn: BTreeMap<Path, usize>,
     mail: VecDeque<DriverMessage>,
-    post: Post,
+    delivery: Delivery,
     commands: u64,
 }
 
-/// Whether what one contract wants of another is done at once.
+/// When the messages between contracts are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Post {
+pub(crate) enum Delivery {
+    /// Immediately.
     Prompt,
-    /// It waits until the test has it delivered.
+    /// When the test says so.
     Slow,
 }
 
@@ -51,7 +52,7 @@ impl Hall {
             steps: BTreeMap::new(),
             drawn: BTreeMap::new(),
             mail: VecDeque::new(),
-            post: Post::Prompt,
+            delivery: Delivery::Prompt,
             commands: 0,
         };
         hall.begin(Arc::new(brief));
@@ -71,7 +72,7 @@ impl Hall {
         self.replies(at, say::calling(calls))
     }
 
-    /// The agent says what it has to say.
+    /// The agent replies with a final text.
     pub(crate) fn final_text(&mut self, at: &str) -> Vec<Fact> {
         self.replies(at, words(&format!("final text of {at}")))
     }
@@ -85,13 +86,13 @@ impl Hall {
         self.step(at, Input::Reply { id, reply: Box::new(reply), cost })
     }
 
-    /// The model call is answered with something other than a reply.
+    /// The model call is answered without a reply.
     pub(crate) fn model(&mut self, at: &str, answer: Answer, cost: Cost) -> Vec<Fact> {
         let id = self.find(at, |ask| matches!(ask, Ask::Model(_)));
         self.answer(at, id, answer, cost)
     }
 
-    /// A tool ends well.
+    /// A tool returns a result.
     pub(crate) fn tool_ends(&mut self, at: &str, name: &str, cost: Cost) -> Vec<Fact> {
         self.tool(at, name, Answer::Result(say::text(TextKind::Result, name)), cost)
     }
@@ -116,14 +117,14 @@ impl Hall {
         self.step(at, Input::Answer { id, answer, cost })
     }
 
-    /// The owner tells a contract something.
-    pub(crate) fn told(&mut self, at: &str, what: Stimulus) -> Vec<Fact> {
+    /// The owner sends a stimulus to a contract.
+    pub(crate) fn owner_sends(&mut self, at: &str, what: Stimulus) -> Vec<Fact> {
         self.commands += 1;
-        self.step(at, Input::Told { from: Sender::Owner { command: self.commands }, what })
+        self.step(at, Input::Stimulus { from: Sender::Owner { command: self.commands }, what })
     }
 
-    /// Time passes, for everybody.
-    pub(crate) fn clock(&mut self, now: u64) {
+    /// Sets the time for all contracts.
+    pub(crate) fn set_time(&mut self, now: u64) {
         self.now = Millis(now);
         for at in self.contracts.keys().cloned().collect::<Vec<_>>() {
             self.step_at(&at, Input::Tick);
@@ -134,31 +135,31 @@ impl Hall {
         self.step_at(&path(at), input)
     }
 
-    pub(crate) fn post(&mut self, post: Post) {
-        self.post = post;
+    pub(crate) fn set_delivery(&mut self, delivery: Delivery) {
+        self.delivery = delivery;
         self.deliver_if_prompt();
     }
 
-    /// Delivers what has been on its way longest.
+    /// Delivers the oldest undelivered message.
     pub(crate) fn deliver_next(&mut self) {
-        let mail = self.mail.pop_front().expect("there is something on its way");
+        let mail = self.mail.pop_front().expect("a message is waiting");
         self.deliver(mail);
     }
 
-    /// The first open ask of this kind.
+    /// Returns the first open ask of this kind.
     pub(crate) fn find(&self, at: &str, kind: impl Fn(&Ask) -> bool) -> AskId {
         let mut found = self.contract(at).outstanding().filter(|(_, ask)| kind(ask)).map(|(id, _)| id);
-        found.next().unwrap_or_else(|| panic!("{at} has asked nothing of the kind"))
+        found.next().unwrap_or_else(|| panic!("{at} has no open ask of this kind"))
     }
 
-    /// Whether the contract has a model call open.
-    pub(crate) fn thinks(&self, at: &str) -> bool {
+    /// Returns whether the contract has an open model call.
+    pub(crate) fn waits_for_model(&self, at: &str) -> bool {
         self.contract(at).outstanding().any(|(_, ask)| matches!(ask, Ask::Model(_)))
     }
 
     fn begin(&mut self, brief: Arc<Brief>) {
         let at = brief.path.clone();
-        let (contract, facts) = Contract::open(brief, self.now).expect("the scripts hand over lawful briefs");
+        let (contract, facts) = Contract::open(brief, self.now).expect("the briefs of the tests break no law");
         self.contracts.insert(at.clone(), contract);
         self.absorb(&at, facts);
     }
@@ -170,13 +171,13 @@ impl Hall {
     }
 
     fn apply(&mut self, at: &Path, input: Input) -> Vec<Fact> {
-        let contract = self.contracts.get_mut(at).expect("the scripts name contracts that exist");
+        let contract = self.contracts.get_mut(at).expect("the tests name contracts that exist");
         let facts = contract.step(input, self.now);
         self.absorb(at, facts.clone());
         facts
     }
 
-    /// Stores facts, then posts what follows from them.
+    /// Stores facts, then queues the messages that follow from them.
     fn absorb(&mut self, at: &Path, facts: Vec<Fact>) {
         for fact in &facts {
             self.mail.extend(mail(at, fact));
@@ -185,12 +186,16 @@ impl Hall {
         journal.extend(facts);
         self.steps.entry(at.clone()).or_default().push(journal.len());
         let stored = serde_json::to_string(journal).expect("facts can be stored");
-        let read: Vec<Fact> = serde_json::from_str(&stored).expect("what was stored can be read");
-        assert_eq!(Contract::restore(read).as_ref(), Ok(&self.contracts[at]), "{at} is what its facts say");
+        let read: Vec<Fact> = serde_json::from_str(&stored).expect("stored facts can be read");
+        assert_eq!(
+            Contract::restore(read).as_ref(),
+            Ok(&self.contracts[at]),
+            "{at} equals the contract restored from its facts"
+        );
     }
 
     fn deliver_if_prompt(&mut self) {
-        while self.post == Post::Prompt
+        while self.delivery == Delivery::Prompt
             && let Some(mail) = self.mail.pop_front()
         {
             self.deliver(mail);
@@ -204,19 +209,19 @@ impl Hall {
         match mail {
             DriverMessage::Open(brief) => self.begin(brief),
             DriverMessage::Question { from, what } => {
-                // The owner is asked outside the tree.
+                // A root asks its owner, who is not a contract.
                 if let Some(hirer) = from.contract.hirer() {
-                    self.apply(&hirer, Input::Told { from: Sender::Contract(from), what });
+                    self.apply(&hirer, Input::Stimulus { from: Sender::Contract(from), what });
                 }
             }
             DriverMessage::Tell { from, to, what } => {
                 let (at, id) = (from.contract.clone(), from.ask);
                 let answer = if self.contracts[&to].report().is_some() { Answer::Gone } else { Answer::Delivered };
-                self.apply(&to, Input::Told { from: Sender::Contract(from), what });
+                self.apply(&to, Input::Stimulus { from: Sender::Contract(from), what });
                 self.apply(&at, Input::Answer { id, answer, cost: known(0) });
             }
             DriverMessage::Report { of, report } => {
-                let hirer = of.hirer().expect("a root reports to nobody");
+                let hirer = of.hirer().expect("only a hire has a report to deliver");
                 let this = |ask: &Ask| matches!(ask, Ask::Hire { brief, .. } if brief.path == of);
                 let id = self.find(&hirer.to_string(), this);
                 let cost = Cost::Known(report.spent);
@@ -225,7 +230,7 @@ impl Hall {
         }
     }
 
-    /// Law 3: what a hirer holds for a hire is what the hire was granted.
+    /// Law 3: the hold for a hire equals the hire's grant.
     fn assert_holds_are_grants(&self) {
         for contract in self.contracts.values() {
             for (id, ask) in contract.outstanding() {
@@ -233,14 +238,18 @@ impl Hall {
                     let (hire, hold) =
                         (&self.contracts[&brief.path], contract.hold(id).expect("an open ask has a hold"));
                     assert_eq!(hold.money, hire.purse().granted(), "the hold for {} is its grant", brief.path);
-                    assert_eq!(hold.heads, Heads(hire.heads().granted().0 + 1), "so are its heads");
+                    assert_eq!(
+                        hold.heads,
+                        Heads(hire.heads().granted().0 + 1),
+                        "the held heads are the granted heads and one"
+                    );
                 }
             }
         }
     }
 }
 
-/// What one contract's fact means for another contract.
+/// Returns the message to another contract that follows from a fact.
 fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
     match fact {
         Fact::Asked { id, ask, .. } => {
@@ -248,7 +257,7 @@ fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
             match ask {
                 Ask::Hire { brief, .. } => Some(DriverMessage::Open(Arc::clone(brief))),
                 Ask::Tell { to, what } => Some(DriverMessage::Tell { from, to: to.clone(), what: what.clone() }),
-                Ask::Question { matter: Matter::Words(text), .. } => {
+                Ask::Question { matter: Matter::Text(text), .. } => {
                     Some(DriverMessage::Question { from, what: Stimulus::Question(*text) })
                 }
                 Ask::Question { matter: Matter::Approval(_), .. } | Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) => {

@@ -1,4 +1,5 @@
-//! Named examples of what a contract does; each name is a promise. The laws are tested elsewhere with chance, the intent here.
+//! Named examples of what a contract does; each test name states a promise. The laws are tested with random schedules
+//! in `crates/sim`.
 
 mod answers;
 mod checks;

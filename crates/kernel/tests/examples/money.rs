@@ -1,9 +1,9 @@
-//! Top-ups, running dry, the fee.
+//! Top-ups, running out of money, the fee.
 
 use guildhall_kernel::{Acceptance, Brief, Reply, Stimulus};
 use insta::assert_snapshot;
 
-use crate::hall::{Hall, Post};
+use crate::hall::{Delivery, Hall};
 use crate::say::{calling, hire, known, path, root, sat, tool, words};
 
 fn top_up(to: &str, money: u64) -> Stimulus {
@@ -11,27 +11,27 @@ fn top_up(to: &str, money: u64) -> Stimulus {
 }
 
 #[test]
-fn a_top_up_travels_hop_by_hop_to_a_grandchild() {
+fn a_top_up_is_passed_on_level_by_level_to_a_hire_of_a_hire() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(300).team(&["reader"])]);
     hall.says("1.1", &[hire("reader").budget(100)]);
     for at in ["1", "1.1", "1.1.1"] {
-        hall.so_far(at);
+        hall.skip_facts(at);
     }
-    hall.told("1", top_up("1.1.1", 50));
-    assert_snapshot!(hall.news("1"), @"
+    hall.owner_sends("1", top_up("1.1.1", 50));
+    assert_snapshot!(hall.new_facts("1"), @"
     heard top-up of 50sat for 1.1.1
     raised #2 by 50sat
     asked #3 tell 1.1 top-up of 50sat for 1.1.1
     answered #3 delivered
     ");
-    assert_snapshot!(hall.news("1.1"), @"
+    assert_snapshot!(hall.new_facts("1.1"), @"
     heard top-up of 50sat for 1.1.1
     raised #2 by 50sat
     asked #3 tell 1.1.1 top-up of 50sat for 1.1.1
     answered #3 delivered
     ");
-    assert_snapshot!(hall.news("1.1.1"), @"heard top-up of 50sat for 1.1.1");
+    assert_snapshot!(hall.new_facts("1.1.1"), @"heard top-up of 50sat for 1.1.1");
     assert_snapshot!(hall.tree(), @"
     contractor     1050sat  at work  spent 4sat
     └─ researcher   350sat  at work  spent 4sat
@@ -40,14 +40,14 @@ fn a_top_up_travels_hop_by_hop_to_a_grandchild() {
 }
 
 #[test]
-fn a_top_up_for_one_who_has_closed_stays_with_the_last_living_contract_on_the_way() {
+fn a_top_up_for_a_closed_contract_stays_with_the_last_live_contract_on_the_way() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(300).team(&["reader"])]);
     hall.says("1.1", &[hire("reader").budget(100)]);
     hall.final_text("1.1.1");
-    hall.so_far("1.1");
-    hall.told("1", top_up("1.1.1", 50));
-    assert_snapshot!(hall.news("1.1"), @"
+    hall.skip_facts("1.1");
+    hall.owner_sends("1", top_up("1.1.1", 50));
+    assert_snapshot!(hall.new_facts("1.1"), @"
     heard top-up of 50sat for 1.1.1
     refused from outside: 1.1.1 can't take more money, because it has closed or is closing: the money stays with 1.1
     ");
@@ -62,12 +62,12 @@ fn a_top_up_for_one_who_has_closed_stays_with_the_last_living_contract_on_the_wa
 fn a_top_up_that_meets_a_report_comes_back_with_the_change() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(300)]);
-    hall.so_far("1");
-    hall.post(Post::Slow);
+    hall.skip_facts("1");
+    hall.set_delivery(Delivery::Slow);
     hall.final_text("1.1");
-    hall.told("1", top_up("1.1", 50));
-    hall.post(Post::Prompt);
-    assert_snapshot!(hall.news("1"), @"
+    hall.owner_sends("1", top_up("1.1", 50));
+    hall.set_delivery(Delivery::Prompt);
+    assert_snapshot!(hall.new_facts("1"), @"
     heard top-up of 50sat for 1.1
     raised #2 by 50sat
     asked #3 tell 1.1 top-up of 50sat for 1.1
@@ -78,29 +78,29 @@ fn a_top_up_that_meets_a_report_comes_back_with_the_change() {
     assert_snapshot!(hall.purse("1"), @"1050sat = 1030sat available + 12sat held + 8sat spent");
 }
 
-/// A contractor that has spent what it kept, with a coder at work on 7 sat.
-fn dry_with_a_hire() -> Hall {
+/// A contractor that has spent all the money that it kept, with a coder at work.
+fn out_of_money_with_a_hire() -> Hall {
     let mut hall = Hall::open(root("contractor", 20));
     hall.says("1", &[hire("coder").budget(14).background()]);
     hall.replies_for("1", calling(&[tool("map").price(3)]), known(4));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.tool_ends("1", "map", known(3));
-    assert!(!hall.thinks("1"), "it has run dry and waits");
+    assert!(!hall.waits_for_model("1"), "the contractor has no money and waits");
     hall
 }
 
 #[test]
-fn a_top_up_lets_a_dry_contract_go_on() {
-    let mut hall = dry_with_a_hire();
-    hall.told("1", top_up("1", 100));
-    assert!(hall.thinks("1"));
+fn a_top_up_lets_a_contract_without_money_continue() {
+    let mut hall = out_of_money_with_a_hire();
+    hall.owner_sends("1", top_up("1", 100));
+    assert!(hall.waits_for_model("1"));
 }
 
 #[test]
-fn who_runs_dry_with_a_live_hire_waits_for_its_change() {
-    let mut hall = dry_with_a_hire();
+fn a_contract_without_money_waits_for_the_change_of_its_live_hire() {
+    let mut hall = out_of_money_with_a_hire();
     hall.final_text("1.1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 result "map", cost 3sat
     answered #2 report done, cost 4sat
     asked #5 model hearing #2, holds 3sat
@@ -108,12 +108,12 @@ fn who_runs_dry_with_a_live_hire_waits_for_its_change() {
 }
 
 #[test]
-fn who_runs_dry_and_gets_no_change_wraps_up() {
-    let mut hall = dry_with_a_hire();
+fn a_contract_without_money_that_gets_no_change_wraps_up() {
+    let mut hall = out_of_money_with_a_hire();
     hall.replies_for("1.1", calling(&[tool("map").price(1)]), known(4));
     hall.tool_ends("1.1", "map", known(1));
     hall.replies_for("1.1", words("all of it"), known(2));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 result "map", cost 3sat
     answered #2 report exhausted: purse, cost 7sat
     closing: exhausted: purse
@@ -122,11 +122,11 @@ fn who_runs_dry_and_gets_no_change_wraps_up() {
 }
 
 #[test]
-fn a_fee_is_held_at_the_opening_and_paid_with_an_accepted_report() {
+fn a_fee_is_held_from_the_opening_and_paid_with_an_accepted_report() {
     let mut hall = Hall::open(Brief { fee: sat(30), ..root("coder", 100) });
     assert_snapshot!(hall.purse("1"), @"100sat = 58sat available + 42sat held + 0sat spent");
     hall.final_text("1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     opened coder with 100sat
     asked #1 model, holds 10sat
     answered #1 said "final text of 1", cost 4sat
@@ -136,7 +136,7 @@ fn a_fee_is_held_at_the_opening_and_paid_with_an_accepted_report() {
 }
 
 #[test]
-fn a_fee_is_not_paid_where_the_report_is_not_accepted() {
+fn a_fee_is_not_paid_if_the_report_is_not_accepted() {
     let mut hall = Hall::open(Brief { fee: sat(30), ..root("coder", 100) });
     hall.replies("1", Reply { words: None, ..words("") });
     hall.replies("1", Reply { words: None, ..words("") });
@@ -146,7 +146,7 @@ fn a_fee_is_not_paid_where_the_report_is_not_accepted() {
 }
 
 #[test]
-fn a_hires_fee_comes_out_of_its_own_grant() {
+fn a_hires_fee_is_paid_from_its_own_grant() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(100).with(|offer| offer.fee = sat(30)), tool("read")]);
     hall.tool_ends("1", "read", known(0));

@@ -1,27 +1,27 @@
-//! What an agent is told once, and what the runtime does in its stead.
+//! Nudges, each given once, and hires that the runtime makes on an agent's behalf.
 
-use guildhall_kernel::{HireReason, Nudge, Outcome, Reply, Verdict};
+use guildhall_kernel::{Contract, Fact, Nudge, Origin, Outcome, Refusal, Reply, Verdict};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
-use crate::say::{Do, hire, root, undone, words};
+use crate::say::{Do, hire, path, root, undone, words};
 
 #[test]
-fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
+fn a_required_hire_is_nudged_once_and_then_made_by_the_runtime() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(300)])));
-    hall.replies("1", promise());
-    hall.replies("1", promise());
+    let no_hire = || undone(Nudge::Required, &[hire("coder").budget(300)]);
+    hall.replies("1", no_hire());
+    hall.replies("1", no_hire());
     hall.final_text("1.1");
     hall.final_text("1");
     assert_snapshot!(hall.facts("1"), @r#"
     opened contractor with 1000sat
     asked #1 model, holds 10sat
-    answered #1 said "I shall have it done", cost 4sat
-    nudged: promise
+    answered #1 said "I will have it done", cost 4sat
+    nudged: required
     asked #2 model, holds 10sat
-    answered #2 said "I shall have it done", cost 4sat
-    asked #3 hire 1.1 coder, holds 300sat and 1 head (promise)
+    answered #2 said "I will have it done", cost 4sat
+    asked #3 hire 1.1 coder, holds 300sat and 1 head (cascade)
     answered #3 report done, cost 4sat
     asked #4 model hearing #3, holds 10sat
     answered #4 said "final text of 1", cost 4sat
@@ -30,47 +30,77 @@ fn a_promise_is_nudged_once_and_then_kept_by_the_runtime() {
 }
 
 #[test]
-fn a_promise_that_the_agent_keeps_when_nudged_is_forgotten() {
+fn a_nudge_that_the_agent_follows_is_not_in_the_report() {
     let mut hall = Hall::open(root("contractor", 1000));
-    hall.replies("1", undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(300)]))));
+    hall.replies("1", undone(Nudge::Promise, &[]));
     hall.says("1", &[hire("coder").budget(300)]);
     hall.final_text("1.1");
     hall.final_text("1");
-    assert_eq!(hall.report("1").unheeded, None);
+    assert_eq!(hall.report("1").ignored_nudge, None);
 }
 
 #[test]
-fn a_promise_that_cant_be_kept_is_flagged_in_the_report() {
+fn a_promised_hire_is_nudged_once_and_then_flagged_in_the_report() {
     let mut hall = Hall::open(root("contractor", 100));
-    let promise = || undone(Nudge::Promise, Some((HireReason::Promise, &[hire("coder").budget(2)])));
-    hall.replies("1", promise());
-    hall.so_far("1");
-    hall.replies("1", promise());
-    assert_snapshot!(hall.news("1"), @r#"
-    answered #2 said "I shall have it done", cost 4sat
-    refused promise: not enough money: at least 3sat needed, 2sat offered, 81sat available: do the work yourself, or wait for change
-    closed: done, accepted, "I shall have it done", unheeded promise, spent 8sat, change 92sat
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    hall.skip_facts("1");
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    assert_snapshot!(hall.new_facts("1"), @r#"
+    answered #2 said "I will have it done", cost 4sat
+    closed: done, accepted, "I will have it done", ignored nudge promise, spent 8sat, change 92sat
     "#);
+}
+
+/// The first release made the hires that an agent had only announced, and stored them with an origin of their own.
+#[test]
+fn a_journal_of_the_first_release_with_a_promised_hire_is_restored() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    hall.replies("1", undone(Nudge::Promise, &[hire("coder").budget(300)]));
+    hall.final_text("1.1");
+    hall.final_text("1");
+    let mut facts = hall.journal[&path("1")].clone();
+    let mut promised = 0;
+    for fact in &mut facts {
+        if let Fact::Asked { origin: origin @ Origin::Cascade, .. } = fact {
+            *origin = Origin::Promise;
+            promised += 1;
+        }
+    }
+    assert_eq!(promised, 1);
+    assert_eq!(Contract::restore(facts).as_ref(), Ok(hall.contract("1")));
+}
+
+#[test]
+fn a_journal_of_the_first_release_with_a_refused_promise_is_restored() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    let mut facts = hall.journal[&path("1")].clone();
+    let refused = Fact::Refused { why: Refusal::SelfHire, origin: Origin::Promise, bytes: None };
+    facts.insert(facts.len() - 1, refused);
+    let restored = Contract::restore(facts).expect("a refused promise breaks no law");
+    assert_eq!(restored.report(), hall.contract("1").report());
 }
 
 #[test]
 fn a_required_hire_is_nudged_once_and_then_flagged() {
     let mut hall = Hall::open(root("contractor", 1000));
-    hall.replies("1", undone(Nudge::Required, None));
-    hall.replies("1", undone(Nudge::Required, None));
+    hall.replies("1", undone(Nudge::Required, &[]));
+    hall.replies("1", undone(Nudge::Required, &[]));
     assert_snapshot!(hall.facts("1"), @r#"
     opened contractor with 1000sat
     asked #1 model, holds 10sat
-    answered #1 said "I shall have it done", cost 4sat
+    answered #1 said "I will have it done", cost 4sat
     nudged: required
     asked #2 model, holds 10sat
-    answered #2 said "I shall have it done", cost 4sat
-    closed: done, accepted, "I shall have it done", unheeded required, spent 8sat, change 992sat
+    answered #2 said "I will have it done", cost 4sat
+    closed: done, accepted, "I will have it done", ignored nudge required, spent 8sat, change 992sat
     "#);
 }
 
 #[test]
-fn a_reply_of_nothing_is_nudged_once_and_then_a_failure() {
+fn an_empty_reply_is_nudged_once_and_then_a_failure() {
     let mut hall = Hall::open(root("contractor", 1000));
     let nothing = || Reply { words: None, ..words("") };
     hall.replies("1", nothing());
@@ -89,12 +119,12 @@ fn a_reply_of_nothing_is_nudged_once_and_then_a_failure() {
 }
 
 fn cascade(calls: &[Do]) -> Reply {
-    let reply = undone(Nudge::Required, Some((HireReason::Cascade, calls)));
+    let reply = undone(Nudge::Required, calls);
     Reply { verdict: Verdict { nudge: None, ..reply.verdict }, ..words("coder and tester, please") }
 }
 
 #[test]
-fn a_cascade_hires_the_team_with_the_first_reply_and_then_synthesises() {
+fn a_cascade_hires_the_team_after_the_first_reply_and_then_asks_for_the_report() {
     let mut hall = Hall::open(root("contractor", 1006));
     hall.replies("1", cascade(&[hire("coder"), hire("tester")]));
     hall.final_text("1.1");
@@ -115,44 +145,44 @@ fn a_cascade_hires_the_team_with_the_first_reply_and_then_synthesises() {
 }
 
 #[test]
-fn a_cascade_that_is_refused_is_told_to_the_agent() {
+fn the_agent_is_shown_why_a_cascade_was_refused() {
     let mut hall = Hall::open(root("contractor", 100));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.replies("1", cascade(&[hire("stranger")]));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "coder and tester, please", cost 4sat
-    refused cascade: there is no stranger on your team: hire one of these: researcher, coder, tester
+    refused cascade: stranger is not on your team: hire one of these: researcher, coder, tester
     asked #2 model, holds 10sat
     "#);
 }
 
 #[test]
-fn each_nudge_is_given_once_and_the_next_is_another() {
+fn each_nudge_is_given_once() {
     let mut hall = Hall::open(root("contractor", 1000));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.replies("1", Reply { words: None, ..words("") });
-    hall.replies("1", undone(Nudge::Required, None));
-    hall.replies("1", undone(Nudge::Promise, None));
-    hall.replies("1", undone(Nudge::Promise, None));
-    assert_snapshot!(hall.news("1"), @r#"
+    hall.replies("1", undone(Nudge::Required, &[]));
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    hall.replies("1", undone(Nudge::Promise, &[]));
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said nothing, cost 4sat
     nudged: empty
     asked #2 model, holds 10sat
-    answered #2 said "I shall have it done", cost 4sat
+    answered #2 said "I will have it done", cost 4sat
     nudged: required
     asked #3 model, holds 10sat
-    answered #3 said "I shall have it done", cost 4sat
+    answered #3 said "I will have it done", cost 4sat
     nudged: promise
     asked #4 model, holds 10sat
-    answered #4 said "I shall have it done", cost 4sat
-    closed: done, accepted, "I shall have it done", unheeded promise, spent 16sat, change 984sat
+    answered #4 said "I will have it done", cost 4sat
+    closed: done, accepted, "I will have it done", ignored nudge promise, spent 16sat, change 984sat
     "#);
 }
 
-/// Names the example of each nudge; a new one does not compile until it has its own.
+/// Names the example of each nudge; a new nudge does not compile until it has an example.
 const _: fn(Nudge) -> fn() = |nudge| match nudge {
     Nudge::Required => a_required_hire_is_nudged_once_and_then_flagged,
-    Nudge::Promise => a_promise_is_nudged_once_and_then_kept_by_the_runtime,
-    Nudge::Empty => a_reply_of_nothing_is_nudged_once_and_then_a_failure,
-    Nudge::Mend => crate::checks::a_final_text_that_fails_a_check_is_mended_once,
+    Nudge::Promise => a_promised_hire_is_nudged_once_and_then_flagged_in_the_report,
+    Nudge::Empty => an_empty_reply_is_nudged_once_and_then_a_failure,
+    Nudge::FixReport => crate::checks::a_final_text_that_fails_a_check_is_corrected_once,
 };

@@ -1,8 +1,8 @@
-//! One example for every refusal: the value, that the agent is told and goes on, and that nothing was spent on it.
+//! One example for every refusal: its value, that the agent is shown it and continues, and that it costs nothing.
 
 use guildhall_kernel::{
-    AmountError, Answer, AskId, Brief, CALLS_MAX, Call, Context, Contract, Fact, FieldName, Grant, Heads, Hiring,
-    Inherit, Link, MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stay, Stimulus,
+    AmountError, Answer, AskId, Brief, CALLS_MAX, Call, CloseWhen, Context, Contract, Fact, FieldName, Grant, Heads,
+    Hiring, Inherit, Link, MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stimulus,
     Tariff, TextRef, ToolName, Unreadable, WrongField,
 };
 use insta::assert_snapshot;
@@ -17,15 +17,15 @@ fn check(hall: &mut Hall, at: &str, call: Do, why: &Refusal) {
     let spent = hall.contract(at).purse().spent();
     let facts = hall.says(at, &[call]);
     assert_eq!(refused(&facts), [why]);
-    assert!(hall.thinks(at), "the agent is told and goes on");
-    assert_eq!(hall.contract(at).purse().spent().get(), spent.get() + sat(4).get(), "only the reply has cost");
+    assert!(hall.waits_for_model(at), "the agent is shown the refusal and continues");
+    assert_eq!(hall.contract(at).purse().spent().get(), spent.get() + sat(4).get(), "only the reply costs money");
 }
 
 fn refused(facts: &[Fact]) -> Vec<&Refusal> {
     facts.iter().filter_map(|fact| if let Fact::Refused { why, .. } = fact { Some(why) } else { None }).collect()
 }
 
-/// A contractor whose researcher may hire a reader, with the researcher at work.
+/// A contractor with a researcher at work, who can hire a reader.
 fn two_levels() -> Hall {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").team(&["reader", "contractor", "researcher"])]);
@@ -33,18 +33,18 @@ fn two_levels() -> Hall {
 }
 
 #[test]
-fn who_has_no_team_may_not_hire() {
+fn a_contract_without_a_team_cant_hire() {
     let mut hall = Hall::open(Brief { hiring: None, ..root("coder", 100) });
-    check(&mut hall, "1", hire("tester"), &Refusal::MayNotHire);
+    check(&mut hall, "1", hire("tester"), &Refusal::CantHire);
 }
 
 #[test]
-fn nobody_hires_itself() {
+fn an_agent_cant_hire_itself() {
     check(&mut two_levels(), "1.1", hire("researcher").task("one half"), &Refusal::SelfHire);
 }
 
 #[test]
-fn nobody_hires_itself_who_is_not_on_its_own_team_either() {
+fn an_agent_that_is_not_on_its_own_team_cant_hire_itself() {
     check(&mut Hall::open(root("contractor", 1000)), "1", hire("contractor").task("one half"), &Refusal::SelfHire);
 }
 
@@ -56,14 +56,14 @@ fn a_fork_is_not_a_self_hire() {
 }
 
 #[test]
-fn an_agent_who_is_not_on_the_team_is_refused_with_the_team() {
+fn an_agent_that_is_not_on_the_team_is_refused_with_a_list_of_the_team() {
     let team = hiring(&["researcher", "coder", "tester"]).team.to_vec();
     let mut hall = Hall::open(root("contractor", 1000));
     check(&mut hall, "1", hire("stranger"), &Refusal::UnknownAgent { agent: agent("stranger"), team });
 }
 
 #[test]
-fn a_made_up_specialist_is_unknown_where_none_may_be_made_up() {
+fn an_ad_hoc_specialist_is_refused_if_the_contract_cant_define_one() {
     let why =
         Refusal::UnknownAgent { agent: agent("poet"), team: hiring(&["researcher", "coder", "tester"]).team.to_vec() };
     let ad_hoc = hire("poet").with(|offer| offer.standing = Standing::AdHoc);
@@ -71,7 +71,7 @@ fn a_made_up_specialist_is_unknown_where_none_may_be_made_up() {
 }
 
 #[test]
-fn a_circle_is_refused_with_the_way_round() {
+fn a_cycle_is_refused_with_the_agents_of_the_cycle() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").team(&["reader"])]);
     hall.says("1.1", &[hire("reader").team(&["contractor"])]);
@@ -80,7 +80,7 @@ fn a_circle_is_refused_with_the_way_round() {
 }
 
 #[test]
-fn the_same_agent_is_not_hired_again_for_the_same_task_even_where_recursion_is_allowed() {
+fn the_same_agent_is_not_hired_again_for_the_same_task_even_if_recursion_is_allowed() {
     let recursive = Some(Hiring { recursive: true, ..hiring(&["contractor"]) });
     let mut hall = Hall::open(Brief { hiring: recursive, ..root("contractor", 1000) });
     let why = Refusal::SameTask { agent: agent("contractor") };
@@ -88,7 +88,7 @@ fn the_same_agent_is_not_hired_again_for_the_same_task_even_where_recursion_is_a
 }
 
 #[test]
-fn a_new_name_is_no_way_round_for_a_made_up_specialist() {
+fn a_new_name_does_not_make_the_same_task_allowed_for_an_ad_hoc_specialist() {
     let ad_hoc = Some(Hiring { team: [].into(), ad_hoc: true, recursive: false });
     let mut hall = Hall::open(Brief { hiring: ad_hoc, ..root("contractor", 1000) });
     let poet = hire("poet").task("the whole task").with(|offer| offer.standing = Standing::AdHoc);
@@ -96,7 +96,7 @@ fn a_new_name_is_no_way_round_for_a_made_up_specialist() {
 }
 
 #[test]
-fn no_hire_goes_below_the_granted_depth() {
+fn a_hire_below_the_granted_depth_is_refused() {
     let own = root("contractor", 1000);
     let mut hall = Hall::open(Brief { grant: Grant { depth: 2, ..own.grant }, ..own });
     let deeper = hire("coder").with(|offer| offer.depth = Some(2));
@@ -107,7 +107,7 @@ fn no_hire_goes_below_the_granted_depth() {
 }
 
 #[test]
-fn a_hire_needs_as_many_free_heads_as_it_takes() {
+fn a_hire_is_refused_if_there_are_too_few_heads() {
     let own = root("contractor", 1000);
     let mut hall = Hall::open(Brief { grant: Grant { heads: Heads(2), ..own.grant }, ..own });
     let many = hire("coder").team(&["tester"]).with(|offer| offer.heads = Some(Heads(2)));
@@ -117,16 +117,16 @@ fn a_hire_needs_as_many_free_heads_as_it_takes() {
 }
 
 #[test]
-fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_figure() {
+fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_minimum() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let dear = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
+    let too_little = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
     let why = Refusal::Money { asked: sat(7), free: msat(894_600), minimum: sat(8) };
-    check(&mut hall, "1", dear, &why);
-    assert_snapshot!(why, @"not enough money: at least 8sat needed, 7sat offered, 894.6sat available: do the work yourself, or wait for change");
+    check(&mut hall, "1", too_little, &why);
+    assert_snapshot!(why, @"not enough money: at least 8sat needed, 7sat offered, 894.6sat available: do the work yourself, or wait until a hire returns unspent money");
 }
 
 #[test]
-fn a_tool_beyond_what_is_free_is_refused() {
+fn a_tool_that_costs_more_than_the_available_money_is_refused() {
     let mut hall = Hall::open(root("contractor", 100));
     let why = Refusal::Money { asked: sat(95), free: sat(94), minimum: sat(95) };
     check(&mut hall, "1", tool("map").price(95), &why);
@@ -136,13 +136,13 @@ fn a_tool_beyond_what_is_free_is_refused() {
 fn a_hire_that_would_have_no_time_to_work_is_refused() {
     let own = root("contractor", 1000);
     let mut hall = Hall::open(Brief { grant: own.grant.due(Some(Millis(100_000)), Millis(0)), ..own });
-    hall.clock(79_000);
+    hall.set_time(79_000);
     let why = Refusal::Deadline { deadline: Millis(80_000), now: Millis(79_000) };
     check(&mut hall, "1", hire("coder"), &why);
 }
 
 #[test]
-fn only_grantable_powers_are_granted() {
+fn only_grantable_powers_can_be_granted() {
     let mut hall = Hall::open(root("contractor", 1000));
     let shell = || powers(&["shell"]);
     let why = Refusal::Powers { power: Power::parse("shell").unwrap() };
@@ -153,7 +153,7 @@ fn only_grantable_powers_are_granted() {
 }
 
 #[test]
-fn a_tool_is_refused_to_who_lacks_its_powers_also_before_anybody_is_asked() {
+fn a_tool_call_without_its_powers_is_refused_before_the_owner_is_asked() {
     let mut hall = Hall::open(root("contractor", 1000));
     let why = Refusal::NoPower { tool: ToolName::parse("edit").unwrap(), power: Power::parse("write").unwrap() };
     let edit = || tool("edit").on_tool(|call| call.needs = powers(&["read", "write"]));
@@ -162,7 +162,7 @@ fn a_tool_is_refused_to_who_lacks_its_powers_also_before_anybody_is_asked() {
 }
 
 #[test]
-fn a_tool_call_that_nobody_approves_is_refused() {
+fn a_tool_call_without_approval_is_refused() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[tool("deploy").if_approved_by(9000)]);
     let facts = hall.owner_decides("1", Answer::NoReply);
@@ -170,8 +170,8 @@ fn a_tool_call_that_nobody_approves_is_refused() {
 }
 
 #[test]
-fn only_a_root_may_stay_open() {
-    let hire = Brief { path: Path::root(1).hire(1), stay: Stay::Open, ..root("coder", 100) };
+fn only_a_root_can_stay_open() {
+    let hire = Brief { path: Path::root(1).hire(1), close_when: CloseWhen::Asked, ..root("coder", 100) };
     assert_eq!(Contract::open(hire.into(), Millis(0)).err(), Some(Refusal::StaysOpen));
 }
 
@@ -189,7 +189,7 @@ fn a_root_is_refused_like_any_other_brief() {
 }
 
 #[test]
-fn a_brief_is_only_so_long_with_its_terms() {
+fn a_brief_that_is_too_long_with_its_terms_is_refused() {
     let mut hall = Hall::open(root("contractor", 1000));
     let term = TextRef { bytes: 65_498, ..message("long") };
     let long = hire("coder").task("1234567").with(|offer| offer.terms = [term].into());
@@ -197,7 +197,7 @@ fn a_brief_is_only_so_long_with_its_terms() {
 }
 
 #[test]
-fn a_message_and_a_question_are_only_so_long() {
+fn a_message_or_question_that_is_too_long_is_refused() {
     let mut hall = two_levels();
     let long = TextRef { bytes: MESSAGE_BYTES_MAX + 1, ..message("long") };
     let why = Refusal::MessageTooLong { bytes: MESSAGE_BYTES_MAX + 1 };
@@ -208,14 +208,14 @@ fn a_message_and_a_question_are_only_so_long() {
 }
 
 #[test]
-fn as_many_calls_as_are_considered_are_not_too_many() {
+fn the_maximum_number_of_calls_is_accepted() {
     let mut hall = Hall::open(root("contractor", 1000));
     let facts = hall.says("1", &vec![tool("read"); CALLS_MAX as usize]);
     assert_eq!(refused(&facts), Vec::<&Refusal>::new());
 }
 
 #[test]
-fn of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one() {
+fn calls_beyond_the_maximum_are_refused_together() {
     let mut hall = Hall::open(root("contractor", 1000));
     let calls = vec![tool("read"); CALLS_MAX as usize + 2];
     let facts = hall.says("1", &calls);
@@ -224,27 +224,27 @@ fn of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one() {
 }
 
 #[test]
-fn only_ones_own_live_hires_are_told_stopped_or_awaited() {
+fn only_own_live_hires_can_be_messaged_stopped_or_awaited() {
     let mut hall = two_levels();
     hall.says("1.1", &[hire("reader").background()]);
-    let stranger = |name: &str| Refusal::UnknownHire { hire: path(name) };
-    check(&mut hall, "1.1", stop("1.1.2"), &stranger("1.1.2"));
-    check(&mut hall, "1.1", tell("1.1", "me"), &stranger("1.1"));
-    check(&mut hall, "1.1", wait(&["1.1.1", "1.2"], Need::All), &stranger("1.2"));
+    let unknown = |name: &str| Refusal::UnknownHire { hire: path(name) };
+    check(&mut hall, "1.1", stop("1.1.2"), &unknown("1.1.2"));
+    check(&mut hall, "1.1", tell("1.1", "me"), &unknown("1.1"));
+    check(&mut hall, "1.1", wait(&["1.1.1", "1.2"], Need::All), &unknown("1.2"));
     hall.final_text("1.1.1");
-    check(&mut hall, "1.1", stop("1.1.1"), &stranger("1.1.1"));
+    check(&mut hall, "1.1", stop("1.1.1"), &unknown("1.1.1"));
 }
 
 #[test]
-fn somebody_elses_hire_is_not_awaited() {
+fn a_hire_of_another_contract_cant_be_awaited() {
     let mut hall = two_levels();
-    let stranger = wait(&["7.1"], Need::All);
+    let unknown = wait(&["7.1"], Need::All);
     hall.final_text("1.1");
-    check(&mut hall, "1", stranger, &Refusal::UnknownHire { hire: path("7.1") });
+    check(&mut hall, "1", unknown, &Refusal::UnknownHire { hire: path("7.1") });
 }
 
 #[test]
-fn with_nobody_at_work_there_is_nothing_to_wait_for() {
+fn a_wait_without_live_hires_is_refused() {
     check(&mut Hall::open(root("contractor", 100)), "1", wait(&[], Need::All), &Refusal::NothingToAwait);
 }
 
@@ -252,9 +252,9 @@ fn with_nobody_at_work_there_is_nothing_to_wait_for() {
 fn a_brief_that_does_not_fit_its_place_is_unworkable() {
     let opened = |brief: Brief| Contract::open(brief.into(), Millis(0)).err();
     let own = || root("contractor", 100);
-    let stranger = Link { agent: own().agent, task_key: own().task_key };
+    let extra = Link { agent: own().agent, task_key: own().task_key };
     let wrong = [
-        Brief { lineage: own().lineage.with(stranger), ..own() },
+        Brief { lineage: own().lineage.with(extra), ..own() },
         Brief { context: Context::Fork { request: AskId(1), upto: 1, tokens: 1 }, ..own() },
         Brief { tariff: Tariff { max_tokens: 0, ..own().tariff }, ..own() },
         Brief { severance: msat(0), ..own() },
@@ -265,46 +265,46 @@ fn a_brief_that_does_not_fit_its_place_is_unworkable() {
 }
 
 #[test]
-fn who_is_ending_makes_no_more_calls() {
+fn calls_of_a_contract_that_is_ending_are_refused() {
     let mut hall = Hall::open(root("contractor", 100));
-    hall.told("1", Stimulus::WrapUp);
+    hall.owner_sends("1", Stimulus::WrapUp);
     let facts = hall.says("1", &[tool("read"), hire("coder")]);
     assert_eq!(refused(&facts), [&Refusal::Closing, &Refusal::Closing]);
 }
 
 #[test]
-fn who_is_ending_takes_no_hire_from_outside() {
+fn a_hire_from_outside_is_refused_by_a_contract_that_is_ending() {
     let mut hall = Hall::open(root("contractor", 100));
-    hall.told("1", Stimulus::WrapUp);
-    let facts = hall.told("1", Stimulus::Hire(Box::new(offer("coder"))));
+    hall.owner_sends("1", Stimulus::WrapUp);
+    let facts = hall.owner_sends("1", Stimulus::Hire(Box::new(offer("coder"))));
     assert_eq!(refused(&facts), [&Refusal::Closing]);
 }
 
 #[test]
-fn money_for_one_who_stands_elsewhere_stays_and_says_so() {
+fn money_for_a_contract_elsewhere_stays_and_a_refusal_says_so() {
     let mut hall = Hall::open(root("contractor", 100));
-    let facts = hall.told("1", Stimulus::TopUp { to: path("2.1"), money: sat(5) });
+    let facts = hall.owner_sends("1", Stimulus::TopUp { to: path("2.1"), money: sat(5) });
     assert_eq!(refused(&facts), [&Refusal::TopUpStays { to: path("2.1"), with: path("1") }]);
     assert_eq!(hall.contract("1").purse().granted(), sat(105));
 }
 
 #[test]
-fn money_comes_from_ones_hirer_only() {
+fn money_is_accepted_from_the_hirer_only() {
     let mut hall = two_levels();
     let top_up = Stimulus::TopUp { to: path("1.1"), money: sat(5) };
-    assert_eq!(hall.told("1.1", top_up), []);
+    assert_eq!(hall.owner_sends("1.1", top_up), []);
 }
 
 #[test]
-fn there_is_only_so_much_money_to_be_put_in() {
+fn a_top_up_beyond_the_supply_is_ignored() {
     let mut hall = Hall::open(root("contractor", 100));
     let top_up = Stimulus::TopUp { to: path("1"), money: Msat::SUPPLY };
-    assert_eq!(hall.told("1", top_up), []);
+    assert_eq!(hall.owner_sends("1", top_up), []);
     assert_eq!(hall.contract("1").purse().granted(), sat(100));
 }
 
 #[test]
-fn nobody_waits_for_a_hire_that_waits_for_its_answer() {
+fn a_wait_for_a_hire_that_waits_for_an_answer_is_refused() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").background(), hire("coder").background()]);
     hall.says("1.1", &[ask_hirer("which log?", 100_000)]);
@@ -314,58 +314,58 @@ fn nobody_waits_for_a_hire_that_waits_for_its_answer() {
     check(&mut hall, "1", wait(&["1.1"], Need::All), &why);
     check(&mut hall, "1", wait(&[], Need::Any), &why);
     let other = hall.says("1", &[wait(&["1.2"], Need::All).until(5_000)]);
-    assert_eq!(refused(&other), [] as [&Refusal; 0], "who has not asked can be awaited");
-    hall.clock(5_000);
+    assert_eq!(refused(&other), [] as [&Refusal; 0], "a hire that has not asked can be awaited");
+    hall.set_time(5_000);
     let answered = hall.says("1", &[tell("1.1", "the newest"), wait(&["1.1"], Need::All)]);
-    assert_eq!(refused(&answered), [] as [&Refusal; 0], "who got words can be awaited");
+    assert_eq!(refused(&answered), [] as [&Refusal; 0], "a hire that got a message can be awaited");
 }
 
 #[test]
-fn what_the_agent_layer_cant_read_is_refused_with_its_reason() {
+fn a_call_that_the_agent_layer_cant_read_is_refused_with_its_reason() {
     let mut hall = Hall::open(root("contractor", 1000));
     for why in [
         Unreadable::BadAmount(AmountError::Zero),
         Unreadable::BadAmount(AmountError::Negative),
-        Unreadable::BadName(NameError::Odd { found: '/' }),
+        Unreadable::BadName(NameError::BadCharacter { found: '/' }),
         Unreadable::Malformed,
         Unreadable::Field(FieldName::parse("task").unwrap(), WrongField::NotText),
-        Unreadable::NothingSaid,
+        Unreadable::EmptyText,
         Unreadable::UnknownTool,
-        Unreadable::DoubledCall,
+        Unreadable::DuplicateCallId,
     ] {
         check(&mut hall, "1", invalid(why.clone()), &Refusal::from(why));
     }
 }
 
-/// Names the example of each refusal; a new one does not compile until it has its own.
+/// Names the example of each refusal; a new variant does not compile until it has an example.
 const _: fn(&Refusal) -> fn() = |why| match why {
-    Refusal::MayNotHire => who_has_no_team_may_not_hire,
-    Refusal::SelfHire => nobody_hires_itself,
-    Refusal::UnknownAgent { .. } => an_agent_who_is_not_on_the_team_is_refused_with_the_team,
-    Refusal::Cycle { .. } => a_circle_is_refused_with_the_way_round,
-    Refusal::SameTask { .. } => a_new_name_is_no_way_round_for_a_made_up_specialist,
-    Refusal::TooDeep { .. } => no_hire_goes_below_the_granted_depth,
-    Refusal::NoHeads { .. } => a_hire_needs_as_many_free_heads_as_it_takes,
-    Refusal::Money { .. } => a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_figure,
+    Refusal::CantHire => a_contract_without_a_team_cant_hire,
+    Refusal::SelfHire => an_agent_cant_hire_itself,
+    Refusal::UnknownAgent { .. } => an_agent_that_is_not_on_the_team_is_refused_with_a_list_of_the_team,
+    Refusal::Cycle { .. } => a_cycle_is_refused_with_the_agents_of_the_cycle,
+    Refusal::SameTask { .. } => a_new_name_does_not_make_the_same_task_allowed_for_an_ad_hoc_specialist,
+    Refusal::TooDeep { .. } => a_hire_below_the_granted_depth_is_refused,
+    Refusal::NoHeads { .. } => a_hire_is_refused_if_there_are_too_few_heads,
+    Refusal::Money { .. } => a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_minimum,
     Refusal::Deadline { .. } => a_hire_that_would_have_no_time_to_work_is_refused,
-    Refusal::Powers { .. } => only_grantable_powers_are_granted,
-    Refusal::NoPower { .. } => a_tool_is_refused_to_who_lacks_its_powers_also_before_anybody_is_asked,
-    Refusal::NotApproved => a_tool_call_that_nobody_approves_is_refused,
-    Refusal::StaysOpen => only_a_root_may_stay_open,
-    Refusal::BriefTooLong { .. } => a_brief_is_only_so_long_with_its_terms,
-    Refusal::MessageTooLong { .. } => a_message_and_a_question_are_only_so_long,
-    Refusal::TooManyCalls { .. } => of_too_many_calls_the_first_are_considered_and_the_rest_is_refused_as_one,
-    Refusal::UnknownHire { .. } => only_ones_own_live_hires_are_told_stopped_or_awaited,
-    Refusal::NothingToAwait => with_nobody_at_work_there_is_nothing_to_wait_for,
-    Refusal::AskedYou { .. } => nobody_waits_for_a_hire_that_waits_for_its_answer,
+    Refusal::Powers { .. } => only_grantable_powers_can_be_granted,
+    Refusal::NoPower { .. } => a_tool_call_without_its_powers_is_refused_before_the_owner_is_asked,
+    Refusal::NotApproved => a_tool_call_without_approval_is_refused,
+    Refusal::StaysOpen => only_a_root_can_stay_open,
+    Refusal::BriefTooLong { .. } => a_brief_that_is_too_long_with_its_terms_is_refused,
+    Refusal::MessageTooLong { .. } => a_message_or_question_that_is_too_long_is_refused,
+    Refusal::TooManyCalls { .. } => calls_beyond_the_maximum_are_refused_together,
+    Refusal::UnknownHire { .. } => only_own_live_hires_can_be_messaged_stopped_or_awaited,
+    Refusal::NothingToAwait => a_wait_without_live_hires_is_refused,
+    Refusal::AskedYou { .. } => a_wait_for_a_hire_that_waits_for_an_answer_is_refused,
     Refusal::Unworkable => a_brief_that_does_not_fit_its_place_is_unworkable,
-    Refusal::Closing => who_is_ending_makes_no_more_calls,
-    Refusal::TopUpStays { .. } => money_for_one_who_stands_elsewhere_stays_and_says_so,
+    Refusal::Closing => calls_of_a_contract_that_is_ending_are_refused,
+    Refusal::TopUpStays { .. } => money_for_a_contract_elsewhere_stays_and_a_refusal_says_so,
     Refusal::BadAmount(_)
     | Refusal::BadName(_)
     | Refusal::Malformed
     | Refusal::Field { .. }
-    | Refusal::NothingSaid
+    | Refusal::EmptyText
     | Refusal::UnknownTool
-    | Refusal::DoubledCall => what_the_agent_layer_cant_read_is_refused_with_its_reason,
+    | Refusal::DuplicateCallId => a_call_that_the_agent_layer_cant_read_is_refused_with_its_reason,
 };

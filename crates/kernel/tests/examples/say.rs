@@ -1,32 +1,32 @@
-//! Words for scripts: texts, briefs, calls and replies, so short that a test reads like what it shows.
+//! Short constructors for the tests: texts, briefs, calls and replies.
 //!
-//! A model call holds 10sat and is worth making from 1sat on; its input is free unless a test says otherwise.
+//! A model call holds 10sat, and at least 1sat; its input is free unless a test sets a price.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Brief, Call, Check, Context, Cost, Effect, Grant, Hash, Heads, HireReason, Hiring, Inherit, Lineage,
-    Millis, Mode, Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Stay, Tariff, TextKind,
-    TextRef, ThenHire, ToolCall, ToolName, Unreadable, Verdict,
+    AgentName, Brief, Call, Check, CloseWhen, Context, Cost, Effect, Grant, Hash, Heads, Hiring, Inherit, Lineage,
+    Millis, Mode, Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Tariff, TextKind, TextRef,
+    ToolCall, ToolName, Unreadable, Verdict,
 };
 
-/// What a reply of the scripts costs where the test does not say.
+/// The cost of a reply if the test sets none.
 pub(crate) const REPLY_COST: u64 = 4;
 
 pub(crate) const TARIFF: Tariff = Tariff { input: Msat::ZERO, output: msat(3_906_250), max_tokens: 2560 };
 
-/// A tariff whose input costs 10msat per token: what a request shows can be seen in what it holds.
+/// A tariff whose input costs 10msat per token, so that the hold shows the size of the request.
 pub(crate) const PRICED_INPUT: Tariff = Tariff { input: msat(10_000_000), ..TARIFF };
 
 pub(crate) const fn msat(msat: u64) -> Msat {
     match Msat::new(msat) {
         Ok(amount) => amount,
-        Err(_) => panic!("the scripts deal in small sums"),
+        Err(_) => panic!("the tests use small amounts"),
     }
 }
 
 pub(crate) fn sat(sat: u64) -> Msat {
-    Msat::from_sat(sat).expect("the scripts deal in small sums")
+    Msat::from_sat(sat).expect("the tests use small amounts")
 }
 
 pub(crate) fn known(amount: u64) -> Cost {
@@ -34,20 +34,20 @@ pub(crate) fn known(amount: u64) -> Cost {
 }
 
 pub(crate) fn path(text: &str) -> Path {
-    text.parse().expect("the scripts name paths")
+    text.parse().expect("the tests use valid paths")
 }
 
 pub(crate) fn agent(name: &str) -> AgentName {
-    AgentName::parse(name).expect("the scripts use names")
+    AgentName::parse(name).expect("the tests use valid names")
 }
 
 pub(crate) fn agents(names: &[&str]) -> Arc<[AgentName]> {
     names.iter().map(|name| agent(name)).collect()
 }
 
-/// A text by reference; its hash spells its first words, so that a drawing can show them.
+/// A text by reference. Its hash contains the first letters of the text, so that a drawing can show them.
 pub(crate) fn text(kind: TextKind, words: &str) -> TextRef {
-    TextRef { hash: key(words), bytes: u32::try_from(words.len()).expect("the scripts are short"), kind }
+    TextRef { hash: key(words), bytes: u32::try_from(words.len()).expect("the tests use short texts"), kind }
 }
 
 pub(crate) fn message(words: &str) -> TextRef {
@@ -65,7 +65,7 @@ pub(crate) fn key(words: &str) -> Hash {
 }
 
 pub(crate) fn powers(names: &[&str]) -> PowerSet {
-    names.iter().map(|name| Power::parse(name).expect("the scripts use names")).collect::<Vec<_>>().into()
+    names.iter().map(|name| Power::parse(name).expect("the tests use valid names")).collect::<Vec<_>>().into()
 }
 
 pub(crate) fn hiring(names: &[&str]) -> Hiring {
@@ -76,7 +76,7 @@ pub(crate) fn check(what: &str, price: u64) -> Check {
     Check { what: text(TextKind::Term, what), price: sat(price) }
 }
 
-/// A root that may hire a researcher, a coder and a tester.
+/// A root that can hire a researcher, a coder and a tester.
 pub(crate) fn root(name: &str, money: u64) -> Brief {
     Brief {
         model_slot: 0,
@@ -100,15 +100,15 @@ pub(crate) fn root(name: &str, money: u64) -> Brief {
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
         hiring: Some(hiring(&["researcher", "coder", "tester"])),
         checks: [].into(),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     }
 }
 
-/// Something a reply does: a call under construction.
+/// A call of a reply, which the methods below change.
 #[derive(Clone)]
 pub(crate) struct Do(pub(crate) Call);
 
-/// A blocking hire of a leaf, with a share of what is free.
+/// A blocking hire of an agent that can't hire, with a share of the available money.
 pub(crate) fn offer(name: &str) -> Offer {
     let task = format!("work for {name}");
     Offer {
@@ -144,7 +144,7 @@ pub(crate) fn hire(name: &str) -> Do {
 
 pub(crate) fn tool(name: &str) -> Do {
     let call = ToolCall {
-        tool: ToolName::parse(name).expect("the scripts use names"),
+        tool: ToolName::parse(name).expect("the tests use valid names"),
         arguments: text(TextKind::Arguments, "{}"),
         price: Msat::ZERO,
         effect: Effect::Pure,
@@ -174,9 +174,9 @@ pub(crate) fn invalid(why: Unreadable) -> Do {
 }
 
 impl Do {
-    /// Changes the offer that this call makes.
+    /// Changes the offer of this call.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Offer)) -> Do {
-        let Call::Hire(offer) = &mut self.0 else { panic!("{:?} makes no offer", self.0) };
+        let Call::Hire(offer) = &mut self.0 else { panic!("{:?} is not a hire", self.0) };
         change(offer);
         self
     }
@@ -197,9 +197,9 @@ impl Do {
         self.with(|offer| offer.hiring = Some(hiring(names)))
     }
 
-    /// Changes the tool call that this call makes.
+    /// Changes the tool call.
     pub(crate) fn on_tool(mut self, change: impl FnOnce(&mut ToolCall)) -> Do {
-        let Call::Tool { call, .. } = &mut self.0 else { panic!("{:?} calls no tool", self.0) };
+        let Call::Tool { call, .. } = &mut self.0 else { panic!("{:?} is not a tool call", self.0) };
         change(call);
         self
     }
@@ -208,15 +208,15 @@ impl Do {
         self.on_tool(|call| call.price = sat(money))
     }
 
-    /// Lets the owner approve the tool call first.
+    /// Makes the tool call need the owner's approval.
     pub(crate) fn if_approved_by(mut self, until: u64) -> Do {
-        let Call::Tool { approval, .. } = &mut self.0 else { panic!("{:?} calls no tool", self.0) };
+        let Call::Tool { approval, .. } = &mut self.0 else { panic!("{:?} is not a tool call", self.0) };
         *approval = Some(Millis(until));
         self
     }
 
     pub(crate) fn until(mut self, at: u64) -> Do {
-        let Call::Wait { until, .. } = &mut self.0 else { panic!("{:?} does not wait", self.0) };
+        let Call::Wait { until, .. } = &mut self.0 else { panic!("{:?} is not a wait", self.0) };
         *until = Some(Millis(at));
         self
     }
@@ -240,12 +240,12 @@ pub(crate) fn calling(calls: &[Do]) -> Reply {
     Reply { calls: calls.iter().map(|call| call.0.clone()).collect(), ..words("at work") }
 }
 
-/// A final text that leaves something undone, as the agent layer sees it.
-pub(crate) fn undone(nudge: Nudge, then: Option<(HireReason, &[Do])>) -> Reply {
+/// A final text with a nudge from the agent layer, and the hires to make if the agent ignores the nudge.
+pub(crate) fn undone(nudge: Nudge, then_hire: &[Do]) -> Reply {
     let offer = |call: &Do| {
-        let Call::Hire(offer) = &call.0 else { panic!("{:?} makes no offer", call.0) };
+        let Call::Hire(offer) = &call.0 else { panic!("{:?} is not a hire", call.0) };
         (**offer).clone()
     };
-    let then_hire = then.map(|(why, calls)| ThenHire { why, offers: calls.iter().map(offer).collect() });
-    Reply { verdict: Verdict { nudge: Some(nudge), then_hire, compact: None }, ..words("I shall have it done") }
+    let then_hire = then_hire.iter().map(offer).collect();
+    Reply { verdict: Verdict { nudge: Some(nudge), then_hire, compact: None }, ..words("I will have it done") }
 }

@@ -1,11 +1,11 @@
-//! What the hires of one reply are granted, and what their hirer keeps.
+//! The shares of the hires of one reply, and the money and heads that their hirer keeps.
 
 use guildhall_kernel::{Answer, Ask, Brief, Cost, Fact, Grant, Heads, Hiring, Msat, Refusal, Tariff, TextKind};
 
 use crate::hall::Hall;
 use crate::say::{Do, TARIFF, hire, hiring, msat, path, root, sat, text, tool};
 
-/// A contractor whose purse, with its first reply paid, has this much free.
+/// A contractor that has this much available money after its first reply.
 fn with_free(money: u64, heads: u32) -> Hall {
     let own = root("contractor", money + 2 + 4);
     let grant = Grant { heads: Heads(heads), ..own.grant };
@@ -33,26 +33,26 @@ fn lead(name: &str) -> Do {
 }
 
 #[test]
-fn hires_that_can_hire_share_the_heads_but_for_a_tenth() {
+fn hires_that_can_hire_share_the_heads_except_a_tenth() {
     let mut hall = with_free(1000, 130);
     let ten = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"].map(lead);
     hall.says("1", &ten);
-    // (130 - 13) / 10 = 11 each, its own head included: ten leaves below each of ten.
+    // (130 - 13) / 10 = 11 for each hire: one for itself and ten to pass on.
     assert_eq!(heads_of(&hall, 10), [10; 10]);
     assert_eq!(hall.contract("1").heads().available(), Heads(130 - 110));
 }
 
 #[test]
-fn whoever_cant_hire_takes_one_head_and_said_heads_come_first() {
+fn a_hire_that_cant_hire_takes_one_head_and_named_heads_come_first() {
     let mut hall = with_free(1000, 50);
-    let said = lead("b").with(|offer| offer.heads = Some(Heads(7)));
-    hall.says("1", &[lead("a"), said, hire("c"), lead("d")]);
-    // 50 - 1 - 8 = 41; 41 - 4 = 37; 37 / 2 = 18 each, its own head included.
+    let named = lead("b").with(|offer| offer.heads = Some(Heads(7)));
+    hall.says("1", &[lead("a"), named, hire("c"), lead("d")]);
+    // 50 - 1 - 8 = 41; 41 - 4 = 37; 37 / 2 = 18 for each of a and d: one for itself and 17 to pass on.
     assert_eq!(heads_of(&hall, 4), [17, 7, 0, 17]);
 }
 
 #[test]
-fn a_hire_at_the_last_level_cant_hire_whatever_its_file_says() {
+fn a_hire_at_the_last_level_gets_no_heads_for_hires_even_if_it_has_a_team() {
     let mut hall = with_free(1000, 50);
     hall.says("1", &[lead("a").with(|offer| offer.depth = Some(0)), lead("b")]);
     // 50 - 1 = 49; 49 - 4 = 45.
@@ -60,7 +60,7 @@ fn a_hire_at_the_last_level_cant_hire_whatever_its_file_says() {
 }
 
 #[test]
-fn a_hirer_takes_part_in_the_division_if_a_hire_works_in_the_background() {
+fn a_hirer_gets_a_share_of_the_heads_if_a_hire_works_in_the_background() {
     let mut hall = with_free(1000, 100);
     hall.says("1", &[lead("a"), lead("b").background()]);
     assert_eq!(heads_of(&hall, 2), [29, 29]);
@@ -75,7 +75,7 @@ fn too_few_heads_go_to_the_first_hires_of_a_reply() {
 }
 
 #[test]
-fn a_chain_of_fifteen_goes_down_with_a_thousand_heads() {
+fn a_chain_of_fifteen_hires_is_possible_with_a_thousand_heads() {
     let own = root("contractor", 1_000_000);
     let grant = Grant { heads: Heads(1000), depth: 16, ..own.grant };
     let mut hall = Hall::open(Brief { grant, ..own });
@@ -95,27 +95,27 @@ fn a_hirer_keeps_two_more_turns_between_a_tenth_and_a_half() {
     for (free, kept) in [(1000, 100), (80, 8), (50, 8), (10, 5)] {
         let mut hall = with_free(free, 10);
         hall.says("1", &[hire("a")]);
-        assert_eq!(money_of(&hall, 1), [sat(free - kept)], "{free} free");
+        assert_eq!(money_of(&hall, 1), [sat(free - kept)], "{free} available");
     }
 }
 
 #[test]
-fn what_a_hirer_keeps_pays_for_reading_every_report() {
+fn the_money_that_a_hirer_keeps_pays_for_reading_every_report() {
     let input = Tariff { input: msat(1_000_000), ..TARIFF };
     let own = root("contractor", 1006);
     let mut hall = Hall::open(Brief { tariff: input, hiring: Some(team()), ..own });
     hall.says("1", &[hire("a"), hire("b"), hire("c")]);
     let kept = hall.contract("1").purse().available();
-    // A msat per token: 4 sat and the view, and once more with 12,000 bytes of reports.
+    // At 1 msat per token, a turn costs 4 sat and its input; the second turn has 12,000 bytes of reports.
     let least = sat(4 + 4 + 12);
     assert!(kept >= least && kept < sat(1000 / 10 + 1), "{kept}");
 }
 
 #[test]
-fn said_budgets_come_first_and_are_cut_to_what_is_left() {
+fn named_budgets_come_first_and_are_cut_to_the_money_left() {
     let mut hall = with_free(100, 10);
     let facts = hall.says("1", &[hire("a"), hire("b").budget(60), hire("c").budget(500)]);
-    // 10 are kept: 60 to b, 30 to c, and nothing is left for a.
+    // The hirer keeps 10, b gets 60, c gets 30, and nothing is left for a.
     assert_eq!(money_of(&hall, 2), [sat(60), sat(30)]);
     assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
 }
@@ -125,7 +125,8 @@ fn the_rest_is_shared_equally_up_to_each_maximum() {
     let mut hall = with_free(100, 10);
     let capped = |name, max| hire(name).with(|offer| offer.share_max = Some(sat(max)));
     hall.says("1", &[capped("a", 10), hire("b").budget(20), hire("c"), capped("d", 200)]);
-    // 90 - 20 = 70; each has its minimum of 3, and 61 are left: 7 to a, which then has its maximum, and 27 to each other.
+    // 90 - 20 = 70. Each gets its minimum of 3, and 61 are left: 7 for a, which then has its maximum, and 27 for each
+    // of c and d.
     assert_eq!(money_of(&hall, 4), [sat(10), sat(20), sat(30), sat(30)]);
 }
 
@@ -133,7 +134,7 @@ fn the_rest_is_shared_equally_up_to_each_maximum() {
 fn too_little_money_goes_to_the_first_hires_that_can_work_with_it() {
     let mut hall = with_free(20, 10);
     let facts = hall.says("1", &[hire("a"), hire("b"), hire("c"), hire("d"), hire("e")]);
-    // 8 are kept, so 12 are left: four minimums of 3.
+    // The hirer keeps 8, so 12 are left: four minimums of 3.
     assert_eq!(money_of(&hall, 4), [sat(3); 4]);
     assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
 }
@@ -146,15 +147,15 @@ fn the_tools_of_a_reply_are_paid_before_its_hires_share() {
 }
 
 #[test]
-fn a_hire_whose_money_a_dearer_tool_has_taken_is_refused() {
+fn a_tool_that_costs_more_than_the_rest_is_refused_and_a_hire_keeps_its_share() {
     let mut hall = with_free(100, 10);
-    // The second tool does not fit beside the first, so that shares are taken without it; the first costs less than it holds.
+    // There is not enough money for both tools, so the shares are computed without the second tool.
     let facts = hall.says("1", &[tool("map").price(60), hire("a"), tool("dear").price(50)]);
     assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(50), free: sat(8), minimum: sat(50) }]);
     let mut hall = with_free(100, 10);
     let powerless = tool("map").price(90).on_tool(|call| call.needs = crate::say::powers(&["shell"]));
     hall.says("1", &[powerless, tool("dear").price(95), hire("a")]);
-    assert!(hall.contract("1").purse().available() >= Msat::ZERO, "what is not there is not handed over");
+    assert!(hall.contract("1").purse().available() >= Msat::ZERO, "only available money is granted");
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn a_refused_hire_takes_no_share() {
 }
 
 #[test]
-fn a_long_reply_is_asked_for_with_half_of_what_is_free_so_that_a_lost_one_can_be_asked_for_again() {
+fn a_long_reply_uses_at_most_half_of_the_available_money_so_that_a_lost_call_can_be_repeated() {
     // A reply of 2,560 tokens costs 10 sat, an ordinary turn 4.
     for (money, first, second) in
         [(100, 10_000, 10_000), (18, 9_000, 4_500), (10, 5_000, 4_000), (8, 4_000, 4_000), (5, 4_000, 1_000)]
@@ -173,16 +174,16 @@ fn a_long_reply_is_asked_for_with_half_of_what_is_free_so_that_a_lost_one_can_be
         let mut hall = Hall::open(root("contractor", money + 2));
         let held = |hall: &Hall| {
             let id = hall.find("1", |ask| matches!(ask, Ask::Model(_)));
-            hall.contract("1").hold(id).expect("it is open").money
+            hall.contract("1").hold(id).expect("the request is open").money
         };
-        assert_eq!(held(&hall), msat(first), "first of {money}");
+        assert_eq!(held(&hall), msat(first), "first hold with {money}");
         hall.model("1", Answer::Lost, Cost::Unknown);
-        assert_eq!(held(&hall), msat(second), "second of {money}");
+        assert_eq!(held(&hall), msat(second), "second hold with {money}");
     }
 }
 
 #[test]
-fn an_offer_of_a_label_becomes_the_contracts() {
+fn a_contract_gets_the_label_of_its_offer() {
     let mut hall = with_free(100, 10);
     let label = Some(Box::new(text(TextKind::Label, "the careful one")));
     hall.says("1", &[hire("a").with(|offer| offer.label = label.clone())]);

@@ -1,4 +1,4 @@
-//! The turn loop, with tools, compaction and approvals; holds and what settles them.
+//! Turns with tools, compaction and approvals; how asks are held and settled.
 
 use guildhall_kernel::{Answer, Brief, Compaction, Cost, Effect, Reply, Stimulus, TextKind, Verdict};
 use insta::assert_snapshot;
@@ -7,7 +7,7 @@ use crate::hall::Hall;
 use crate::say::{PRICED_INPUT, calling, hire, known, message, root, text, tool, words};
 
 #[test]
-fn a_contract_turns_between_its_model_and_its_tools_until_a_final_text() {
+fn a_contract_alternates_between_its_model_and_its_tools_until_a_final_text() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
@@ -25,19 +25,19 @@ fn a_contract_turns_between_its_model_and_its_tools_until_a_final_text() {
 }
 
 #[test]
-fn a_replys_calls_are_admitted_in_order_and_the_next_turn_waits_for_all() {
+fn calls_of_a_reply_are_admitted_in_order_and_the_next_turn_waits_for_all_of_them() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[tool("read").price(60), tool("write").price(30), tool("list").price(5)]);
     hall.tool_ends("1", "write", known(30));
-    assert!(!hall.thinks("1"));
+    assert!(!hall.waits_for_model("1"));
     hall.tool_ends("1", "read", known(60));
-    assert!(hall.thinks("1"));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert!(hall.waits_for_model("1"));
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said 3 calls, cost 4sat
     asked #2 tool read, holds 60sat
     asked #3 tool write, holds 30sat
-    refused call 3 of #1: not enough money: at least 5sat needed, 5sat offered, 4sat available: do the work yourself, or wait for change
+    refused call 3 of #1: not enough money: at least 5sat needed, 5sat offered, 4sat available: do the work yourself, or wait until a hire returns unspent money
     answered #3 result "write", cost 30sat
     answered #2 result "read", cost 60sat
     asked #4 model, holds 4sat
@@ -63,12 +63,12 @@ fn an_ask_holds_its_ceiling_and_its_answer_settles_it() {
 }
 
 #[test]
-fn what_costs_more_than_its_hold_is_charged_at_the_hold_and_stored_as_it_was() {
+fn a_cost_above_the_hold_is_charged_at_the_hold_and_stored_unchanged() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.replies_for("1", calling(&[tool("read").price(20)]), known(11));
     hall.tool_ends("1", "read", known(50));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said 1 call, cost 11sat
     asked #2 tool read, holds 20sat
     answered #2 result "read", cost 50sat
@@ -78,14 +78,14 @@ fn what_costs_more_than_its_hold_is_charged_at_the_hold_and_stored_as_it_was() {
 }
 
 #[test]
-fn missing_usage_settles_at_the_hold() {
+fn an_unknown_cost_settles_at_the_hold() {
     let mut hall = Hall::open(root("coder", 100));
     hall.replies_for("1", words("done"), Cost::Unknown);
     assert_snapshot!(hall.purse("1"), @"100sat = 90sat available + 0sat held + 10sat spent");
 }
 
 #[test]
-fn a_reply_is_asked_to_be_as_long_as_half_of_what_is_free_can_pay_for() {
+fn the_longest_reply_is_paid_by_half_of_the_available_money() {
     let mut hall = Hall::open(root("coder", 14));
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
@@ -100,7 +100,7 @@ fn a_reply_is_asked_to_be_as_long_as_half_of_what_is_free_can_pay_for() {
 }
 
 #[test]
-fn a_request_pays_for_what_it_shows_and_trusts_the_tokens_that_were_reported() {
+fn a_request_holds_the_price_of_the_reported_tokens_and_the_texts_added_since() {
     let mut hall = Hall::open(Brief {
         tariff: PRICED_INPUT,
         severance: PRICED_INPUT.last_min(),
@@ -120,7 +120,7 @@ fn a_request_pays_for_what_it_shows_and_trusts_the_tokens_that_were_reported() {
 }
 
 #[test]
-fn compaction_makes_the_requests_to_come_smaller() {
+fn compaction_makes_later_requests_smaller() {
     let mut hall = Hall::open(Brief {
         tariff: PRICED_INPUT,
         severance: PRICED_INPUT.last_min(),
@@ -142,13 +142,13 @@ fn compaction_makes_the_requests_to_come_smaller() {
 }
 
 #[test]
-fn what_no_request_has_shown_is_never_compacted() {
+fn facts_that_no_request_has_shown_are_never_compacted() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.told("1", Stimulus::Message(message("mind the tests")));
-    hall.so_far("1");
+    hall.owner_sends("1", Stimulus::Message(message("run the tests")));
+    hall.skip_facts("1");
     let beyond = Verdict { compact: Some(Compaction { upto: 2, bytes: 10 }), ..Verdict::default() };
     hall.replies("1", Reply { verdict: beyond, ..words("done") });
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "done", cost 4sat
     asked #2 model, holds 10sat
     "#);
@@ -163,14 +163,14 @@ fn a_structured_output_comes_with_the_report() {
 }
 
 #[test]
-fn an_approved_tool_call_is_asked_for_and_holds_nothing_before() {
+fn a_tool_call_holds_nothing_until_it_is_approved() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[tool("deploy").price(20).if_approved_by(5000)]);
     assert_snapshot!(hall.purse("1"), @"100sat = 94sat available + 2sat held + 4sat spent");
     hall.owner_decides("1", Answer::Approved);
     hall.tool_ends("1", "deploy", known(20));
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said 1 call, cost 4sat
     asked #2 question to owner until 5000ms: whether to deploy
     answered #2 approved
@@ -183,10 +183,10 @@ fn an_approved_tool_call_is_asked_for_and_holds_nothing_before() {
 #[test]
 fn a_tool_call_that_is_not_approved_is_refused_and_costs_nothing() {
     let mut hall = Hall::open(root("coder", 100));
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[tool("deploy").price(20).if_approved_by(5000)]);
     hall.owner_decides("1", Answer::NoReply);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #1 said 1 call, cost 4sat
     asked #2 question to owner until 5000ms: whether to deploy
     answered #2 no reply
@@ -196,15 +196,15 @@ fn a_tool_call_that_is_not_approved_is_refused_and_costs_nothing() {
 }
 
 #[test]
-fn an_approval_that_does_not_come_in_time_is_a_no() {
+fn no_approval_in_time_means_no() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("deploy").price(20).if_approved_by(5000), tool("read")]);
     hall.tool_ends("1", "read", known(0));
-    hall.so_far("1");
-    hall.clock(4999);
-    assert_snapshot!(hall.news("1"), @"");
-    hall.clock(5000);
-    assert_snapshot!(hall.news("1"), @"
+    hall.skip_facts("1");
+    hall.set_time(4999);
+    assert_snapshot!(hall.new_facts("1"), @"");
+    hall.set_time(5000);
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #2 no reply
     refused call 1 of #1: the owner did not approve this call: continue without it
     asked #4 model, holds 10sat
@@ -212,20 +212,20 @@ fn an_approval_that_does_not_come_in_time_is_a_no() {
 }
 
 #[test]
-fn what_was_approved_when_the_money_was_gone_is_refused() {
+fn an_approved_call_is_refused_if_the_money_is_gone() {
     let mut hall = Hall::open(root("contractor", 100));
     hall.says("1", &[tool("deploy").price(20).if_approved_by(5000), hire("coder").budget(80)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.owner_decides("1", Answer::Approved);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #2 approved
-    refused call 1 of #1: not enough money: at least 20sat needed, 20sat offered, 14sat available: do the work yourself, or wait for change
+    refused call 1 of #1: not enough money: at least 20sat needed, 20sat offered, 14sat available: do the work yourself, or wait until a hire returns unspent money
     ");
 }
 
 #[test]
-fn a_tool_whose_effect_is_not_repeatable_is_asked_like_any_other() {
+fn a_tool_call_that_must_not_be_repeated_is_made_like_any_other() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[tool("send").price(3).on_tool(|call| call.effect = Effect::Once)]);
-    assert_snapshot!(hall.owed("1"), @"#2 tool send, holds 3sat");
+    assert_snapshot!(hall.open_asks("1"), @"#2 tool send, holds 3sat");
 }

@@ -1,4 +1,4 @@
-//! What is known about what was spent: used, estimated, reserved.
+//! The parts of the spent money: used, estimated, reserved.
 
 use guildhall_kernel::{Answer, AskId, Contract, Cost, Msat, TextKind};
 
@@ -24,7 +24,7 @@ fn a_report_says_what_is_estimated_and_what_is_reserved_with_its_hires() {
 }
 
 #[test]
-fn a_charge_is_reserved_if_the_call_was_lost_aborted_or_failed_or_if_nobody_knows_its_cost() {
+fn a_charge_is_reserved_if_the_call_was_lost_aborted_or_failed_or_its_cost_is_unknown() {
     let check = |answer: Option<Answer>, cost: Cost, estimated: u64, reserved: u64| {
         let mut hall = Hall::open(root("coder", 100));
         hall.says("1", &[tool("map").price(8)]);
@@ -45,7 +45,7 @@ fn a_charge_is_reserved_if_the_call_was_lost_aborted_or_failed_or_if_nobody_know
 }
 
 #[test]
-fn what_a_reserved_ask_was_charged_can_be_told_from_the_facts() {
+fn the_charge_of_a_reserved_ask_is_found_in_the_facts() {
     let mut hall = Hall::open(root("coder", 100));
     hall.model("1", Answer::Lost, Cost::Unknown);
     hall.replies_for("1", words("done"), known(3));
@@ -55,7 +55,7 @@ fn what_a_reserved_ask_was_charged_can_be_told_from_the_facts() {
 }
 
 #[test]
-fn an_overrun_is_what_a_cost_exceeds_its_hold_by() {
+fn an_overrun_is_the_cost_beyond_the_hold() {
     assert_eq!(known(9).overrun(sat(4)), Some(sat(5)));
     assert_eq!(known(4).overrun(sat(4)), None);
     assert_eq!(Cost::Estimated(sat(9)).overrun(sat(4)), Some(sat(5)));

@@ -1,4 +1,4 @@
-//! Waiting for hires, asking one's hirer, and what interrupts it.
+//! Waits for hires, questions to the hirer, and how they end.
 
 use guildhall_kernel::{Answer, AskId, AskKey, Cost, Input, Millis, Need, Sender, Stimulus, TextKind, Waking, Wording};
 use insta::assert_snapshot;
@@ -10,17 +10,17 @@ use crate::say::{ask_hirer, hire, known, message, path, root, tell, text, tool, 
 fn two_hires() -> Hall {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100).background(), hire("coder").budget(100).background()]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall
 }
 
 #[test]
-fn a_call_that_waits_for_any_wakes_with_the_first_report() {
+fn a_wait_for_any_ends_with_the_first_report() {
     let mut hall = two_hires();
     hall.says("1", &[wait(&[], Need::Any)]);
-    assert!(!hall.thinks("1"));
+    assert!(!hall.waits_for_model("1"));
     hall.final_text("1.2");
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for any of [#2 #3]
     answered #3 report done, cost 4sat
@@ -30,13 +30,13 @@ fn a_call_that_waits_for_any_wakes_with_the_first_report() {
 }
 
 #[test]
-fn a_call_that_waits_for_all_wakes_with_the_last_report() {
+fn a_wait_for_all_ends_with_the_last_report() {
     let mut hall = two_hires();
     hall.says("1", &[wait(&["1.1", "1.2"], Need::All)]);
     hall.final_text("1.2");
-    assert!(!hall.thinks("1"));
+    assert!(!hall.waits_for_model("1"));
     hall.final_text("1.1");
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for all of [#2 #3]
     answered #3 report done, cost 4sat
@@ -47,11 +47,11 @@ fn a_call_that_waits_for_all_wakes_with_the_last_report() {
 }
 
 #[test]
-fn who_waits_for_any_of_several_and_one_has_reported_does_not_wait() {
+fn a_wait_for_any_ends_immediately_if_one_hire_has_reported() {
     let mut hall = two_hires();
     hall.final_text("1.1");
     hall.says("1", &[wait(&["1.1", "1.2"], Need::Any)]);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #2 report done, cost 4sat
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for any of []
@@ -61,14 +61,14 @@ fn who_waits_for_any_of_several_and_one_has_reported_does_not_wait() {
 }
 
 #[test]
-fn a_wait_ends_when_its_time_is_over_and_the_hires_go_on() {
+fn a_wait_ends_at_its_time_limit_and_the_hires_continue() {
     let mut hall = two_hires();
     hall.says("1", &[wait(&[], Need::All).until(5000)]);
     assert_eq!(hall.contract("1").wake_at(), Some(Millis(5000)));
-    hall.clock(4999);
-    assert!(!hall.thinks("1"));
-    hall.clock(5000);
-    assert_snapshot!(hall.news("1"), @"
+    hall.set_time(4999);
+    assert!(!hall.waits_for_model("1"));
+    hall.set_time(5000);
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for all of [#2 #3] until 5000ms
     woke call 1 of #4: timed out
@@ -82,11 +82,11 @@ fn a_wait_ends_when_its_time_is_over_and_the_hires_go_on() {
 }
 
 #[test]
-fn the_owners_words_interrupt_a_wait() {
+fn a_message_from_the_owner_ends_a_wait() {
     let mut hall = two_hires();
     hall.says("1", &[wait(&[], Need::All)]);
-    hall.told("1", Stimulus::Message(message("how far are you?")));
-    assert_snapshot!(hall.news("1"), @r#"
+    hall.owner_sends("1", Stimulus::Message(message("how far are you?")));
+    assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for all of [#2 #3]
     heard message "how far are you?"
@@ -96,14 +96,14 @@ fn the_owners_words_interrupt_a_wait() {
 }
 
 #[test]
-fn the_owners_words_let_blocking_hires_go_on_in_the_background() {
+fn a_message_from_the_owner_moves_blocking_hires_to_the_background() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("coder").budget(100)]);
-    hall.so_far("1");
-    hall.told("1", Stimulus::Message(message("how far are you?")));
+    hall.skip_facts("1");
+    hall.owner_sends("1", Stimulus::Message(message("how far are you?")));
     hall.final_text("1");
     hall.final_text("1.1");
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard message "how far are you?"
     woke hire #2: words
     asked #3 model, holds 10sat
@@ -114,11 +114,11 @@ fn the_owners_words_let_blocking_hires_go_on_in_the_background() {
 }
 
 #[test]
-fn who_is_told_to_wrap_up_waits_no_longer() {
+fn a_wrap_up_ends_a_wait() {
     let mut hall = two_hires();
     hall.says("1", &[wait(&[], Need::All)]);
-    hall.told("1", Stimulus::WrapUp);
-    assert_snapshot!(hall.news("1"), @"
+    hall.owner_sends("1", Stimulus::WrapUp);
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
     waiting call 1 of #4 for all of [#2 #3]
     heard wrap up
@@ -135,12 +135,12 @@ fn who_is_told_to_wrap_up_waits_no_longer() {
 fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_message() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100), hire("coder").budget(100)]);
-    hall.so_far("1");
-    hall.so_far("1.1");
+    hall.skip_facts("1");
+    hall.skip_facts("1.1");
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
-    assert!(hall.thinks("1"));
+    assert!(hall.waits_for_model("1"));
     hall.says("1", &[tell("1.1", "this year")]);
-    assert_snapshot!(hall.news("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @r#"
     heard question "which year?"
     woke hire #2: words
     woke hire #3: words
@@ -150,7 +150,7 @@ fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_mess
     answered #5 delivered
     asked #6 model, holds 10sat
     "#);
-    assert_snapshot!(hall.news("1.1"), @r#"
+    assert_snapshot!(hall.new_facts("1.1"), @r#"
     answered #1 said 1 call, cost 4sat
     asked #2 question to hirer until 60000ms: "which year?"
     heard message "this year"
@@ -160,7 +160,7 @@ fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_mess
 }
 
 #[test]
-fn what_a_hirer_answers_is_nothing_that_its_hire_found() {
+fn an_answer_from_the_hirer_is_not_the_text_of_an_assembled_report() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100)]);
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
@@ -170,12 +170,12 @@ fn what_a_hirer_answers_is_nothing_that_its_hire_found() {
 }
 
 #[test]
-fn a_question_that_comes_while_the_hirer_thinks_keeps_it_from_waiting() {
+fn a_wait_is_refused_after_a_question_that_came_during_the_model_call() {
     let mut hall = two_hires();
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
-    hall.so_far("1");
+    hall.skip_facts("1");
     hall.says("1", &[wait(&[], Need::All)]);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
     refused call 1 of #4: 1.1 has asked you a question and waits for your answer: send it a message first, then wait
     asked #5 model, holds 10sat
@@ -183,12 +183,12 @@ fn a_question_that_comes_while_the_hirer_thinks_keeps_it_from_waiting() {
 }
 
 #[test]
-fn words_that_come_while_the_hirer_thinks_let_its_hires_go_on_in_the_background() {
+fn a_message_during_the_hirers_model_call_moves_its_hires_to_the_background() {
     let mut hall = Hall::open(root("contractor", 1000));
-    hall.told("1", Stimulus::Message(message("be quick")));
-    hall.so_far("1");
+    hall.owner_sends("1", Stimulus::Message(message("be quick")));
+    hall.skip_facts("1");
     hall.says("1", &[hire("coder").budget(100)]);
-    assert_snapshot!(hall.news("1"), @"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #1 said 1 call, cost 4sat
     asked #2 hire 1.1 coder, holds 100sat and 1 head
     woke hire #2: words
@@ -197,52 +197,51 @@ fn words_that_come_while_the_hirer_thinks_let_its_hires_go_on_in_the_background(
 }
 
 #[test]
-fn a_question_that_nobody_answers_in_time_leaves_it_to_ones_judgement() {
+fn a_question_without_an_answer_ends_at_its_time_limit() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100)]);
     hall.says("1.1", &[ask_hirer("which year?", 60_000), tool("read")]);
     hall.tool_ends("1.1", "read", known(0));
-    hall.so_far("1.1");
-    hall.clock(59_999);
-    assert!(!hall.thinks("1.1"));
-    hall.clock(60_000);
-    assert_snapshot!(hall.news("1.1"), @"
+    hall.skip_facts("1.1");
+    hall.set_time(59_999);
+    assert!(!hall.waits_for_model("1.1"));
+    hall.set_time(60_000);
+    assert_snapshot!(hall.new_facts("1.1"), @"
     answered #2 no reply
     asked #4 model, holds 10sat
     ");
 }
 
 #[test]
-fn the_owners_words_to_a_hire_do_not_answer_what_it_asked_its_hirer() {
+fn a_message_from_the_owner_does_not_answer_a_question_to_the_hirer() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100)]);
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
-    hall.so_far("1.1");
-    hall.told("1.1", Stimulus::Message(message("hello")));
-    assert_snapshot!(hall.news("1.1"), @r#"heard message "hello""#);
+    hall.skip_facts("1.1");
+    hall.owner_sends("1.1", Stimulus::Message(message("hello")));
+    assert_snapshot!(hall.new_facts("1.1"), @r#"heard message "hello""#);
 }
 
 #[test]
-fn a_message_of_a_stranger_does_not_answer_what_was_asked_of_the_hirer() {
+fn a_message_from_a_third_contract_does_not_answer_a_question_to_the_hirer() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100).team(&["reader"])]);
     hall.says("1.1", &[hire("reader").background()]);
     hall.says("1.1", &[ask_hirer("which year?", 60_000)]);
-    hall.so_far("1.1");
-    let stranger = AskKey { contract: path("1.1.1"), ask: AskId(9) };
-    let from = Sender::Contract(stranger);
-    hall.step("1.1", Input::Told { from, what: Stimulus::Message(message("last year")) });
-    assert_snapshot!(hall.news("1.1"), @r#"heard message "last year""#);
+    hall.skip_facts("1.1");
+    let from = Sender::Contract(AskKey { contract: path("1.1.1"), ask: AskId(9) });
+    hall.step("1.1", Input::Stimulus { from, what: Stimulus::Message(message("last year")) });
+    assert_snapshot!(hall.new_facts("1.1"), @r#"heard message "last year""#);
 }
 
 #[test]
-fn a_wrap_up_leaves_questions_unanswered() {
+fn a_wrap_up_ends_questions_without_a_reply() {
     let mut hall = Hall::open(root("contractor", 1000));
     hall.says("1", &[hire("researcher").budget(100)]);
     hall.says("1.1", &[ask_hirer("which year?", 60_000), tool("deploy").if_approved_by(60_000)]);
-    hall.so_far("1.1");
-    hall.told("1", Stimulus::WrapUp);
-    assert_snapshot!(hall.news("1.1"), @"
+    hall.skip_facts("1.1");
+    hall.owner_sends("1", Stimulus::WrapUp);
+    assert_snapshot!(hall.new_facts("1.1"), @"
     heard wrap up
     closing: exhausted: asked
     answered #2 no reply
@@ -252,10 +251,10 @@ fn a_wrap_up_leaves_questions_unanswered() {
     ");
 }
 
-/// Names the example of each waking; a new one does not compile until it has its own.
+/// Names the example of each waking; a new variant does not compile until it has an example.
 const _: fn(Waking) -> fn() = |why| match why {
-    Waking::Reported => a_call_that_waits_for_any_wakes_with_the_first_report,
-    Waking::TimedOut => a_wait_ends_when_its_time_is_over_and_the_hires_go_on,
-    Waking::Words => the_owners_words_interrupt_a_wait,
-    Waking::Closing => who_is_told_to_wrap_up_waits_no_longer,
+    Waking::Reported => a_wait_for_any_ends_with_the_first_report,
+    Waking::TimedOut => a_wait_ends_at_its_time_limit_and_the_hires_continue,
+    Waking::Message => a_message_from_the_owner_ends_a_wait,
+    Waking::Closing => a_wrap_up_ends_a_wait,
 };

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context,
-    Cost, Effect, Fact, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter, Millis,
-    Mode, Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal, Report,
-    Request, Said, Sender, SessionFact, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall,
-    ToolName, Turn, Waking, Wording, WrongField,
+    Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen,
+    Context, Cost, Effect, Fact, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter,
+    Millis, Mode, Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal,
+    Report, Request, Said, Sender, SessionFact, Standing, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens,
+    ToolCall, ToolName, Turn, Waking, Wording, WrongField,
 };
 
-/// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must be
-/// of the variant that it stands for.
+/// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must
+/// match its pattern.
 macro_rules! samples {
     ($($name:literal: $pattern:pat => $sample:expr,)*) => {{
         let samples = vec![$(($name, $sample)),*];
@@ -84,7 +84,7 @@ fn hiring() -> Hiring {
     Hiring { team: [agent("coder"), agent("log-reader")].into(), ad_hoc: true, recursive: false }
 }
 
-/// A brief with everything in it.
+/// A brief with all fields.
 fn brief() -> Arc<Brief> {
     let above = Lineage::default().with(Link { agent: agent("contractor"), task_key: Hash([8; 32]) });
     Arc::new(Brief {
@@ -109,11 +109,11 @@ fn brief() -> Arc<Brief> {
         powers: powers(),
         hiring: Some(hiring()),
         checks: [check()].into(),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     })
 }
 
-/// A brief with as little in it as there can be.
+/// A brief with as few fields as possible.
 fn bare_brief() -> Arc<Brief> {
     let brief = brief();
     Arc::new(Brief {
@@ -126,7 +126,7 @@ fn bare_brief() -> Arc<Brief> {
         powers: Powers::default(),
         hiring: None,
         checks: [].into(),
-        stay: Stay::Open,
+        close_when: CloseWhen::Asked,
         ..(*brief).clone()
     })
 }
@@ -165,7 +165,7 @@ fn report() -> Box<Report> {
         text: Wording::Final(text(10, TextKind::Words)),
         output: Some(text(11, TextKind::Output)),
         acceptance: Acceptance::Accepted,
-        unheeded: Some(Nudge::Required),
+        ignored_nudge: Some(Nudge::Required),
         unheard: vec![AskId(4), AskId(6)],
         spent: sat(120),
         change: sat(180),
@@ -192,7 +192,7 @@ fn said() -> Said {
     }
 }
 
-/// A fact as a journal of this form has it.
+/// A fact as it is stored in a journal of this form.
 pub(super) fn stored(v: u16, fact: Fact) -> Stored {
     Stored { v, seq: 17, contract: path("1.2"), at: Millis(1234), cause: Cause::Answer(AskId(7)), fact }
 }
@@ -220,7 +220,6 @@ pub(super) fn facts() -> Samples<Fact> {
     }
 }
 
-/// What form 2 added to facts that form 1 has, too.
 fn missing() -> Refusal {
     Refusal::Field { field: FieldName::parse("task").expect("a name"), wrong: WrongField::Missing }
 }
@@ -261,7 +260,7 @@ pub(super) fn asks() -> Samples<Fact> {
             Ask::Hire { brief: bare_brief(), mode: Mode::Background },
         "check": Ask::Check(_) => Ask::Check(check()),
         "question": Ask::Question { .. } =>
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(text(7, TextKind::Message)), until },
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(text(7, TextKind::Message)), until },
         "tell": Ask::Tell { .. } =>
             Ask::Tell { to: path("1.2.1"), what: Stimulus::TopUp { to: path("1.2.1.4"), money: sat(50) } },
     };
@@ -279,7 +278,7 @@ pub(super) fn answers() -> Samples<Fact> {
         "report": Answer::Report(_) => Answer::Report(report()),
         "passed": Answer::Passed => Answer::Passed,
         "failed check": Answer::FailedCheck(_) => Answer::FailedCheck(text(21, TextKind::Finding)),
-        "words": Answer::Words(_) => Answer::Words(text(22, TextKind::Message)),
+        "words": Answer::Text(_) => Answer::Text(text(22, TextKind::Message)),
         "approved": Answer::Approved => Answer::Approved,
         "denied": Answer::Denied => Answer::Denied,
         "no reply": Answer::NoReply => Answer::NoReply,
@@ -309,7 +308,7 @@ pub(super) fn stimuli() -> Samples<Fact> {
 pub(super) fn refusals() -> Samples<Fact> {
     let (coder, reader) = (agent("coder"), agent("log-reader"));
     let refusals = samples! {
-        "may not hire": Refusal::MayNotHire => Refusal::MayNotHire,
+        "may not hire": Refusal::CantHire => Refusal::CantHire,
         "self-hire": Refusal::SelfHire => Refusal::SelfHire,
         "unknown agent": Refusal::UnknownAgent { .. } =>
             Refusal::UnknownAgent { agent: agent("poet"), team: vec![coder.clone(), reader.clone()] },
@@ -337,9 +336,9 @@ pub(super) fn refusals() -> Samples<Fact> {
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
         "field": Refusal::Field { .. } => missing(),
-        "nothing said": Refusal::NothingSaid => Refusal::NothingSaid,
+        "nothing said": Refusal::EmptyText => Refusal::EmptyText,
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
-        "doubled call": Refusal::DoubledCall => Refusal::DoubledCall,
+        "doubled call": Refusal::DuplicateCallId => Refusal::DuplicateCallId,
     };
     let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: None };
     refusals.into_iter().map(|(name, why)| (name, refused(why))).collect()
@@ -361,7 +360,7 @@ pub(super) fn causes() -> Samples<Cause> {
     samples! {
         "opening": Cause::Opening => Cause::Opening,
         "answer": Cause::Answer(_) => Cause::Answer(AskId(7)),
-        "told": Cause::Told(_) => Cause::Told(Sender::Contract(asked())),
+        "told": Cause::Stimulus(_) => Cause::Stimulus(Sender::Contract(asked())),
         "tick": Cause::Tick => Cause::Tick,
     }
 }
@@ -424,7 +423,7 @@ pub(super) fn inherits() -> Samples<Inherit> {
 
 pub(super) fn matters() -> Samples<Matter> {
     samples! {
-        "words": Matter::Words(_) => Matter::Words(text(7, TextKind::Message)),
+        "words": Matter::Text(_) => Matter::Text(text(7, TextKind::Message)),
         "approval": Matter::Approval(_) => Matter::Approval(tool_call()),
     }
 }
@@ -440,7 +439,7 @@ pub(super) fn name_errors() -> Samples<NameError> {
     samples! {
         "empty": NameError::Empty => NameError::Empty,
         "too long": NameError::TooLong { .. } => NameError::TooLong { bytes: 65 },
-        "odd": NameError::Odd { .. } => NameError::Odd { found: '/' },
+        "odd": NameError::BadCharacter { .. } => NameError::BadCharacter { found: '/' },
     }
 }
 
@@ -455,7 +454,7 @@ pub(super) fn nudges() -> Samples<Nudge> {
     samples! {
         "required": Nudge::Required => Nudge::Required,
         "promise": Nudge::Promise => Nudge::Promise,
-        "mend": Nudge::Mend => Nudge::Mend,
+        "mend": Nudge::FixReport => Nudge::FixReport,
         "empty": Nudge::Empty => Nudge::Empty,
     }
 }
@@ -503,10 +502,10 @@ pub(super) fn standings() -> Samples<Standing> {
     }
 }
 
-pub(super) fn stays() -> Samples<Stay> {
+pub(super) fn close_whens() -> Samples<CloseWhen> {
     samples! {
-        "once": Stay::Once => Stay::Once,
-        "open": Stay::Open => Stay::Open,
+        "once": CloseWhen::FinalText => CloseWhen::FinalText,
+        "open": CloseWhen::Asked => CloseWhen::Asked,
     }
 }
 
@@ -539,7 +538,7 @@ pub(super) fn wakings() -> Samples<Waking> {
     samples! {
         "reported": Waking::Reported => Waking::Reported,
         "timed out": Waking::TimedOut => Waking::TimedOut,
-        "words": Waking::Words => Waking::Words,
+        "words": Waking::Message => Waking::Message,
         "closing": Waking::Closing => Waking::Closing,
     }
 }

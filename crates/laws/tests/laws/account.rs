@@ -1,4 +1,4 @@
-//! The session's account against its contracts' facts.
+//! Checks of the session's account against its contracts' facts.
 
 use guildhall_kernel::{
     AskId, AskKey, Brief, Cost, Hash, Msat, Outcome, Path, SessionFact, Stimulus, TextKind, TextRef,
@@ -32,7 +32,7 @@ fn corrected(contract: &str, ask: u32, credit: u64) -> SessionFact {
     SessionFact::Corrected { ask, credit: msat(credit) }
 }
 
-/// What is found in an account, with the place of each finding.
+/// Returns the violations in an account, with their places.
 fn found(journal: &Journal, account: &[SessionFact]) -> Vec<(usize, String)> {
     let (checker, broken) = journal.followed();
     assert_eq!(broken, []);
@@ -54,7 +54,7 @@ fn breaks(journal: &Journal, account: &[SessionFact], seq: usize, what: &str) {
     assert!(found.iter().any(|(at, text)| *at == seq && text.contains(what)), "{what:?} was not found, but {found:#?}");
 }
 
-/// The account of [`scenes::one_hire`], whose last call cost nobody knows what.
+/// The account of [`scenes::one_hire`], whose last call has an unknown cost.
 fn one_hire() -> Vec<SessionFact> {
     vec![funded(15_000_000), requested(1, 10_000_000), ended(1, 38_140, Some(18_000), Some(0))]
 }
@@ -73,7 +73,7 @@ fn an_account_adds_up() {
 }
 
 #[test]
-fn a_root_ends_with_what_it_reported() {
+fn a_root_ends_with_the_amounts_of_its_report() {
     let ends = |spent, reserved, estimated| {
         let mut account = one_hire();
         account[2] = ended(1, spent, reserved, estimated);
@@ -81,13 +81,13 @@ fn a_root_ends_with_what_it_reported() {
     };
     let j = scenes::one_hire();
     let wrong = |account: &[SessionFact], what| breaks(&j, account, 3, what);
-    wrong(&ends(38_139, Some(18_000), Some(0)), "reported 38140 msat spent, booked are 38139 msat");
-    wrong(&ends(38_140, Some(17_999), Some(0)), "reported 18000 msat reserved, booked are 17999 msat");
-    wrong(&ends(38_140, None, Some(0)), "reported 18000 msat reserved, booked are nothing");
-    wrong(&ends(38_140, Some(18_000), Some(1)), "reported 0 msat estimated, booked are 1 msat");
-    wrong(&ends(38_140, Some(18_000), None), "reported 0 msat estimated, booked are nothing");
-    breaks(&j.clone().until(12), &one_hire(), 3, "root 1 has ended in the account, and has not closed");
-    breaks(&Journal::new(), &one_hire(), 3, "root 1 has ended in the account, and has not closed");
+    wrong(&ends(38_139, Some(18_000), Some(0)), "reported 38140 msat spent, but the account has 38139 msat");
+    wrong(&ends(38_140, Some(17_999), Some(0)), "reported 18000 msat reserved, but the account has 17999 msat");
+    wrong(&ends(38_140, None, Some(0)), "reported 18000 msat reserved, but the account has nothing");
+    wrong(&ends(38_140, Some(18_000), Some(1)), "reported 0 msat estimated, but the account has 1 msat");
+    wrong(&ends(38_140, Some(18_000), None), "reported 0 msat estimated, but the account has nothing");
+    breaks(&j.clone().until(12), &one_hire(), 3, "root 1 has ended in the account, but has not closed");
+    breaks(&Journal::new(), &one_hire(), 3, "root 1 has ended in the account, but has not closed");
 }
 
 #[test]
@@ -96,60 +96,60 @@ fn a_root_of_form_1_ends_without_parts() {
     let account =
         |reserved, estimated| [funded(10_000_000), requested(1, 10_000_000), ended(1, 38_140, reserved, estimated)];
     assert_eq!(found(&old, &account(None, None)), []);
-    breaks(&old, &account(Some(18_000), None), 3, "reported nothing reserved, booked are 18000 msat");
-    breaks(&old, &account(None, Some(0)), 3, "reported nothing estimated, booked are 0 msat");
+    breaks(&old, &account(Some(18_000), None), 3, "reported nothing reserved, but the account has 18000 msat");
+    breaks(&old, &account(None, Some(0)), 3, "reported nothing estimated, but the account has 0 msat");
 }
 
 #[test]
 fn a_root_ends_once_and_is_requested_first() {
     let mut twice = one_hire();
     twice.push(ended(1, 38_140, Some(18_000), Some(0)));
-    breaks(&scenes::one_hire(), &twice, 4, "1 ends, which is no root at work");
+    breaks(&scenes::one_hire(), &twice, 4, "1 ends, but is not a root at work");
     let unasked = [funded(10_000_000), ended(1, 38_140, Some(18_000), Some(0))];
-    breaks(&scenes::one_hire(), &unasked, 2, "1 ends, which is no root at work");
-    breaks(&scenes::one_hire(), &unasked, 2, "root 1 has facts, and was never requested");
+    breaks(&scenes::one_hire(), &unasked, 2, "1 ends, but is not a root at work");
+    breaks(&scenes::one_hire(), &unasked, 2, "root 1 has facts, but was never requested");
     let mut below = one_hire();
     below[2] = SessionFact::Ended { root: path("1.1"), spent: msat(1), reserved: None, estimated: None };
-    breaks(&scenes::one_hire(), &below, 3, "1.1 ends, which is no root at work");
+    breaks(&scenes::one_hire(), &below, 3, "1.1 ends, but is not a root at work");
 }
 
 #[test]
 fn roots_are_numbered_in_order() {
     let account = [funded(20_000_000), requested(2, 10_000_000)];
-    breaks(&Journal::new(), &account, 2, "root 2 is requested when root 1 is due");
+    breaks(&Journal::new(), &account, 2, "root 2 is requested, but root 1 is next");
     let again = [funded(20_000_000), requested(1, 10_000_000), requested(1, 10_000_000)];
-    breaks(&Journal::new(), &again, 3, "root 1 is requested when root 2 is due");
+    breaks(&Journal::new(), &again, 3, "root 1 is requested, but root 2 is next");
 }
 
 #[test]
-fn nobody_is_granted_more_than_was_put_in() {
+fn the_roots_are_not_granted_more_than_was_funded() {
     let account = |money| [funded(15_000_000), requested(1, 10_000_000), requested(2, money)];
     assert_eq!(found(&Journal::new(), &account(5_000_000)), []);
-    breaks(&Journal::new(), &account(5_000_001), 3, "1 msat more are granted than were put in");
-    // It is told once, where it happened.
+    breaks(&Journal::new(), &account(5_000_001), 3, "granted 1 msat more than was funded");
+    // The violation is reported once, at the fact that caused it.
     let mut later = account(5_000_001).to_vec();
     later.push(topped_up("1", 7));
     assert_eq!(found(&Journal::new(), &later).len(), 1);
 }
 
 #[test]
-fn a_root_begins_with_what_it_was_granted() {
+fn a_root_opens_with_its_granted_money() {
     let mut account = one_hire();
     account[1] = requested(1, 10_000_001);
-    breaks(&scenes::one_hire(), &account, 2, "root 1 began with 10000000 msat, granted were 10000001");
+    breaks(&scenes::one_hire(), &account, 2, "root 1 was opened with 10000000 msat, but granted 10000001");
 }
 
 #[test]
-fn what_a_root_spends_is_within_what_it_was_granted() {
+fn a_root_does_not_spend_more_than_its_grant() {
     let all = [funded(38_140), requested(1, 38_140), ended(1, 38_140, Some(18_000), Some(0))];
     let less = [funded(38_140), requested(1, 38_139), ended(1, 38_140, Some(18_000), Some(0))];
-    let spent = "root 1 spent 38140 of 38139 msat granted";
-    assert!(!found(&scenes::one_hire(), &all).iter().any(|(_, what)| what.contains("msat granted")));
+    let spent = "root 1 spent 38140 msat, but was granted 38139";
+    assert!(!found(&scenes::one_hire(), &all).iter().any(|(_, what)| what.contains("but was granted")));
     breaks(&scenes::one_hire(), &less, 3, spent);
 }
 
 #[test]
-fn a_top_up_that_a_root_has_heard_was_put_in() {
+fn a_top_up_that_a_root_has_heard_is_in_the_account() {
     let j = scenes::top_up();
     let account = |top_up: &[SessionFact]| {
         let mut account = vec![funded(10_000_000), requested(1, 10_000_000)];
@@ -158,18 +158,18 @@ fn a_top_up_that_a_root_has_heard_was_put_in() {
         account
     };
     adds_up(&j, &account(&[topped_up("1", 700)]), sums(10_000_700, 0, 0, 50_100, 0));
-    // One that came too late to be heard is change.
+    // A top-up that came too late to be heard becomes change.
     adds_up(&j, &account(&[topped_up("1", 700), topped_up("1", 5)]), sums(10_000_705, 0, 0, 50_100, 0));
-    breaks(&j, &account(&[topped_up("1", 699)]), 4, "root 1 has 10000700 msat, and 10000699 were put in");
-    breaks(&j, &account(&[funded(700)]), 4, "root 1 has 10000700 msat, and 10000000 were put in");
-    breaks(&j, &account(&[topped_up("2", 700)]), 3, "a top-up for 2, which is no root at work");
+    breaks(&j, &account(&[topped_up("1", 699)]), 4, "root 1 has 10000700 msat, but was given 10000699");
+    breaks(&j, &account(&[funded(700)]), 4, "root 1 has 10000700 msat, but was given 10000000");
+    breaks(&j, &account(&[topped_up("2", 700)]), 3, "a top-up is for 2, which is not a root at work");
     let mut late = account(&[topped_up("1", 700)]);
     late.push(topped_up("1", 1));
-    breaks(&j, &late, 5, "a top-up for 1, which is no root at work");
+    breaks(&j, &late, 5, "a top-up is for 1, which is not a root at work");
 }
 
 #[test]
-fn later_roots_have_what_is_left() {
+fn later_roots_get_the_money_that_is_left() {
     let second = |money| {
         let mut brief = Brief { path: path("2"), ..root() };
         brief.grant.money = money;
@@ -184,7 +184,7 @@ fn later_roots_have_what_is_left() {
         account
     };
     adds_up(&second(msat(14_961_860)), &account(14_961_860), sums(15_000_000, 0, 0, 48_140, 18_000));
-    breaks(&second(msat(14_961_861)), &account(14_961_861), 4, "1 msat more are granted than were put in");
+    breaks(&second(msat(14_961_861)), &account(14_961_861), 4, "granted 1 msat more than was funded");
 }
 
 /// The account of [`scenes::one_hire`] with corrections after the root has ended, or before.
@@ -196,20 +196,20 @@ fn with_corrections(corrections: &[SessionFact]) -> [Vec<SessionFact>; 2] {
 }
 
 #[test]
-fn what_was_not_billed_is_given_back() {
+fn money_that_was_not_billed_is_given_back() {
     let whole = sums(15_000_000, 18_000, 0, 38_140, 18_000);
     for account in with_corrections(&[corrected("1", 3, 18_000)]) {
         adds_up(&scenes::one_hire(), &account, whole);
         assert_eq!(whole.free(), 14_979_860);
     }
-    // The same correction twice is one.
+    // The same correction twice counts once.
     for account in with_corrections(&[corrected("1", 3, 18_000), corrected("1", 3, 18_000)]) {
         adds_up(&scenes::one_hire(), &account, whole);
     }
 }
 
 #[test]
-fn no_more_is_given_back_than_is_reserved() {
+fn only_reserved_money_is_given_back() {
     let seq = [4, 3];
     let j = scenes::one_hire();
     let wrong = |correction: SessionFact, what: &str| {
@@ -217,13 +217,13 @@ fn no_more_is_given_back_than_is_reserved() {
             breaks(&j, account, seq, what);
         }
     };
-    wrong(corrected("1", 3, 18_001), "1#3 is corrected by 18001 of 18000 msat reserved");
-    wrong(corrected("1", 1, 1), "1#1 is corrected, and its cost is known or estimated");
-    wrong(corrected("1", 2, 1), "1#2 is corrected, and is no call that was answered");
-    wrong(corrected("1", 4, 1), "1#4 is corrected, and is no call that was answered");
-    wrong(corrected("1.2", 1, 1), "1.2#1 is corrected, and is no call that was answered");
+    wrong(corrected("1", 3, 18_001), "1#3 is corrected by 18001 msat, but only 18000 are reserved");
+    wrong(corrected("1", 1, 1), "1#1 is corrected, but its cost is known or estimated");
+    wrong(corrected("1", 2, 1), "1#2 is corrected, but is not an answered call");
+    wrong(corrected("1", 4, 1), "1#4 is corrected, but is not an answered call");
+    wrong(corrected("1.2", 1, 1), "1.2#1 is corrected, but is not an answered call");
     for (account, seq) in with_corrections(&[corrected("1", 3, 100), corrected("1", 3, 101)]).iter().zip([5, 4]) {
-        breaks(&j, account, seq, "1#3 is corrected by 101 msat, and was by 100");
+        breaks(&j, account, seq, "1#3 is corrected by 101 msat, but was corrected by 100 before");
     }
 }
 
@@ -238,17 +238,17 @@ fn an_upper_bound_is_not_given_back() {
     let want = SessionSums { estimated: 18_000, ..sums(15_000_000, 0, 0, 38_140, 0) };
     adds_up(&j, &account, want);
     account.push(corrected("1", 3, 1));
-    breaks(&j, &account, 4, "1#3 is corrected, and its cost is known or estimated");
+    breaks(&j, &account, 4, "1#3 is corrected, but its cost is known or estimated");
 }
 
 #[test]
-fn a_call_that_is_under_way_is_not_corrected() {
+fn a_call_without_an_answer_is_not_corrected() {
     let account = [funded(10_000_000), requested(1, 10_000_000), corrected("1", 3, 1)];
-    breaks(&scenes::one_hire().until(12), &account, 3, "1#3 is corrected, and is no call that was answered");
+    breaks(&scenes::one_hire().until(12), &account, 3, "1#3 is corrected, but is not an answered call");
 }
 
 #[test]
-fn a_hires_call_is_corrected_like_its_hirers() {
+fn a_call_of_a_hire_can_be_corrected() {
     let account = |credit| {
         [
             funded(10_000_000),
@@ -259,14 +259,14 @@ fn a_hires_call_is_corrected_like_its_hirers() {
         ]
     };
     adds_up(&scenes::cancel(), &account(18_000), sums(10_000_000, 21_000, 0, 31_000, 21_000));
-    breaks(&scenes::cancel(), &account(18_001), 4, "1.1#1 is corrected by 18001 of 18000 msat reserved");
+    breaks(&scenes::cancel(), &account(18_001), 4, "1.1#1 is corrected by 18001 msat, but only 18000 are reserved");
 }
 
 #[test]
-fn money_that_nobody_put_in_is_not_heard_of() {
-    // The account is right, and the root hears of money that is not in it.
+fn a_root_does_not_hear_money_that_is_not_in_the_account() {
+    // The account is correct, but the root hears a top-up that is not in the account.
     let mut j = scenes::one_tool().until(2);
     j.hear("1", owner(1), Stimulus::TopUp { to: path("1"), money: msat(5) });
     let account = [funded(10_000_000), requested(1, 10_000_000)];
-    breaks(&j, &account, 2, "root 1 has 10000005 msat, and 10000000 were put in");
+    breaks(&j, &account, 2, "root 1 has 10000005 msat, but was given 10000000");
 }

@@ -18,7 +18,7 @@ fn opens(brief: &Brief) -> Journal {
     j
 }
 
-/// A root with a margin of 2 s that is due after 10 s, and hires at 20 ms one that is due at this time with this margin.
+/// A root that is due after 10 s with a margin of 2 s. At 20 ms it makes a hire with this deadline and this margin.
 fn hires(deadline: Option<u64>, margin: Option<u64>) -> Journal {
     let hirer = due(10_010, 2002);
     let mut brief = hire(&hirer, 1, "scout");
@@ -31,10 +31,10 @@ fn hires(deadline: Option<u64>, margin: Option<u64>) -> Journal {
 #[test]
 fn a_hires_margin_is_a_fifth_of_its_time() {
     hires(Some(8008), Some(1597)).is_lawful_so_far();
-    hires(Some(8008), Some(1598)).breaks(Law::Grants, "a margin of 1598ms where 1597ms is due");
-    hires(Some(8008), Some(1596)).breaks(Law::Grants, "a margin of 1596ms where 1597ms is due");
+    hires(Some(8008), Some(1598)).breaks(Law::Grants, "the margin is 1598ms, but must be 1597ms");
+    hires(Some(8008), Some(1596)).breaks(Law::Grants, "the margin is 1596ms, but must be 1597ms");
     hires(Some(5020), Some(1000)).is_lawful_so_far();
-    hires(Some(5019), Some(1000)).breaks(Law::Grants, "a margin of 1000ms where 999ms is due");
+    hires(Some(5019), Some(1000)).breaks(Law::Grants, "the margin is 1000ms, but must be 999ms");
 }
 
 #[test]
@@ -49,45 +49,45 @@ fn no_margin_is_longer_than_the_longest() {
     hires(150_015, 29_999).is_lawful_so_far();
     hires(150_020, 30_000).is_lawful_so_far();
     hires(150_025, 30_000).is_lawful_so_far();
-    hires(150_025, 30_001).breaks(Law::Grants, "a margin of 30001ms where 30000ms is due");
+    hires(150_025, 30_001).breaks(Law::Grants, "the margin is 30001ms, but must be 30000ms");
 }
 
 #[test]
-fn a_roots_margin_is_a_fifth_of_the_time_from_some_moment_before_it_was_opened() {
-    // It is opened at 10 ms.
+fn a_roots_margin_is_a_fifth_of_its_time_counted_from_a_time_before_the_opening() {
+    // The root is opened at 10 ms.
     opens(&due(10_010, 2000)).is_lawful_so_far();
     opens(&due(10_010, 2002)).is_lawful_so_far();
-    opens(&due(10_010, 2003)).breaks(Law::Grants, "a root's margin of 2003ms, not 2000ms to 2002ms");
-    opens(&due(10_010, 1999)).breaks(Law::Grants, "a root's margin of 1999ms, not 2000ms to 2002ms");
+    opens(&due(10_010, 2003)).breaks(Law::Grants, "the root's margin is 2003ms, not 2000ms to 2002ms");
+    opens(&due(10_010, 1999)).breaks(Law::Grants, "the root's margin is 1999ms, not 2000ms to 2002ms");
     opens(&due(u64::MAX, 30_001)).breaks(Law::Grants, "not 30000ms to 30000ms");
 }
 
 #[test]
 fn without_a_deadline_there_is_no_margin() {
-    let endless = |margin| {
+    let without_deadline = |margin| {
         let grant = Grant { deadline: None, margin, ..root().grant };
         Brief { grant, ..root() }
     };
-    opens(&endless(None)).is_lawful_so_far();
-    opens(&endless(Some(WRAP_UP_MARGIN_MAX))).breaks(Law::Grants, "a margin without a deadline");
-    let mut hired = hire(&endless(None), 1, "scout");
+    opens(&without_deadline(None)).is_lawful_so_far();
+    opens(&without_deadline(Some(WRAP_UP_MARGIN_MAX))).breaks(Law::Grants, "the grant has a margin without a deadline");
+    let mut hired = hire(&without_deadline(None), 1, "scout");
     hired.grant.margin = Some(WRAP_UP_MARGIN_MAX);
-    let mut j = opens(&endless(None));
+    let mut j = opens(&without_deadline(None));
     j.answer("1", 1, said(1, 1), known(10)).hire(&hired, Mode::Background, call(1, 0));
-    j.breaks(Law::Grants, "a margin without a deadline");
+    j.breaks(Law::Grants, "the grant has a margin without a deadline");
 }
 
 #[test]
-fn a_hire_is_due_one_margin_of_its_hirer_before_its_hirer() {
+fn a_hire_is_due_when_its_hirer_begins_to_wrap_up() {
     hires(Some(8008), Some(1597)).is_lawful_so_far();
-    hires(Some(8009), Some(1597)).breaks(Law::Grants, "too late for a hirer that is due");
-    hires(None, None).breaks(Law::Grants, "too late for a hirer that is due");
+    hires(Some(8009), Some(1597)).breaks(Law::Grants, "too late for its hirer, which is due");
+    hires(None, None).breaks(Law::Grants, "too late for its hirer, which is due");
 }
 
 #[test]
-fn nobody_is_hired_who_is_due_at_once() {
+fn a_hire_is_not_due_immediately() {
     hires(Some(21), Some(0)).is_lawful_so_far();
-    hires(Some(20), Some(0)).breaks(Law::Refusals, "a hire is due at 20ms, and it is 20ms already");
+    hires(Some(20), Some(0)).breaks(Law::Refusals, "the hire is due at 20ms, but it is already 20ms");
 }
 
 /// A contract that begins to wrap up at this time for its deadline.
@@ -100,13 +100,13 @@ fn wraps_up(brief: &Brief, at: u64) -> Journal {
 #[test]
 fn a_contract_wraps_up_no_earlier_than_its_margin_before_its_deadline() {
     wraps_up(&due(10_010, 2002), 8008).is_lawful_so_far();
-    wraps_up(&due(10_010, 2002), 8007).breaks(Law::Closing, "for which there is no reason");
+    wraps_up(&due(10_010, 2002), 8007).breaks(Law::Closing, "without a reason");
 }
 
 #[test]
 fn in_form_1_every_margin_is_the_longest() {
     in_form_1(wraps_up(&due(100_000, 20_000), 70_000)).is_lawful_so_far();
-    in_form_1(wraps_up(&due(100_000, 20_000), 69_999)).breaks(Law::Closing, "for which there is no reason");
+    in_form_1(wraps_up(&due(100_000, 20_000), 69_999)).breaks(Law::Closing, "without a reason");
     let hires = |deadline: u64| {
         let hirer = due(100_000, 20_000);
         let mut j = opens(&hirer);
@@ -116,7 +116,7 @@ fn in_form_1_every_margin_is_the_longest() {
         in_form_1(j.with(4, |s| brief_of(s).grant.deadline = Some(Millis(deadline))))
     };
     hires(70_000).is_lawful_so_far();
-    hires(70_001).breaks(Law::Grants, "too late for a hirer that is due");
+    hires(70_001).breaks(Law::Grants, "too late for its hirer, which is due");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_hire_is_refused_for_lack_of_time_only_if_a_second_or_less_is_left() {
         j.answer("1", 1, said(1, 1), known(10)).fact(refused(why, call(1, 0))).request(&[]);
         j
     };
-    let untrue = "the reason given is not true";
+    let untrue = "the reason of the refusal is not true";
     refuses(1020, 20).is_lawful_so_far();
     refuses(0, 20).is_lawful_so_far();
     refuses(1021, 20).breaks(Law::Refusals, untrue);
@@ -137,10 +137,10 @@ fn a_hire_is_refused_for_lack_of_time_only_if_a_second_or_less_is_left() {
 }
 
 #[test]
-fn a_hire_that_no_call_made_has_its_margin_too() {
+fn a_hire_without_a_call_has_a_margin_too() {
     let mut hired = hire(&root(), 1, "scout");
     hired.grant.margin = Some(Millis(29_999));
     let mut j = opens(&root());
     j.answer("1", 1, said(1, 0), known(10)).hire(&hired, Mode::Blocking, Origin::Cascade);
-    j.breaks(Law::Grants, "a margin of 29999ms where 30000ms is due");
+    j.breaks(Law::Grants, "the margin is 29999ms, but must be 30000ms");
 }

@@ -1,9 +1,9 @@
-//! What may not be handed down, and what may not be refused: the fourth and the ninth law.
+//! Laws 4 and 9: what must not be passed on to a hire, and what must not be refused.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AskId, Brief, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing, Stay,
+    AskId, Brief, CloseWhen, Context, Hash, Heads, Hiring, Lineage, Millis, Mode, Origin, Powers, Refusal, Standing,
     Stimulus, TextKind,
 };
 use guildhall_laws::Law;
@@ -13,7 +13,7 @@ use crate::journal::{
 };
 use crate::scenes;
 
-/// A root that hires once, with something changed.
+/// A root with one hire, whose brief is changed.
 fn hires(from: &Brief, change: impl FnOnce(&mut Brief)) -> Journal {
     let mut hired = hire(from, 1, "scout");
     change(&mut hired);
@@ -23,13 +23,13 @@ fn hires(from: &Brief, change: impl FnOnce(&mut Brief)) -> Journal {
     j
 }
 
-/// Asserts that the hire is found wrong: the last but one fact.
+/// Asserts that the changed hire breaks a law.
 #[track_caller]
 fn refuses(change: impl FnOnce(&mut Brief), law: Law, what: &str) {
     hires(&root(), change).breaks(law, what);
 }
 
-/// Asserts that a hire is let pass.
+/// Asserts that the changed hire is lawful.
 #[track_caller]
 fn admits(from: &Brief, change: impl FnOnce(&mut Brief)) {
     let found = hires(from, change).found();
@@ -40,19 +40,19 @@ fn admits(from: &Brief, change: impl FnOnce(&mut Brief)) {
 }
 
 #[test]
-fn what_is_passed_on_is_within_what_one_has() {
+fn a_hires_grant_is_within_its_hirers() {
     admits(&root(), |_| ());
-    refuses(|hire| hire.grant.depth = 3, Law::Grants, "passes on depth 3 of 3");
+    refuses(|hire| hire.grant.depth = 3, Law::Grants, "passes on depth 3, but its own depth is 3");
     refuses(|hire| hire.grant.deadline = None, Law::Grants, "too late");
     refuses(|hire| hire.grant.deadline = Some(Millis(9_970_001)), Law::Grants, "too late");
     refuses(|hire| hire.powers.usable = powers(&["exec"]), Law::Grants, "passes on the power exec");
     refuses(|hire| hire.powers.grantable = powers(&["read", "zap"]), Law::Grants, "passes on the power zap");
-    refuses(|hire| hire.stay = Stay::Open, Law::Grants, "stays open");
-    refuses(|hire| hire.context = Context::After { root: path("1"), tokens: 0 }, Law::Grants, "after a root");
+    refuses(|hire| hire.close_when = CloseWhen::Asked, Law::Grants, "stays open");
+    refuses(|hire| hire.context = Context::After { root: path("1"), tokens: 0 }, Law::Grants, "continues after a root");
 }
 
 #[test]
-fn terms_and_lineage_are_handed_down_whole() {
+fn terms_and_lineage_are_passed_on_completely() {
     refuses(|hire| hire.terms = hire.terms[..1].into(), Law::Grants, "terms were dropped");
     refuses(|hire| hire.terms = hire.terms.iter().rev().copied().collect(), Law::Grants, "terms were dropped");
     refuses(|hire| hire.lineage = Lineage::default(), Law::Grants, "the lineage is not");
@@ -60,23 +60,23 @@ fn terms_and_lineage_are_handed_down_whole() {
 }
 
 #[test]
-fn hires_are_counted_without_gaps() {
+fn hires_are_numbered_without_gaps() {
     refuses(|hire| hire.path = path("1.2"), Law::Hires, "1.2 is not the path of hire 1");
     refuses(|hire| hire.path = path("2.1"), Law::Hires, "2.1 is not the path of hire 1");
 }
 
 #[test]
 fn only_the_team_is_hired() {
-    refuses(|hire| hire.agent = agent("stranger"), Law::Refusals, "who is not on its team");
-    refuses(|hire| hire.standing = Standing::AdHoc, Law::Refusals, "who is not on its team");
+    refuses(|hire| hire.agent = agent("stranger"), Law::Refusals, "which is not on its team");
+    refuses(|hire| hire.standing = Standing::AdHoc, Law::Refusals, "which is not on its team");
     let alone = Brief { hiring: None, ..root() };
-    hires(&alone, |_| ()).breaks(Law::Refusals, "may hire nobody");
+    hires(&alone, |_| ()).breaks(Law::Refusals, "is not allowed to hire");
     let free = Hiring { team: Arc::new([]), ad_hoc: true, recursive: false };
     admits(&Brief { hiring: Some(free), ..root() }, |hire| hire.standing = Standing::AdHoc);
 }
 
 #[test]
-fn nobody_hires_itself_or_those_who_wait_for_it() {
+fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     let team = |recursive| Some(Hiring { team: Arc::new([agent("contractor")]), ad_hoc: false, recursive });
     let from = |recursive| Brief { hiring: team(recursive), ..root() };
     hires(&from(false), |hire| hire.agent = agent("contractor")).breaks(Law::Refusals, "contractor hires itself");
@@ -85,7 +85,7 @@ fn nobody_hires_itself_or_those_who_wait_for_it() {
         hire.agent = agent("contractor");
         hire.task_key = root().task_key;
     };
-    hires(&from(true), again).breaks(Law::Refusals, "a task that is being done above");
+    hires(&from(true), again).breaks(Law::Refusals, "a task that a contract above already has");
 
     let lead = Brief { hiring: team(false), ..hire(&root(), 1, "scout") };
     let mut j = Journal::new();
@@ -93,22 +93,23 @@ fn nobody_hires_itself_or_those_who_wait_for_it() {
     j.answer("1", 1, said(1, 1), known(10)).hire(&lead, Mode::Blocking, call(1, 0));
     j.open(&lead).request(&[]);
     j.answer("1.1", 1, said(1, 1), known(10)).hire(&hire(&lead, 1, "contractor"), Mode::Blocking, call(1, 0));
-    j.breaks(Law::Refusals, "hires contractor, who waits above");
+    j.breaks(Law::Refusals, "hires contractor, which is above it in the tree");
 }
 
 #[test]
-fn a_new_name_is_no_way_round_the_same_task() {
+fn a_new_name_does_not_make_the_same_task_allowed() {
     let free = Hiring { team: Arc::new([]), ad_hoc: true, recursive: false };
     let same = |hire: &mut Brief| {
         hire.standing = Standing::AdHoc;
         hire.task_key = root().task_key;
     };
-    hires(&Brief { hiring: Some(free), ..root() }, same).breaks(Law::Refusals, "being done above");
+    hires(&Brief { hiring: Some(free), ..root() }, same)
+        .breaks(Law::Refusals, "a task that a contract above already has");
     admits(&root(), |hire| hire.task_key = root().task_key);
 }
 
 #[test]
-fn a_fork_goes_on_from_the_newest_request_as_the_same_agent() {
+fn a_fork_continues_from_the_newest_request_as_the_same_agent() {
     let fork = |hire: &mut Brief| {
         hire.agent = agent("contractor");
         hire.context = Context::Fork { request: AskId(1), upto: 1, tokens: 1000 };
@@ -121,9 +122,9 @@ fn a_fork_goes_on_from_the_newest_request_as_the_same_agent() {
         })
         .breaks(law, what);
     };
-    wrong(|hire| hire.agent = agent("scout"), Law::Refusals, "another agent");
-    wrong(|hire| hire.task_key = root().task_key, Law::Refusals, "being done above");
-    wrong(|hire| hire.tariff.input = msat(1), Law::Grants, "a tariff of its own");
+    wrong(|hire| hire.agent = agent("scout"), Law::Refusals, "which is not the hirer's agent");
+    wrong(|hire| hire.task_key = root().task_key, Law::Refusals, "a task that a contract above already has");
+    wrong(|hire| hire.tariff.input = msat(1), Law::Grants, "its own tariff");
     let newest = "not the newest request";
     wrong(|hire| hire.context = Context::Fork { request: AskId(1), upto: 0, tokens: 1000 }, Law::Grants, newest);
     wrong(|hire| hire.context = Context::Fork { request: AskId(2), upto: 1, tokens: 1000 }, Law::Grants, newest);
@@ -133,7 +134,7 @@ fn a_fork_goes_on_from_the_newest_request_as_the_same_agent() {
 fn a_grant_pays_for_one_turn_the_severance_and_the_fee() {
     admits(&root(), |hire| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 100));
     let one_less = |hire: &mut Brief| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 99);
-    refuses(one_less, Law::Refusals, "a grant of 25439 msat where 25440 is the least");
+    refuses(one_less, Law::Refusals, "the grant is 25439 msat, but the minimum is 25440");
 }
 
 #[test]
@@ -142,11 +143,11 @@ fn a_brief_is_not_too_long() {
     let mut long = root();
     long.task.bytes = 65_527;
     j.open(&long);
-    j.breaks(Law::Grants, "a brief of 65537 bytes");
+    j.breaks(Law::Grants, "the brief has 65537 bytes");
 }
 
 #[test]
-fn a_tool_needs_no_power_that_its_contract_lacks() {
+fn a_contract_has_the_powers_of_its_tool_calls() {
     let reads_nothing = Brief { powers: Powers::default(), ..root() };
     let mut j = Journal::new();
     j.open(&reads_nothing).request(&[]);
@@ -160,11 +161,11 @@ fn turns_are_counted() {
     j.open(&Brief { turns_max: 1, ..root() }).request(&[]);
     j.answer("1", 1, said(1, 1), known(10)).tool(5, call(1, 0));
     j.answer("1", 2, guildhall_kernel::Answer::Lost, known(0)).request(&[]);
-    j.breaks(Law::Grants, "one more turn after 1 of 1");
+    j.breaks(Law::Grants, "asks for another reply after 1 of 1");
 }
 
 #[test]
-fn what_is_approved_is_what_is_done() {
+fn the_approved_call_is_the_one_that_is_made() {
     let other = scenes::calls().with(12, |s| {
         *ask_of(s) =
             guildhall_kernel::Ask::Tool(guildhall_kernel::ToolCall { price: msat(10), needs: powers(&[]), ..tool(10) });
@@ -183,7 +184,7 @@ fn refusal(why: Refusal) -> Journal {
 }
 
 #[test]
-fn a_true_reason_is_let_pass() {
+fn a_refusal_with_a_true_reason_is_lawful() {
     let free = msat(9_970_000);
     refusal(Refusal::Money { asked: msat(9_970_001), free, minimum: msat(5) }).is_lawful();
     refusal(Refusal::Money { asked: msat(4), free, minimum: msat(5) }).is_lawful();
@@ -193,8 +194,8 @@ fn a_true_reason_is_let_pass() {
 }
 
 #[test]
-fn a_reason_that_is_not_true_is_found() {
-    let wrong = |why: Refusal| refusal(why).breaks(Law::Refusals, "the reason given is not true");
+fn a_refusal_with_a_false_reason_is_found() {
+    let wrong = |why: Refusal| refusal(why).breaks(Law::Refusals, "the reason of the refusal is not true");
     let free = msat(9_970_000);
     wrong(Refusal::Money { asked: free, free, minimum: msat(5) });
     wrong(Refusal::Money { asked: msat(9_999_999), free: msat(9_970_001), minimum: msat(5) });
@@ -202,7 +203,7 @@ fn a_reason_that_is_not_true_is_found() {
     wrong(Refusal::NoHeads { asked: Heads(12), free: Heads(11) });
     wrong(Refusal::TooDeep { asked: 3, left: 3 });
     wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
-    wrong(Refusal::MayNotHire);
+    wrong(Refusal::CantHire);
     wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![agent("scout")] });
     wrong(Refusal::SameTask { agent: agent("scout") });
     wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
@@ -210,17 +211,18 @@ fn a_reason_that_is_not_true_is_found() {
     wrong(Refusal::NotApproved);
     wrong(Refusal::BriefTooLong { bytes: 65_536 });
     wrong(Refusal::TooManyCalls { calls: 1025 });
-    refusal(Refusal::Closing).breaks(Law::Refusals, "refused for closing");
-    refusal(Refusal::TopUpStays { to: path("1.1"), with: path("1") }).breaks(Law::Refusals, "no money for 1.1");
+    refusal(Refusal::Closing).breaks(Law::Refusals, "refused because the contract is ending");
+    refusal(Refusal::TopUpStays { to: path("1.1"), with: path("1") })
+        .breaks(Law::Refusals, "money for 1.1 stays, but was never heard");
 }
 
 #[test]
-fn money_stays_only_where_its_way_is_closed() {
+fn money_stays_only_if_it_cant_be_passed_on() {
     let money = Stimulus::TopUp { to: path("1.1.4"), money: msat(700) };
     let stays = refused(Refusal::TopUpStays { to: path("1.1.4"), with: path("1") }, Origin::Outside);
     let mut j = scenes::one_hire().until(6);
     j.hear("1", owner(1), money.clone()).fact(stays.clone());
-    j.breaks(Law::Refusals, "stays with 1 for no reason");
+    j.breaks(Law::Refusals, "stays with 1 without a reason");
     let mut j = scenes::one_hire().until(12);
     j.hear("1", owner(1), money).fact(stays);
     j.answer("1", 3, said(3, 0), known(10));
@@ -266,26 +268,26 @@ fn an_offer_from_outside_is_admitted_or_refused() {
     j.breaks(Law::Refusals, "neither admitted nor refused");
     let mut j = scenes::one_tool().until(2);
     j.hear("1", owner(1), offer(Hash([77; 32]))).hire(&hired, Mode::Background, Origin::Outside);
-    j.breaks(Law::Refusals, "hires scout from outside, who was not offered");
+    j.breaks(Law::Refusals, "hires scout from outside, which was not offered");
 }
 
 #[test]
-fn questions_have_somebody_to_hear_them_and_words_an_end() {
+fn a_question_has_a_receiver_and_a_maximum_length() {
     use guildhall_kernel::{Addressee, Ask, Matter, TextRef};
     let asks = |to, words: TextRef| {
         let mut j = Journal::new();
         j.open(&root()).request(&[]);
-        let question = Ask::Question { to, matter: Matter::Words(words), until: Millis(900) };
+        let question = Ask::Question { to, matter: Matter::Text(words), until: Millis(900) };
         j.answer("1", 1, said(1, 1), known(10)).ask(question, 0, 0, call(1, 0));
         j
     };
     let words = text(TextKind::Message, 1);
-    asks(Addressee::Hirer, words).breaks(Law::Refusals, "asks its hirer, and has none");
-    asks(Addressee::Owner, TextRef { bytes: 65_537, ..words }).breaks(Law::Refusals, "words of 65537 bytes");
+    asks(Addressee::Hirer, words).breaks(Law::Refusals, "a root asks its hirer, but a root has none");
+    asks(Addressee::Owner, TextRef { bytes: 65_537, ..words }).breaks(Law::Refusals, "a message has 65537 bytes");
 }
 
 #[test]
-fn a_root_stands_alone() {
+fn a_root_has_no_lineage_and_no_fork() {
     let opens = |change: fn(&mut Brief), law, what| {
         let mut brief = root();
         change(&mut brief);
@@ -299,6 +301,10 @@ fn a_root_stands_alone() {
         Law::Grants,
         "can't be a fork",
     );
-    opens(|root| root.context = Context::After { root: path("2"), tokens: 0 }, Law::Grants, "no closed root");
-    opens(|root| root.grant.depth = 65, Law::Purse, "65 levels below level 0");
+    opens(
+        |root| root.context = Context::After { root: path("2"), tokens: 0 },
+        Law::Grants,
+        "which is not a closed root",
+    );
+    opens(|root| root.grant.depth = 65, Law::Purse, "the grant allows 65 levels below level 0");
 }

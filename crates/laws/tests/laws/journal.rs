@@ -1,11 +1,11 @@
-//! A journal written by hand. It counts what a person would miscount: places, times, cursors.
+//! A builder for hand-made journals. It fills in the numbers, times and cursors.
 
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, Context, Cost, Effect, FORMAT,
-    Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power, PowerSet,
-    Powers, Refusal, Report, Request, Said, Sender, Standing, Stay, Stimulus, Stored, Tariff, TextKind, TextRef,
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen, Context, Cost, Effect,
+    FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power,
+    PowerSet, Powers, Refusal, Report, Request, Said, Sender, Standing, Stimulus, Stored, Tariff, TextKind, TextRef,
     ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use guildhall_laws::{Checker, Law, Violation};
@@ -69,7 +69,7 @@ pub(crate) fn root() -> Brief {
         powers: Powers { usable: powers(&["read"]), grantable: powers(&["read", "write"]) },
         hiring: Some(Hiring { team: Arc::new([agent("scout"), agent("writer")]), ad_hoc: false, recursive: false }),
         checks: Arc::new([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
     })
 }
 
-/// Something that was not admitted, with the size of its reason.
+/// A refusal, with the size of its text.
 pub(crate) fn refused(why: Refusal, origin: Origin) -> Fact {
     Fact::Refused { why, origin, bytes: Some(10) }
 }
@@ -146,7 +146,7 @@ pub(crate) fn sender(contract: &str, ask: u32) -> Sender {
     Sender::Contract(AskKey { contract: path(contract), ask: AskId(ask) })
 }
 
-/// A report of one who was granted this much and spent that much, with its own last words.
+/// A report with these amounts and this final text.
 pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> Report {
     let acceptance = if outcome == Outcome::Done { Acceptance::Accepted } else { Acceptance::NotAccepted };
     Report {
@@ -154,7 +154,7 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         text: Wording::Final(text(TextKind::Words, words)),
         output: None,
         acceptance,
-        unheeded: None,
+        ignored_nudge: None,
         unheard: Vec::new(),
         spent: msat(spent),
         change: msat(granted - spent),
@@ -197,7 +197,7 @@ impl Journal {
     }
 
     pub(crate) fn hear(&mut self, contract: &str, from: Sender, stimulus: Stimulus) -> &mut Journal {
-        self.step(contract, Cause::Told(from.clone())).fact(Fact::Heard { from, stimulus })
+        self.step(contract, Cause::Stimulus(from.clone())).fact(Fact::Heard { from, stimulus })
     }
 
     pub(crate) fn fact(&mut self, fact: Fact) -> &mut Journal {
@@ -245,25 +245,25 @@ impl Journal {
         self.stored.iter().filter(|stored| stored.contract == self.contract).map(|stored| &stored.fact)
     }
 
-    /// Changes the `nth` fact, counted from 1 as the journal does.
+    /// Changes the `nth` fact, counted from 1.
     pub(crate) fn with(mut self, nth: usize, change: impl FnOnce(&mut Stored)) -> Journal {
         change(&mut self.stored[nth - 1]);
         self
     }
 
-    /// Leaves the `nth` fact out and closes the gap.
+    /// Removes the `nth` fact and renumbers the others.
     pub(crate) fn without(mut self, nth: usize) -> Journal {
         self.stored.remove(nth - 1);
         self.renumbered()
     }
 
     /// Stores the `nth` fact twice.
-    pub(crate) fn doubled(mut self, nth: usize) -> Journal {
+    pub(crate) fn repeated(mut self, nth: usize) -> Journal {
         self.stored.insert(nth, self.stored[nth - 1].clone());
         self.renumbered()
     }
 
-    /// Keeps the first facts only, and goes on from there.
+    /// Keeps only the first `nth` facts; more facts can be added.
     pub(crate) fn until(mut self, nth: usize) -> Journal {
         self.stored.truncate(nth);
         let last = self.stored.last().unwrap();
@@ -278,14 +278,14 @@ impl Journal {
         self
     }
 
-    /// Follows the journal, resting after each batch, and returns what is found with the first fact that breaks a law, or
-    /// what is left to do at the end.
+    /// Checks the journal, also between batches, and returns the violations of the first fact that breaks a law, or the
+    /// violations at the end.
     pub(crate) fn found(&self) -> Vec<Violation> {
         let (checker, found) = self.followed();
         if found.is_empty() { checker.at_end() } else { found }
     }
 
-    /// Follows the journal until the first fact that breaks a law.
+    /// Checks the journal until the first fact that breaks a law.
     pub(crate) fn followed(&self) -> (Checker, Vec<Violation>) {
         let mut checker = Checker::new();
         for (nth, stored) in self.stored.iter().enumerate() {
@@ -301,7 +301,7 @@ impl Journal {
         (checker, Vec::new())
     }
 
-    /// Asserts that the first fact that breaks a law breaks this one, and that the finding says how.
+    /// Asserts that the first violation is of this law, and that its text contains `what`.
     #[track_caller]
     pub(crate) fn breaks(&self, law: Law, what: &str) {
         let found = self.found();
@@ -314,32 +314,32 @@ impl Journal {
         assert_eq!(self.found(), []);
     }
 
-    /// Asserts that nothing is wrong with a journal whose work goes on.
+    /// Asserts that a journal of unfinished work breaks no law.
     #[track_caller]
     pub(crate) fn is_lawful_so_far(&self) {
         assert_eq!(self.followed().1, []);
     }
 }
 
-/// The hold of an ask, to be changed.
+/// Returns the hold of an ask, to change it.
 pub(crate) fn hold_of(stored: &mut Stored) -> &mut Hold {
-    let Fact::Asked { hold, .. } = &mut stored.fact else { panic!("fact {} asks nothing", stored.seq) };
+    let Fact::Asked { hold, .. } = &mut stored.fact else { panic!("fact {} is not an ask", stored.seq) };
     hold
 }
 
-/// What was asked, to be changed.
+/// Returns an ask, to change it.
 pub(crate) fn ask_of(stored: &mut Stored) -> &mut Ask {
-    let Fact::Asked { ask, .. } = &mut stored.fact else { panic!("fact {} asks nothing", stored.seq) };
+    let Fact::Asked { ask, .. } = &mut stored.fact else { panic!("fact {} is not an ask", stored.seq) };
     ask
 }
 
-/// A request, to be changed.
+/// Returns a request, to change it.
 pub(crate) fn request_of(stored: &mut Stored) -> &mut Request {
-    let Ask::Model(request) = ask_of(stored) else { panic!("the ask is no request") };
+    let Ask::Model(request) = ask_of(stored) else { panic!("the ask is not a request") };
     request
 }
 
-/// The brief that a contract is opened with or hired by, to be changed.
+/// Returns the brief of an opening or a hire, to change it.
 pub(crate) fn brief_of(stored: &mut Stored) -> &mut Brief {
     let (Fact::Opened(brief) | Fact::Asked { ask: Ask::Hire { brief, .. }, .. }) = &mut stored.fact else {
         panic!("fact {} has no brief", stored.seq)
@@ -347,14 +347,14 @@ pub(crate) fn brief_of(stored: &mut Stored) -> &mut Brief {
     Arc::make_mut(brief)
 }
 
-/// A closing report, to be changed.
+/// Returns a closing report, to change it.
 pub(crate) fn report_of(stored: &mut Stored) -> &mut Report {
-    let Fact::Closed(report) = &mut stored.fact else { panic!("fact {} closes nothing", stored.seq) };
+    let Fact::Closed(report) = &mut stored.fact else { panic!("fact {} is not a closing", stored.seq) };
     report
 }
 
-/// An answer, to be changed.
+/// Returns an answer and its cost, to change them.
 pub(crate) fn answer_of(stored: &mut Stored) -> (&mut Answer, &mut Cost) {
-    let Fact::Answered { answer, cost, .. } = &mut stored.fact else { panic!("fact {} is no answer", stored.seq) };
+    let Fact::Answered { answer, cost, .. } = &mut stored.fact else { panic!("fact {} is not an answer", stored.seq) };
     (answer, cost)
 }

@@ -1,6 +1,6 @@
-//! What must be let pass.
+//! Lawful journals, in which the checker must find nothing.
 
-use guildhall_kernel::{Outcome, Stay, Stimulus, TextKind};
+use guildhall_kernel::{CloseWhen, Outcome, Stimulus, TextKind};
 use guildhall_laws::Checker;
 
 use crate::journal::{Journal, known, owner, path, root, said, text};
@@ -17,7 +17,7 @@ fn a_hire_that_is_checked_and_paid_is_lawful() {
 }
 
 #[test]
-fn money_for_a_hires_hire_is_lawful_at_every_hop() {
+fn money_for_a_hire_of_a_hire_is_lawful_at_every_level() {
     scenes::top_up().is_lawful();
 }
 
@@ -37,9 +37,9 @@ fn calls_that_are_approved_denied_awaited_and_refused_are_lawful() {
 }
 
 #[test]
-fn a_conversation_may_wait_for_words_at_the_end() {
+fn a_conversation_can_wait_for_its_owner_at_the_end() {
     let mut j = Journal::new();
-    j.open(&guildhall_kernel::Brief { stay: Stay::Open, ..root() }).request(&[]);
+    j.open(&guildhall_kernel::Brief { close_when: CloseWhen::Asked, ..root() }).request(&[]);
     j.answer("1", 1, said(1, 0), known(1000));
     j.is_lawful();
     j.hear("1", owner(1), Stimulus::Message(text(TextKind::Message, 9))).request(&[]);

@@ -1,6 +1,6 @@
-//! Journals made by hand: lawful ones, in which nothing is found, and the same ones with one thing wrong.
+//! Hand-made journals: lawful ones, in which the checker finds nothing, and the same journals with one mistake.
 
-#![expect(clippy::unwrap_used, reason = "a hand-made journal that does not parse is a broken test")]
+#![expect(clippy::unwrap_used, reason = "an invalid value in a hand-made journal is a mistake in the test")]
 
 mod account;
 mod books;

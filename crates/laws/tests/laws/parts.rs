@@ -1,4 +1,4 @@
-//! What is known about what was spent: reserved, estimated and used, in reports and on the bill.
+//! The parts of the spent money (reserved, estimated and used) in reports and on the bill.
 
 use guildhall_kernel::{Answer, Ask, Brief, Cost, Heads, Mode, Msat, Origin, Outcome, Report, Said, TextKind, Tokens};
 use guildhall_laws::{Law, Parts, TokenSum};
@@ -6,8 +6,7 @@ use guildhall_laws::{Law, Parts, TokenSum};
 use crate::journal::{Journal, answer_of, call, check, hire, known, msat, path, report, report_of, root, said, text};
 use crate::scenes;
 
-/// A root whose two calls and one check have these answers and costs: 1, its model call, 2, its tool call, 3, its check. The
-/// fourth ask is its last request.
+/// A root whose model call, tool call and check have these answers and costs.
 fn answered(
     model: (Answer, Cost),
     tool: (Answer, Cost),
@@ -35,29 +34,29 @@ fn estimated(cost: u64) -> Cost {
     Cost::Estimated(msat(cost))
 }
 
-/// Asserts that a report with these parts is lawful, and that one with one msat more or less in either is not.
+/// Asserts that a report with these parts is lawful, and that a report with one msat more or less in one part is not.
 #[track_caller]
 fn parts_are(journal: &Journal, closed: usize, reserved: u64, estimated: u64) {
     journal.is_lawful();
-    let off = |value: u64| [value.checked_sub(1), value.checked_add(1)].into_iter().flatten();
-    for wrong in off(reserved) {
+    let wrong_values = |value: u64| [value.checked_sub(1), value.checked_add(1)].into_iter().flatten();
+    for wrong in wrong_values(reserved) {
         let journal = journal.clone().with(closed, |s| report_of(s).reserved = Some(msat(wrong)));
-        journal.breaks(Law::Hires, &format!("reports {wrong} msat reserved, {reserved} are"));
+        journal.breaks(Law::Hires, &format!("reports {wrong} msat reserved, but {reserved} are"));
     }
-    for wrong in off(estimated) {
+    for wrong in wrong_values(estimated) {
         let journal = journal.clone().with(closed, |s| report_of(s).estimated = Some(msat(wrong)));
-        journal.breaks(Law::Hires, &format!("reports {wrong} msat estimated, {estimated} are"));
+        journal.breaks(Law::Hires, &format!("reports {wrong} msat estimated, but {estimated} are"));
     }
 }
 
 #[test]
-fn what_was_reported_is_used() {
+fn reported_costs_count_as_used() {
     let j = answered((said(1, 1), known(10_000)), (result(), known(4000)), (Answer::Passed, known(40)), (0, 0), 26_040);
     parts_are(&j, 10, 0, 0);
 }
 
 #[test]
-fn a_cost_that_nobody_knows_is_reserved_for_each_kind_of_call() {
+fn an_unknown_cost_is_reserved_for_each_kind_of_call() {
     let passed = || (Answer::Passed, known(40));
     let model = answered((said(1, 1), Cost::Unknown), (result(), known(4000)), passed(), (18_000, 0), 34_040);
     parts_are(&model, 10, 18_000, 0);
@@ -91,14 +90,14 @@ fn the_charge_of_a_call_that_was_lost_or_failed_is_reserved_whatever_its_cost() 
 }
 
 #[test]
-fn the_charge_of_an_aborted_call_is_reserved_and_rolls_up() {
-    // The hire's call is reserved at its hold, the root's at the usage that was known.
+fn the_charge_of_an_aborted_call_is_reserved_also_in_the_hirers_report() {
+    // The hire's call is reserved at its hold, the root's call at its known usage.
     parts_are(&scenes::cancel(), 18, 21_000, 0);
     let j = scenes::cancel().with(15, |s| report_of(s).reserved = Some(msat(17_999)));
-    j.breaks(Law::Hires, "reports 17999 msat reserved, 18000 are");
+    j.breaks(Law::Hires, "reports 17999 msat reserved, but 18000 are");
 }
 
-/// A root that hires one whose one call costs what is estimated or reserved.
+/// A root with a hire whose model call has this cost.
 fn hires(cost: Cost, lead: Report, parts: (Option<Msat>, Option<Msat>)) -> Journal {
     let brief = hire(&root(), 1, "scout");
     let spent = lead.spent.get();
@@ -115,7 +114,7 @@ fn hires(cost: Cost, lead: Report, parts: (Option<Msat>, Option<Msat>)) -> Journ
 }
 
 #[test]
-fn the_parts_of_a_hires_report_are_part_of_its_hirers() {
+fn the_parts_of_a_hires_report_are_included_in_its_hirers() {
     let paid = Report { fee: msat(100), ..report(Outcome::Done, 5, 2_500_000, 10_100) };
     let lead = Report { estimated: Some(msat(10_000)), ..paid.clone() };
     parts_are(&hires(estimated(10_000), lead, (Some(msat(0)), Some(msat(10_500)))), 12, 0, 10_500);
@@ -124,8 +123,8 @@ fn the_parts_of_a_hires_report_are_part_of_its_hirers() {
     parts_are(&hires(Cost::Unknown, lead, (Some(msat(18_000)), Some(msat(500)))), 12, 18_000, 500);
 }
 
-/// A root whose hire has no facts here and reports this.
-fn guest(lead: Report, parts: (u64, u64)) -> Journal {
+/// A root whose hire has no facts in this journal and returns this report.
+fn hire_without_facts(lead: Report, parts: (u64, u64)) -> Journal {
     let brief = hire(&root(), 1, "scout");
     let spent = lead.spent.get();
     let mut j = Journal::new();
@@ -139,26 +138,26 @@ fn guest(lead: Report, parts: (u64, u64)) -> Journal {
 }
 
 #[test]
-fn reserved_estimated_and_fee_are_within_what_was_spent() {
+fn reserved_estimated_and_fee_do_not_exceed_the_spending() {
     let lead = |reserved: Option<Msat>, estimated: Option<Msat>| Report {
         reserved,
         estimated,
         fee: msat(100),
         ..report(Outcome::Done, 5, 2_500_000, 10_000)
     };
-    guest(lead(Some(msat(9000)), Some(msat(900))), (9000, 900)).is_lawful();
-    let more = "9001 msat reserved, 900 estimated and a fee of 100 are more than 10000 spent";
-    guest(lead(Some(msat(9001)), Some(msat(900))), (9001, 900)).breaks(Law::Hires, more);
-    let more = "9000 msat reserved, 901 estimated and a fee of 100 are more than 10000 spent";
-    guest(lead(Some(msat(9000)), Some(msat(901))), (9000, 901)).breaks(Law::Hires, more);
-    // Of a guest's report of form 1 nothing is known.
-    guest(lead(None, None), (0, 0)).is_lawful();
+    hire_without_facts(lead(Some(msat(9000)), Some(msat(900))), (9000, 900)).is_lawful();
+    let more = "9001 msat reserved, 900 estimated and a fee of 100 exceed the 10000 spent";
+    hire_without_facts(lead(Some(msat(9001)), Some(msat(900))), (9001, 900)).breaks(Law::Hires, more);
+    let more = "9000 msat reserved, 901 estimated and a fee of 100 exceed the 10000 spent";
+    hire_without_facts(lead(Some(msat(9000)), Some(msat(901))), (9000, 901)).breaks(Law::Hires, more);
+    // A report of form 1 stores no parts.
+    hire_without_facts(lead(None, None), (0, 0)).is_lawful();
     let closed = scenes::one_hire().with(14, |s| report_of(s).reserved = Some(msat(38_141)));
-    closed.breaks(Law::Hires, "38141 msat reserved, 0 estimated and a fee of 0 are more than 38140 spent");
+    closed.breaks(Law::Hires, "38141 msat reserved, 0 estimated and a fee of 0 exceed the 38140 spent");
 }
 
 #[test]
-fn the_bill_tells_the_parts_of_each_contract_alone_and_with_its_hires() {
+fn the_bill_has_the_parts_of_each_contract_alone_and_with_its_hires() {
     let (checker, found) = scenes::cancel().followed();
     assert_eq!(found, []);
     let line = |contract: &str| checker.line(&path(contract)).unwrap();
@@ -169,7 +168,7 @@ fn the_bill_tells_the_parts_of_each_contract_alone_and_with_its_hires() {
     assert_eq!(line("1.1").all_parts, parts(0, 0, 18_000));
     assert_eq!(line("1").all_parts.total(), line("1").spent);
 
-    // What a hire that has not reported yet has spent is its hirer's, too: its hirer's purse does not know it yet.
+    // The sums of a hirer include the spending of a hire that has not reported yet; the hirer's purse does not.
     let (checker, found) = scenes::cancel().until(15).followed();
     assert_eq!(found, []);
     let line = checker.line(&path("1")).unwrap();
@@ -185,16 +184,16 @@ fn the_bill_tells_the_parts_of_each_contract_alone_and_with_its_hires() {
 }
 
 #[test]
-fn tokens_roll_up_whatever_a_provider_claims() {
+fn tokens_are_added_up_whatever_a_provider_claims() {
     let used = |j: Journal, nth: usize, used: Tokens| {
         j.with(nth, |s| {
             let Answer::Said(said) = answer_of(s).0 else { panic!("a reply") };
             *said = Said { used: Some(used), ..*said };
         })
     };
-    let vast = Tokens { input: u64::MAX, cached: 7, output: u64::MAX };
+    let huge = Tokens { input: u64::MAX, cached: 7, output: u64::MAX };
     let j = used(scenes::one_hire(), 3, Tokens { input: 10, cached: 4, output: 2 });
-    let j = used(used(j, 7, vast), 13, vast);
+    let j = used(used(j, 7, huge), 13, huge);
     let (checker, found) = j.followed();
     assert_eq!(found, []);
     let line = |contract: &str| checker.line(&path(contract)).unwrap();

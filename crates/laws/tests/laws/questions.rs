@@ -1,4 +1,4 @@
-//! A hire that asks its hirer something: it is answered before it is waited for.
+//! A hire that asks its hirer a question: the hirer must answer before it waits for the hire.
 
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, Fact, Matter, Millis, Mode, Need, Outcome, Refusal, Report, Stimulus, TextKind,
@@ -8,10 +8,10 @@ use guildhall_laws::Law;
 use crate::forms::in_form_1;
 use crate::journal::{Journal, call, call_ref, hire, known, msat, path, refused, report, root, said, sender, text};
 
-/// What happens between a hirer and its hires.
+/// An event between a hirer and its hires.
 #[derive(Clone, Copy)]
 enum Then {
-    /// The first hire asks its hirer something and goes on without an answer.
+    /// The first hire asks its hirer a question and continues without an answer.
     Asks,
     /// The hirer sends a hire a message.
     Messages(&'static str),
@@ -24,7 +24,7 @@ fn asked(then: &[Then]) -> Journal {
     let (one, two) = (hire(&root(), 1, "scout"), hire(&root(), 2, "writer"));
     let words = |seed: u8| text(TextKind::Message, seed);
     let question =
-        |seed: u8| Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words(seed)), until: Millis(9000) };
+        |seed: u8| Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words(seed)), until: Millis(9000) };
     let mut j = Journal::new();
     j.open(&root()).request(&[]);
     j.answer("1", 1, said(1, 2), known(10));
@@ -63,7 +63,7 @@ fn newest(then: &[Then]) -> u32 {
     4 + 2 * u32::try_from(then.iter().filter(|then| matches!(then, Then::Messages(_))).count()).unwrap()
 }
 
-/// The hirer's call to wait is refused, since this hire has asked.
+/// The hirer's call to wait is refused, because this hire has asked.
 fn refuses(then: &[Then], hire: &str) -> Journal {
     let mut j = asked(then);
     j.fact(refused(Refusal::AskedYou { hire: path(hire) }, call(newest(then), 0)));
@@ -82,7 +82,7 @@ fn waits(then: &[Then], on: &[u32]) -> Journal {
 #[test]
 fn waiting_is_refused_only_for_a_hire_that_has_asked_and_was_sent_no_message() {
     use Then::{Asks, Messages, Reports};
-    let untrue = "the reason given is not true";
+    let untrue = "the reason of the refusal is not true";
     refuses(&[Asks], "1.1").is_lawful_so_far();
     refuses(&[Asks, Messages("1.2")], "1.1").is_lawful_so_far();
     refuses(&[Asks, Messages("1.1"), Asks], "1.1").is_lawful_so_far();
@@ -95,7 +95,7 @@ fn waiting_is_refused_only_for_a_hire_that_has_asked_and_was_sent_no_message() {
 }
 
 #[test]
-fn nobody_waits_for_a_hire_that_waits_for_an_answer() {
+fn a_wait_for_a_hire_that_waits_for_an_answer_is_found() {
     use Then::{Asks, Messages};
     let stuck = "a call waits for #2, which waits for an answer itself";
     waits(&[Asks], &[3]).is_lawful_so_far();

@@ -1,4 +1,4 @@
-//! The lawful journals that the tests begin with. The comments count the facts.
+//! The lawful journals that the tests start from. The comments number the facts.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) fn checked_report() -> Report {
     Report { fee: msat(100), ..report(Outcome::Done, 5, 2_500_000, 10_140) }
 }
 
-/// A root that hires one who is checked and paid a fee.
+/// A root with one hire, which has a check and a fee.
 pub(crate) fn one_hire() -> Journal {
     let mut j = Journal::new();
     j.open(&root()).request(&[]); // 1, 2
@@ -47,7 +47,7 @@ pub(crate) fn one_hire() -> Journal {
     j
 }
 
-/// Money for a hire's hire, on its way down.
+/// Money for a hire of a hire, passed on level by level.
 pub(crate) fn top_up() -> Journal {
     let lead = hire(&root(), 1, "scout");
     let lead = Brief { hiring: root().hiring, fee: msat(0), ..lead };
@@ -110,8 +110,8 @@ pub(crate) fn cancel() -> Journal {
     j.hear("1", owner(1), Stimulus::Cancel).fact(Fact::Closing(cancelled)).tell("1.1", Stimulus::Cancel); // 8, 9, 10
     j.answer("1", 3, Answer::Aborted, known(3000)); // 11
     j.hear("1.1", sender("1", 4), Stimulus::Cancel).fact(Fact::Closing(cancelled)); // 12, 13
-    let mute = Wording::Assembled(text(TextKind::Words, 99));
-    let lead = Report { text: mute, reserved: Some(msat(18_000)), ..report(cancelled, 0, 2_500_000, 18_000) };
+    let assembled = Wording::Assembled(text(TextKind::Words, 99));
+    let lead = Report { text: assembled, reserved: Some(msat(18_000)), ..report(cancelled, 0, 2_500_000, 18_000) };
     j.answer("1.1", 1, Answer::Aborted, Cost::Unknown).close(lead.clone()); // 14, 15
     j.answer("1", 4, Answer::Gone, known(0)); // 16
     let (unheard, reserved) = (vec![AskId(2)], Some(msat(21_000)));
@@ -124,12 +124,12 @@ pub(crate) fn cancel() -> Journal {
 pub(crate) fn calls() -> Journal {
     use guildhall_kernel::{Addressee, Matter, Millis, Refusal};
     let lead = hire(&root(), 1, "scout");
-    let leave = || Ask::Question { to: Addressee::Owner, matter: Matter::Approval(tool(10)), until: Millis(9000) };
+    let approval = || Ask::Question { to: Addressee::Owner, matter: Matter::Approval(tool(10)), until: Millis(9000) };
     let wait = Fact::Waiting { call: call_ref(1, 3), on: vec![AskId(4)], need: Need::All, until: None };
     let mut j = Journal::new();
     j.open(&root()).request(&[]); // 1, 2
     j.answer("1", 1, said(1, 5), known(10_000)); // 3
-    j.ask(leave(), 0, 0, call(1, 0)).ask(leave(), 0, 0, call(1, 1)); // 4, 5
+    j.ask(approval(), 0, 0, call(1, 0)).ask(approval(), 0, 0, call(1, 1)); // 4, 5
     j.hire(&lead, Mode::Background, call(1, 2)).fact(wait); // 6, 7
     j.fact(refused(Refusal::UnknownHire { hire: path("1.7") }, call(1, 4))); // 8
     j.open(&lead).request(&[]); // 9, 10

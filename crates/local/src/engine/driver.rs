@@ -302,14 +302,14 @@ impl ContractDriver {
             Stimulus::Message(text) | Stimulus::Question(text) => self.texts_of([*text]),
             Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => Vec::new(),
         };
-        let input = Input::Told { from: Sender::Contract(self.key(id)), what: what.clone() };
+        let input = Input::Stimulus { from: Sender::Contract(self.key(id)), what: what.clone() };
         self.engine.send(to, Delivery { arrival: Arrival { input, texts }, acknowledge })
     }
 
     /// Whether the contract has already received this input: it is sent again after a crash that lost the
     /// acknowledgement.
     fn has_received(&self, input: &Input) -> bool {
-        let Input::Told { from: again, .. } = input else { return false };
+        let Input::Stimulus { from: again, .. } = input else { return false };
         self.facts.iter().any(|fact| matches!(fact, Fact::Heard { from, .. } if from == again))
     }
 
@@ -555,7 +555,7 @@ impl ContractDriver {
             Ask::Tool(call) => self.call_tool(contract, id, call),
             Ask::Hire { brief, .. } => self.hire(contract, id, brief),
             Ask::Tell { to, what } => self.tell(id, to, what),
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => {
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => {
                 if let Some(hirer) = self.path.hirer() {
                     self.deliver(id, &hirer, &Stimulus::Question(*words), Acknowledge::NotNeeded);
                 }

@@ -118,7 +118,7 @@ impl SessionEngine {
     /// Finishes an order that reached its contract after the contract had closed. If that fails for now, the order
     /// stays in the inbox.
     pub(super) async fn finish_late_order(&self, number: u64, input: &Input) -> Result<(), EngineError> {
-        let what = if let Input::Told { what, .. } = input { Some(what) } else { None };
+        let what = if let Input::Stimulus { what, .. } = input { Some(what) } else { None };
         unless_final(self.finish_undelivered(number, what).await)
     }
 

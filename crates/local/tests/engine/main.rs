@@ -19,8 +19,8 @@ use guildhall_agent::{
     ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Answer, AskKey, Brief, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path, Powers,
-    Report, Standing, Stay, Stimulus, Stored, Tariff, TextKind,
+    AgentName, Answer, AskKey, Brief, CloseWhen, Context, Effect, Fact, Grant, Heads, Lineage, Msat, Outcome, Path,
+    Powers, Report, Standing, Stimulus, Stored, Tariff, TextKind,
 };
 use guildhall_laws::Checker;
 use guildhall_local::{
@@ -157,7 +157,7 @@ fn brief() -> (Arc<Brief>, Vec<Text>) {
         powers: Powers::default(),
         hiring: None,
         checks: Arc::from([]),
-        stay: Stay::Once,
+        close_when: CloseWhen::FinalText,
     };
     (Arc::new(brief), vec![task])
 }

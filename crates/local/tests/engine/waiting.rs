@@ -13,7 +13,7 @@ const NIGHT: Duration = Duration::from_hours(8);
 fn open_root(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
     let (brief, texts) = brief();
     let grant = brief.grant.due(Some(deadline), Millis(0));
-    (Arc::new(Brief { grant, stay: Stay::Open, ..Brief::clone(&brief) }), texts)
+    (Arc::new(Brief { grant, close_when: CloseWhen::Asked, ..Brief::clone(&brief) }), texts)
 }
 
 /// Waits until this many asks were answered and the agent waits for its owner. Uses no timer, because paused time would jump
@@ -96,7 +96,7 @@ async fn outcome(hall: &Hall<Scripted>) -> Answer {
     let facts = hall.facts().await;
     let answer =
         |stored: &Stored| if let Fact::Answered { answer, .. } = &stored.fact { Some(answer.clone()) } else { None };
-    let of_question = |answer: &Answer| matches!(answer, Answer::Words(_) | Answer::NoReply);
+    let of_question = |answer: &Answer| matches!(answer, Answer::Text(_) | Answer::NoReply);
     facts.iter().filter_map(answer).find(of_question).unwrap()
 }
 
@@ -111,7 +111,7 @@ async fn a_question_waits_for_its_owner_while_no_call_is_running() {
     };
     let (report, ()) = tokio::join!(hall.run(), owner);
     assert_eq!(report.outcome, Outcome::Done);
-    assert!(matches!(outcome(&hall).await, Answer::Words(_)), "the question was answered");
+    assert!(matches!(outcome(&hall).await, Answer::Text(_)), "the question was answered");
     assert_lawful(&hall.facts().await);
 }
 

@@ -111,7 +111,7 @@ impl Hall {
         let argument = |name: &str| arguments[name].as_str().unwrap().to_owned();
         let (name, task, id) = (argument("specialty"), argument("task"), Some(call.id.clone()));
         if self.refused.as_ref() == Some(&name) {
-            data.heard.push(Heard::Refused { call: id, why: Refusal::MayNotHire });
+            data.heard.push(Heard::Refused { call: id, why: Refusal::CantHire });
             return;
         }
         let hired = data.heard.iter().filter(|heard| matches!(heard, Heard::Hired { .. })).count();

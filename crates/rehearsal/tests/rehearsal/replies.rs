@@ -321,7 +321,7 @@ fn heard(bytes: &mut impl Iterator<Item = u8>) -> Heard {
         }
         2 | 3 => Heard::Result { call, text: text(bytes), failed: byte.is_multiple_of(5) },
         4 => Heard::Hired { call: Some(call), hire, agent: name("ann") },
-        5 => Heard::Refused { call: Some(call), why: Refusal::MayNotHire },
+        5 => Heard::Refused { call: Some(call), why: Refusal::CantHire },
         6 => {
             let (agent, task, outcome) = (name("ann"), text(bytes), Outcome::Exhausted(Limit::Purse));
             Heard::Report(HeardReport { call: Some(call), hire, agent, outcome, task, text: text(bytes) })

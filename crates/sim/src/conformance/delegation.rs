@@ -1,13 +1,12 @@
-//! Scripts in which agents hire by their own calls: what each engine must do about hires, forks, questions, boards and
-//! everything that is refused.
+//! Scripts in which agents hire with their own calls: hires, forks, questions, boards and refusals.
 
 use guildhall_agent::roster::DelegationMode::{Cascade, Offered, Required};
 use guildhall_agent::roster::Dialect::{Agent, DelegateTask, DelegateToAgent};
 use guildhall_kernel::{Heads, Outcome};
 use serde_json::{Value, json};
 
-use super::crew::{circle, strict, team, team_of};
-use super::script::{Brings, Script, call, calls, looks, replies, says, sees};
+use super::script::{Response, Script, call, calls, looks, replies, says, sees};
+use super::teams::{circle, strict, team, team_of};
 
 /// Returns the scripts about delegation.
 pub(crate) fn delegating() -> Vec<Script> {
@@ -26,7 +25,7 @@ fn background(specialty: &str, task: &str) -> Value {
     json!({"specialty": specialty, "task": task, "budget": 100, "background": true})
 }
 
-fn hires(id: &str, arguments: Value) -> Brings {
+fn hires(id: &str, arguments: Value) -> Response {
     calls(&[(id, "delegate_task", arguments)])
 }
 
@@ -38,7 +37,7 @@ fn hiring() -> Vec<Script> {
             .line("1.1#2", sees("grey"))
             .line("1.1#3", says("Grey."))
             .line("1#3", says("The near side is grey.")),
-        boss("two hires side by side and one in the background")
+        boss("two blocking hires and one in the background")
             .line(
                 "1#1",
                 calls(&[
@@ -52,7 +51,7 @@ fn hiring() -> Vec<Script> {
             .line("1.3#1", says("It tastes of dust.").after("1#5"))
             .line("1#5", says("Both sides are grey."))
             .line("1#6", says("Grey, and no cheese.")),
-        boss("hires that name no budget share what is free")
+        boss("hires without a budget share the available money")
             .line(
                 "1#1",
                 calls(&[
@@ -89,11 +88,11 @@ fn contexts() -> Vec<Script> {
             .line("1.1.1#1", says("Grey."))
             .line("1.1#3", says("Its left half is grey."))
             .line("1#3", says("Half of it is grey.")),
-        boss("a fork in the words of the other dialect")
+        boss("a fork in another dialect")
             .line("1#1", hires("a", json!({"task": "Go on with the far side.", "context": "fork"})))
             .line("1.1#1", says("Grey."))
             .line("1#3", says("Grey all over.")),
-        Script::new("a prompt is handed to an agent", 1000, Outcome::Done)
+        Script::new("a prompt is passed on to an agent", 1000, Outcome::Done)
             .team(team(DelegateToAgent, Offered))
             .line(
                 "1#1",
@@ -112,9 +111,9 @@ fn steering() -> Vec<Script> {
         ])
     };
     vec![
-        boss("hires are listed, told, stopped and awaited")
+        boss("hires are listed, sent a message, stopped and awaited")
             .line("1#1", two())
-            .line("1.1#1", Brings::Nothing)
+            .line("1.1#1", Response::Nothing)
             .line("1.2#1", looks(&["x"]).after("1#7"))
             .line("1#4", calls(&[("c", "list_agents", json!({}))]))
             .line("1#6", calls(&[("d", "message_agent", json!({"id": "1.2", "text": "Look closely."}))]))
@@ -134,7 +133,7 @@ fn steering() -> Vec<Script> {
             .line("1.1#3", says("Its left half is grey."))
             .line("1#5", says("I wait for it."))
             .line("1#6", says("Half of it is grey.")),
-        boss("one of two is awaited, and a wait has an end")
+        boss("a wait for one of two hires, and a wait with a time limit")
             .line("1#1", two())
             .line("1#4", calls(&[("c", "wait_for_agents", json!({"timeout_s": 0}))]))
             .line("1#5", calls(&[("d", "wait_for_agents", json!({"any": true}))]))
@@ -142,7 +141,7 @@ fn steering() -> Vec<Script> {
             .line("1#6", says("The near side is grey."))
             .line("1.2#1", says("Grey as well.").after("1#6"))
             .line("1#7", says("Both are grey.")),
-        boss("a stranger is not told, stopped or awaited")
+        boss("an unknown hire is not sent a message, stopped or awaited")
             .line(
                 "1#1",
                 calls(&[
@@ -160,7 +159,7 @@ fn steering() -> Vec<Script> {
 
 fn talking() -> Vec<Script> {
     vec![
-        boss("a hire asks its hirer, who answers")
+        boss("a hire asks its hirer, which answers")
             .line("1#1", hires("a", task("near-looker", "Look at it.")))
             .line("1.1#1", calls(&[("x", "ask_hirer", json!({"question": "Which side?"}))]))
             .line("1#3", calls(&[("b", "message_agent", json!({"id": "1.1", "text": "The near one."}))]))
@@ -188,35 +187,35 @@ fn talking() -> Vec<Script> {
 fn modes() -> Vec<Script> {
     let with = |name, mode| Script::new(name, 1000, Outcome::Done).team(team(DelegateTask, mode));
     vec![
-        with("a first reply is handed to those whom it names", Cascade)
+        with("a cascade hires the agents that the first reply names", Cascade)
             .line("1#1", says("I need to know from my near-looker what it sees, and the cook should taste it."))
             .line("1.1#1", says("Grey."))
             .line("1.2#1", says("Dust.").after("1#2"))
             .line("1#4", says("Grey dust.")),
-        with("a first reply that names nobody is handed to those whom the task is about", Cascade)
+        with("a cascade without a named agent hires the agents that the task is about", Cascade)
             .line("1#1", says("That is a good question."))
             .line("1.1#1", says("Grey."))
             .line("1#3", says("Grey rock.")),
-        with("a first reply that can't be handed on is told so", Cascade)
+        with("a cascade that is refused is shown to the agent", Cascade)
             .with(|brief| brief.grant.heads = Heads(0))
             .line("1#1", says("Let the cook taste it."))
             .line("1#2", says("I could not find out.")),
-        with("who must hire is told so once", Required)
+        with("an agent that must hire is nudged once", Required)
             .line("1#1", says("Rock."))
             .line("1#2", hires("a", task("near-looker", "Look at it.")))
             .line("1.1#1", says("Grey."))
             .line("1#4", says("Grey rock.")),
-        with("for one who must hire and does not, the runtime hires", Required)
+        with("the runtime hires for an agent that must hire and does not", Required)
             .line("1#1", says("Rock."))
             .line("1#2", says("Rock, but the cook knows better."))
             .line("1.1#1", says("Dust."))
             .line("1#4", says("It is dust.")),
-        with("one who only names somebody is told to make the call", Offered)
+        with("an agent that only names a team member is nudged to make the call", Offered)
             .line("1#1", says("I will ask the cook to taste it."))
             .line("1#2", hires("a", task("cook", "Taste it.")))
             .line("1.1#1", says("Dust."))
             .line("1#4", says("It is dust.")),
-        with("one who was told and makes no call has reported", Offered)
+        with("the report of an agent that ignores the nudge counts", Offered)
             .line("1#1", says("I will ask the cook to taste it."))
             .line("1#2", says("As I said, I will ask the cook.")),
     ]
@@ -234,7 +233,7 @@ fn checking() -> Vec<Script> {
     };
     vec![
         strict("a report that passes its checks is accepted").line("1.1#3", says(few)),
-        strict("a report that fails a check is mended once").line("1.1#3", says(many)).line("1.1#6", says(few)),
+        strict("a report that fails a check is corrected once").line("1.1#3", says(many)).line("1.1#6", says(few)),
         strict("a report that fails a check twice is not accepted")
             .line("1.1#3", says("A few [1.1#9]. {\"stones\": 7}"))
             .line("1.1#6", says("A few. {\"stones\": 7}")),
@@ -259,14 +258,14 @@ fn refusing() -> Vec<Script> {
         call("k", "Agent", Ok(json!({"prompt": "Look at it."}))),
     ];
     vec![
-        boss("hires that can't be read or are of nobody are refused with the reason")
-            .line("1#1", Brings::Model(replies(None, budgets, 10)))
+        boss("hires that can't be read and hires of unknown agents are refused with the reason")
+            .line("1#1", Response::Model(replies(None, budgets, 10)))
             .line("1#2", says("I could not hire anybody.")),
-        Script::new("a hire for less than it can work with is refused", 150, Outcome::Done)
+        Script::new("a hire with less than the minimum is refused", 150, Outcome::Done)
             .team(team(DelegateTask, Offered))
             .line("1#1", hires("a", json!({"specialty": "cook", "task": "Taste it.", "budget": 19})))
             .line("1#2", says("I can't pay for it.")),
-        Script::new("nobody hires itself or somebody who waits for it", 1000, Outcome::Done)
+        Script::new("an agent does not hire itself or an agent above it", 1000, Outcome::Done)
             .team(circle())
             .team_of("near-looker", team_of("near-looker", &["boss"], DelegateTask, Offered))
             .with(|brief| brief.grant.depth = 3)
@@ -275,11 +274,11 @@ fn refusing() -> Vec<Script> {
             .line("1.1#1", hires("c", task("boss", "Tell me which side.")))
             .line("1.1#2", says("Grey."))
             .line("1#4", says("The near side is grey.")),
-        boss("no hire goes below the granted depth")
+        boss("a hire below the granted depth is refused")
             .with(|brief| brief.grant.depth = 0)
             .line("1#1", hires("a", task("cook", "Taste it.")))
             .line("1#2", says("I stay alone.")),
-        boss("no more are hired than there are heads")
+        boss("a hire without a free head is refused")
             .with(|brief| brief.grant.heads = Heads(1))
             .line("1#1", hires("a", background("cook", "Taste it.")))
             .line("1#3", hires("b", task("near-looker", "Look at it.")))

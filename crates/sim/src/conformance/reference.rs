@@ -1,5 +1,5 @@
-//! The reference engine: the real loop over the real seats, in memory and in virtual time, one thing after the other. It is
-//! what other engines are held against, so it is as plain as it can be: no permits, no crashes, nothing at once.
+//! The reference engine: the real agent loop, in memory and in virtual time, one event after the other. Other engines
+//! are compared with it, so it is as simple as possible: no permits, no crashes, no concurrency.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -18,27 +18,27 @@ use guildhall_kernel::{
 };
 
 use super::script::Script;
-use super::stage::Stage;
+use super::scripted_world::ScriptedWorld;
 
 type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Plays a script to its end. Returns what was stored.
-pub fn reference(script: &Script, stage: &Arc<Stage>) -> Vec<Stored> {
-    let hall = Hall { stage: Arc::clone(stage), state: Arc::default() };
+/// Runs a script to its end. Returns the stored facts.
+pub fn reference(script: &Script, world: &Arc<ScriptedWorld>) -> Vec<Stored> {
+    let hall = Hall { world: Arc::clone(world), state: Arc::default() };
     let inbox = Arc::clone(&hall.state);
-    stage.connect(Arc::new(move |to, command, what, texts| {
-        let input = Input::Told { from: Sender::Owner { command }, what };
-        lock(&inbox).post(to, Delivery { arrival: Arrival { input, texts }, teller: None });
+    world.connect(Arc::new(move |to, command, what, texts| {
+        let input = Input::Stimulus { from: Sender::Owner { command }, what };
+        lock(&inbox).post(to, Delivery { arrival: Arrival { input, texts }, sender_ask: None });
     }));
-    hall.state().keep(&script.texts);
+    hall.state().store_texts(&script.texts);
     hall.state().hired.push((Arc::clone(&script.brief), None));
-    hall.play(script.name);
+    hall.run(script.name);
     std::mem::take(&mut hall.state().facts)
 }
 
 #[derive(Clone)]
 struct Hall {
-    stage: Arc<Stage>,
+    world: Arc<ScriptedWorld>,
     state: Arc<Mutex<State>>,
 }
 
@@ -48,19 +48,19 @@ struct State {
     facts: Vec<Stored>,
     texts: TextCache,
     mail: BTreeMap<Path, VecDeque<Delivery>>,
-    /// When each contract that waits is to be woken.
+    /// When each waiting contract needs a tick.
     wakes: BTreeMap<Path, Millis>,
-    /// Who was hired and has not begun, by whose ask.
+    /// The contracts that were hired and are not open yet, with the hirer's ask.
     hired: Vec<(Arc<Brief>, Option<AskKey>)>,
     leaves: Vec<Leaf>,
-    /// Grows with everything that happens.
+    /// The number of events so far, to notice when nothing happens.
     events: u64,
 }
 
 struct Delivery {
     arrival: Arrival,
-    /// The ask that is answered once this has been dealt with.
-    teller: Option<AskKey>,
+    /// The ask that is answered after this delivery was processed.
+    sender_ask: Option<AskKey>,
 }
 
 struct Leaf {
@@ -78,25 +78,25 @@ impl Texts for TextCache {
     }
 }
 
-/// What every text of this engine is: kept in memory.
-const KEPT: &str = "every text that a fact names is kept";
+/// Why a text can always be read: this engine stores all texts in memory.
+const STORED: &str = "every text that a fact names is stored";
 
 impl State {
-    fn keep(&mut self, texts: &[Text]) {
+    fn store_texts(&mut self, texts: &[Text]) {
         self.texts.0.extend(texts.iter().map(|text| (text.of.hash, text.says.clone())));
     }
 
-    fn post(&mut self, to: &Path, letter: Delivery) {
+    fn post(&mut self, to: &Path, delivery: Delivery) {
         self.events += 1;
-        self.mail.entry(to.clone()).or_default().push_back(letter);
+        self.mail.entry(to.clone()).or_default().push_back(delivery);
     }
 
     fn answer(&mut self, key: &AskKey, answer: Answer, cost: Cost) {
         let input = Input::Answer { id: key.ask, answer, cost };
-        self.post(&key.contract, Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: None });
+        self.post(&key.contract, Delivery { arrival: Arrival { input, texts: Vec::new() }, sender_ask: None });
     }
 
-    /// When something will next happen by the passing of time alone.
+    /// Returns the next time at which a contract or a call needs attention.
     fn next_moment(&self) -> Option<Millis> {
         self.wakes.values().copied().chain(self.leaves.iter().filter_map(|leaf| leaf.deadline)).min()
     }
@@ -107,8 +107,8 @@ impl Hall {
         lock(&self.state)
     }
 
-    /// Lets everybody work until nobody is left.
-    fn play(&self, name: &str) {
+    /// Runs all contracts until they have closed.
+    fn run(&self, name: &str) {
         let mut drivers: Vec<Running<()>> = Vec::new();
         loop {
             let before = self.state().events;
@@ -128,18 +128,18 @@ impl Hall {
     fn pass_time(&self, name: &str) {
         let mut state = self.state();
         let moment = state.next_moment().filter(|moment| *moment > state.now);
-        state.now = moment.unwrap_or_else(|| panic!("{name}: nothing will ever happen"));
+        state.now = moment.unwrap_or_else(|| panic!("{name}: no contract can continue"));
     }
 
-    /// Runs one contract, and hands its report to its hirer.
+    /// Runs one contract, and sends its report to its hirer.
     fn work(self, brief: Arc<Brief>, hirer: Option<AskKey>) -> Running<()> {
         Box::pin(async move {
             let mut driver = ContractDriver::new(self.clone(), &brief);
             let Ok(report) = run(&mut driver, brief).await else { panic!("an admitted brief can be worked on") };
             let mut state = self.state();
-            for letter in state.mail.remove(&driver.path).unwrap_or_default() {
-                if let Some(teller) = letter.teller {
-                    state.answer(&teller, Answer::Gone, Cost::Known(Msat::ZERO));
+            for delivery in state.mail.remove(&driver.path).unwrap_or_default() {
+                if let Some(sender_ask) = delivery.sender_ask {
+                    state.answer(&sender_ask, Answer::Gone, Cost::Known(Msat::ZERO));
                 }
             }
             if let Some(hirer) = hirer {
@@ -150,7 +150,7 @@ impl Hall {
         })
     }
 
-    /// What was said before a brief: a fork goes on from its hirer's request.
+    /// Returns the messages before a brief: a fork continues from its hirer's request.
     fn before(&self, brief: &Brief) -> Vec<Message> {
         let (kernel::Context::Fork { request, upto, .. }, Some(hirer)) = (&brief.context, brief.path.hirer()) else {
             return Vec::new();
@@ -158,7 +158,7 @@ impl Hall {
         let facts = fork_prefix(&self.facts_of(&hirer).collect::<Vec<_>>(), *request, *upto);
         let Some(Fact::Opened(above)) = facts.first() else { panic!("{hirer} has opened") };
         let (before, texts) = (self.before(above), self.state().texts.clone());
-        History { before: &before, root_task: None, facts: &facts, texts: &texts }.messages().expect(KEPT)
+        History { before: &before, root_task: None, facts: &facts, texts: &texts }.messages().expect(STORED)
     }
 
     fn facts_of(&self, contract: &Path) -> impl Iterator<Item = Fact> {
@@ -167,7 +167,7 @@ impl Hall {
         facts.into_iter().filter(move |stored| stored.contract == contract).map(|stored| stored.fact)
     }
 
-    /// What was posted so far by those whom a contract's hirer has hired.
+    /// Returns the posts so far of all hires of a contract's hirer.
     fn board(&self, reader: &Path) -> Vec<Post> {
         let state = self.state();
         let mut agents = BTreeMap::new();
@@ -179,21 +179,21 @@ impl Hall {
             if let Fact::Asked { ask: Ask::Tool(call), .. } = &stored.fact
                 && call.tool.as_str() == BOARD
             {
-                let arguments = state.texts.text(&call.arguments).expect(KEPT);
+                let arguments = state.texts.text(&call.arguments).expect(STORED);
                 posts.extend(Post::of(&stored.contract, agents[&stored.contract], &arguments));
             }
         }
         posts
     }
 
-    /// Lets leaf calls go on, without the state: they may speak to the owner.
+    /// Polls the leaf calls without holding the lock, because a call may send a command of the owner.
     fn poll_leaves(&self) {
         let leaves = std::mem::take(&mut self.state().leaves);
         for mut leaf in leaves {
             let arrival = poll(&mut leaf.work);
             let mut state = self.state();
             match arrival {
-                Some(arrival) => state.post(&leaf.key.contract, Delivery { arrival, teller: None }),
+                Some(arrival) => state.post(&leaf.key.contract, Delivery { arrival, sender_ask: None }),
                 None if leaf.deadline.is_some_and(|deadline| deadline <= state.now) => {
                     state.answer(&leaf.key, Answer::Lost, Cost::Unknown);
                 }
@@ -204,7 +204,7 @@ impl Hall {
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // A panic ends the script, whatever it left.
+    // A panic ends the script, so the state is not used again.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -215,29 +215,29 @@ fn poll<T>(future: &mut Running<T>) -> Option<T> {
     }
 }
 
-/// The reference engine, as one contract sees it.
+/// The engine of one contract.
 struct ContractDriver {
     hall: Hall,
     runtime: Arc<AgentRuntime>,
     path: Path,
-    /// What was said before the contract's brief.
+    /// The messages before the contract's brief.
     before: Arc<[Message]>,
     facts: Vec<Fact>,
     begun: BTreeSet<AskId>,
-    teller: Option<AskKey>,
+    sender_ask: Option<AskKey>,
 }
 
 impl ContractDriver {
     fn new(hall: Hall, brief: &Brief) -> ContractDriver {
-        let (runtime, before) = (Arc::new(hall.stage.runtime(brief)), hall.before(brief).into());
+        let (runtime, before) = (Arc::new(hall.world.runtime(brief)), hall.before(brief).into());
         let path = brief.path.clone();
-        ContractDriver { hall, runtime, path, before, facts: Vec::new(), begun: BTreeSet::new(), teller: None }
+        ContractDriver { hall, runtime, path, before, facts: Vec::new(), begun: BTreeSet::new(), sender_ask: None }
     }
 
-    /// Says that the newest letter has been dealt with.
-    fn receipt(&mut self) {
-        if let Some(teller) = self.teller.take() {
-            self.hall.state().answer(&teller, Answer::Delivered, Cost::Known(Msat::ZERO));
+    /// Answers the ask that sent the newest delivery.
+    fn confirm_delivery(&mut self) {
+        if let Some(sender_ask) = self.sender_ask.take() {
+            self.hall.state().answer(&sender_ask, Answer::Delivered, Cost::Known(Msat::ZERO));
         }
     }
 
@@ -257,11 +257,11 @@ impl ContractDriver {
             match ask {
                 Ask::Model(request) => {
                     let history = History { before: &before, root_task: None, facts: &facts, texts: &texts };
-                    runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(KEPT)
+                    runtime.ask(asked, &request, history, &status, &|_| {}, &|| clock.state().now).await.expect(STORED)
                 }
                 Ask::Tool(call) => {
                     let around = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
-                    runtime.call(&asked, &call, &texts.text(&call.arguments).expect(KEPT), around).await
+                    runtime.call(&asked, &call, &texts.text(&call.arguments).expect(STORED), around).await
                 }
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
                     unreachable!("only leaf calls are made")
@@ -284,34 +284,34 @@ impl ContractDriver {
         }
     }
 
-    /// Performs a check on the newest words. There are no files.
+    /// Performs a check on the newest text. There are no files.
     fn check(&self, key: &AskKey, what: &TextRef) {
         let said = |fact: &Fact| {
             if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.words } else { None }
         };
-        let words = self.facts.iter().rev().find_map(said).expect("only words are checked");
+        let words = self.facts.iter().rev().find_map(said).expect("only a final text is checked");
         let mut state = self.hall.state();
-        let (what, words) = (state.texts.text(what).expect(KEPT), state.texts.text(&words).expect(KEPT));
+        let (what, words) = (state.texts.text(what).expect(STORED), state.texts.text(&words).expect(STORED));
         let arrival = self.runtime.check(key, &what, &words, &self.facts, &|_| false);
-        state.post(&self.path, Delivery { arrival, teller: None });
+        state.post(&self.path, Delivery { arrival, sender_ask: None });
     }
 
-    /// Asks the hirer; it answers by a message.
+    /// Sends a question to the hirer, which answers with a message.
     fn question(&self, key: AskKey, words: TextRef) {
         let hirer = self.path.hirer().expect("a root asks its owner");
-        let input = Input::Told { from: Sender::Contract(key), what: Stimulus::Question(words) };
-        let letter = Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: None };
-        self.hall.state().post(&hirer, letter);
+        let input = Input::Stimulus { from: Sender::Contract(key), what: Stimulus::Question(words) };
+        let delivery = Delivery { arrival: Arrival { input, texts: Vec::new() }, sender_ask: None };
+        self.hall.state().post(&hirer, delivery);
     }
 
     fn tell(&self, key: AskKey, to: &Path, what: &Stimulus) {
-        let input = Input::Told { from: Sender::Contract(key.clone()), what: what.clone() };
+        let input = Input::Stimulus { from: Sender::Contract(key.clone()), what: what.clone() };
         let mut state = self.hall.state();
         let closed = state.facts.iter().any(|stored| stored.contract == *to && matches!(stored.fact, Fact::Closed(_)));
         if closed {
             return state.answer(&key, Answer::Gone, Cost::Known(Msat::ZERO));
         }
-        state.post(to, Delivery { arrival: Arrival { input, texts: Vec::new() }, teller: Some(key) });
+        state.post(to, Delivery { arrival: Arrival { input, texts: Vec::new() }, sender_ask: Some(key) });
     }
 }
 
@@ -334,10 +334,10 @@ impl Engine for ContractDriver {
             state.facts.push(stored.clone());
             state.events += 1;
             drop(state);
-            self.hall.stage.observe(&stored);
+            self.hall.world.observe(&stored);
         }
         self.facts.extend(facts);
-        self.receipt();
+        self.confirm_delivery();
         Ok(())
     }
 
@@ -353,19 +353,19 @@ impl Engine for ContractDriver {
             Ask::Model(_) | Ask::Tool(_) => self.call(contract, key, ask.clone()),
             Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
             Ask::Tell { to, what } => self.tell(key, to, what),
-            Ask::Question { to: Addressee::Hirer, matter: Matter::Words(words), .. } => self.question(key, *words),
+            Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => self.question(key, *words),
             Ask::Check(check) => self.check(&key, &check.what),
             Ask::Question { .. } => unreachable!("no script asks the owner"),
         }
     }
 
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, Infallible> {
-        self.receipt();
-        let letter = poll_fn(|_| {
+        self.confirm_delivery();
+        let delivery = poll_fn(|_| {
             let mut state = self.hall.state();
             state.wakes.remove(&self.path);
-            if let Some(letter) = state.mail.get_mut(&self.path).and_then(VecDeque::pop_front) {
-                return Poll::Ready(Some(letter));
+            if let Some(delivery) = state.mail.get_mut(&self.path).and_then(VecDeque::pop_front) {
+                return Poll::Ready(Some(delivery));
             }
             match wake {
                 Some(wake) if wake <= state.now => return Poll::Ready(None),
@@ -374,9 +374,9 @@ impl Engine for ContractDriver {
             };
             Poll::Pending
         });
-        let Some(Delivery { arrival, teller }) = letter.await else { return Ok(Input::Tick) };
-        self.teller = teller;
-        self.hall.state().keep(&arrival.texts);
+        let Some(Delivery { arrival, sender_ask }) = delivery.await else { return Ok(Input::Tick) };
+        self.sender_ask = sender_ask;
+        self.hall.state().store_texts(&arrival.texts);
         Ok(arrival.input)
     }
 }

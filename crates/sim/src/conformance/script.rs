@@ -1,4 +1,4 @@
-//! What a script may say: for each ask, by its key, what the owner does meanwhile and what comes back.
+//! Scripts: for each ask, by its key, the owner's commands and the response.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,51 +7,51 @@ use guildhall_agent::{
     Attempt, ModelError, RawCall, Redactor, Reply, Reported, Stop, Team, Text, ToolResult, Usage, Wire, task_key,
 };
 use guildhall_kernel::{
-    AgentName, Brief, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path, Powers,
-    Standing, Stay, Stimulus, Tariff, TextKind,
+    AgentName, Brief, CloseWhen, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path,
+    Powers, Standing, Stimulus, Tariff, TextKind,
 };
 use serde_json::{Value, json};
 
-use super::crew::hiring_of;
+use super::teams::hiring_of;
 use crate::scenario::sat;
 
-/// One thing that every engine must do alike.
+/// A script that every engine must run with the same result.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// What it shows.
+    /// What the script shows.
     pub name: &'static str,
-    /// What the root is hired for.
+    /// The brief of the root.
     pub brief: Arc<Brief>,
     /// The texts that the brief names.
     pub texts: Vec<Text>,
     /// How the root ends.
     pub outcome: Outcome,
     pub(crate) window: u64,
-    /// Who has a team.
+    /// The agents that have a team.
     pub(crate) teams: BTreeMap<AgentName, Arc<Team>>,
     pub(crate) lines: BTreeMap<&'static str, Line>,
 }
 
-/// What happens once an ask is performed: its turn comes, the owner speaks, then something comes back.
+/// The line for one ask: what it waits for, the owner's commands, and the response.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// The ask that must have been answered before.
     pub(crate) after: Option<&'static str>,
-    /// What the owner tells the contract that asked, by the numbers of the commands.
+    /// The owner's commands to the contract that asked, with their numbers.
     pub(crate) tells: Vec<(u64, Stimulus, Vec<Text>)>,
-    pub(crate) brings: Brings,
+    pub(crate) response: Response,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Brings {
+pub(crate) enum Response {
     Model(Attempt),
     Tool(ToolResult),
-    /// It never ends by itself.
+    /// The call never ends by itself.
     Nothing,
 }
 
 impl Script {
-    /// Begins a script whose root has this much money, and ends like this.
+    /// Makes a script whose root has this much money and this outcome.
     pub(crate) fn new(name: &'static str, money: u64, outcome: Outcome) -> Script {
         let task = redactor().text(TextKind::Task, "Find out what the moon is made of.");
         let brief = Brief {
@@ -76,7 +76,7 @@ impl Script {
             powers: Powers::default(),
             hiring: Some(Hiring { team: Arc::from([agent("worker")]), ad_hoc: false, recursive: false }),
             checks: Arc::from([]),
-            stay: Stay::Once,
+            close_when: CloseWhen::FinalText,
         };
         let (window, teams, lines) = (100_000, BTreeMap::new(), BTreeMap::new());
         Script { name, brief: Arc::new(brief), texts: vec![task], outcome, window, teams, lines }
@@ -88,7 +88,7 @@ impl Script {
         self.team_of("boss", team).with(|brief| brief.hiring = Some(hiring))
     }
 
-    /// Gives somebody else one.
+    /// Gives an agent a team.
     pub(crate) fn team_of(mut self, name: &str, team: Team) -> Script {
         self.teams.insert(agent(name), Arc::new(team));
         self
@@ -110,9 +110,9 @@ impl Script {
     }
 }
 
-impl From<Brings> for Line {
-    fn from(brings: Brings) -> Line {
-        Line { after: None, tells: Vec::new(), brings }
+impl From<Response> for Line {
+    fn from(response: Response) -> Line {
+        Line { after: None, tells: Vec::new(), response }
     }
 }
 
@@ -127,7 +127,7 @@ impl Line {
     }
 }
 
-impl Brings {
+impl Response {
     pub(crate) fn after(self, key: &'static str) -> Line {
         Line::from(self).after(key)
     }
@@ -137,26 +137,26 @@ impl Brings {
     }
 }
 
-/// A reply of words.
-pub(crate) fn says(words: &str) -> Brings {
-    Brings::Model(replies(Some(words), Vec::new(), 10))
+/// A reply with a text.
+pub(crate) fn says(words: &str) -> Response {
+    Response::Model(replies(Some(words), Vec::new(), 10))
 }
 
-/// A reply of calls to the one tool there is.
-pub(crate) fn looks(ids: &[&str]) -> Brings {
+/// A reply with calls of the tool `look`.
+pub(crate) fn looks(ids: &[&str]) -> Response {
     looks_at_length(ids, 10)
 }
 
-/// A reply of calls to any tools: by id, name and arguments.
-pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Brings {
+/// A reply with calls of any tools: id, name and arguments.
+pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Response {
     let calls = calls.iter().map(|(id, name, arguments)| call(id, name, Ok(arguments.clone()))).collect();
-    Brings::Model(replies(None, calls, 10))
+    Response::Model(replies(None, calls, 10))
 }
 
-/// The same, with so many tokens of output.
-pub(crate) fn looks_at_length(ids: &[&str], output: u64) -> Brings {
+/// A reply with calls of the tool `look` and this many output tokens.
+pub(crate) fn looks_at_length(ids: &[&str], output: u64) -> Response {
     let call = |id: &&str| call(id, "look", Ok(json!({"at": id})));
-    Brings::Model(replies(None, ids.iter().map(call).collect(), output))
+    Response::Model(replies(None, ids.iter().map(call).collect(), output))
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: Result<Value, String>) -> RawCall {
@@ -170,17 +170,17 @@ pub(crate) fn replies(words: Option<&str>, calls: Vec<RawCall>, output: u64) -> 
     Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output, ..Usage::default() }) }
 }
 
-/// No reply.
-pub(crate) fn fails(why: ModelError) -> Brings {
-    Brings::Model(Attempt { outcome: Err(why), usage: Reported::Nothing })
+/// A failed model call.
+pub(crate) fn fails(why: ModelError) -> Response {
+    Response::Model(Attempt { outcome: Err(why), usage: Reported::Nothing })
 }
 
-/// What the tool sees.
-pub(crate) fn sees(text: &str) -> Brings {
-    Brings::Tool(ToolResult { cost: sat(1), ..ToolResult::done(text) })
+/// A result of the tool.
+pub(crate) fn sees(text: &str) -> Response {
+    Response::Tool(ToolResult { cost: sat(1), ..ToolResult::done(text) })
 }
 
-/// The owner has somebody hired.
+/// The owner orders a hire.
 pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
     let task = redactor().text(TextKind::Task, task);
     let offer = Offer {
@@ -211,18 +211,18 @@ pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
     (Stimulus::Hire(Box::new(offer)), vec![task])
 }
 
-/// The owner says something.
+/// The owner sends a message.
 pub(crate) fn tells(words: &str) -> (Stimulus, Vec<Text>) {
     let text = redactor().text(TextKind::Message, words);
     (Stimulus::Message(text.of), vec![text])
 }
 
-/// The owner wants it to end soon.
+/// The owner asks the contract to wrap up.
 pub(crate) fn wraps_up() -> (Stimulus, Vec<Text>) {
     (Stimulus::WrapUp, Vec::new())
 }
 
-/// The owner wants it to end now.
+/// The owner cancels the contract.
 pub(crate) fn cancels() -> (Stimulus, Vec<Text>) {
     (Stimulus::Cancel, Vec::new())
 }

@@ -1,5 +1,5 @@
-//! The scripts. Where two things could come in either order, the script says which is first, so that every engine has one
-//! right answer.
+//! The scripts. If two events could come in either order, the script fixes the order, so that every engine has the same
+//! right result.
 
 use guildhall_agent::{ModelError, ToolResult};
 use guildhall_kernel::{Limit, Millis, Outcome, Path, Stimulus};
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::delegation::delegating;
 use super::script::{
-    Brings, Script, call, cancels, fails, hires, looks, looks_at_length, replies, says, sees, tells, wraps_up,
+    Response, Script, call, cancels, fails, hires, looks, looks_at_length, replies, says, sees, tells, wraps_up,
 };
 use crate::scenario::sat;
 
 /// Returns every script.
 pub fn scripts() -> Vec<Script> {
-    [alone(), failing(), ending(), told(), hiring(), delegating()].concat()
+    [alone(), failing(), ending(), stimuli(), hiring(), delegating()].concat()
 }
 
 fn alone() -> Vec<Script> {
@@ -26,13 +26,13 @@ fn alone() -> Vec<Script> {
             .line("1#3", look("b"))
             .line("1#4", sees("dusty"))
             .line("1#5", says("Grey dust.")),
-        Script::new("calls side by side, answered the other way round", 1000, Outcome::Done)
+        Script::new("calls that are answered in reverse order", 1000, Outcome::Done)
             .line("1#1", looks(&["a", "b", "c"]))
             .line("1#2", sees("first").after("1#3"))
             .line("1#3", sees("second").after("1#4"))
             .line("1#4", sees("third"))
             .line("1#5", says("All three.")),
-        Script::new("older results are left out before the window is full", 1000, Outcome::Done)
+        Script::new("older results are shortened before the window is full", 1000, Outcome::Done)
             .window(140)
             .line("1#1", look("a"))
             .line("1#2", sees(&"grey ".repeat(80)))
@@ -54,17 +54,17 @@ fn failing() -> Vec<Script> {
     vec![
         Script::new("a tool that fails", 1000, Outcome::Done)
             .line("1#1", looks(&["a"]))
-            .line("1#2", Brings::Tool(ToolResult::failed("it is cloudy")))
+            .line("1#2", Response::Tool(ToolResult::failed("it is cloudy")))
             .line("1#3", says("I could not see.")),
         Script::new("calls that can't be read", 1000, Outcome::Done)
-            .line("1#1", Brings::Model(replies(None, unreadable, 10)))
+            .line("1#1", Response::Model(replies(None, unreadable, 10)))
             .line("1#2", sees("grey"))
             .line("1#3", says("Grey.")),
-        Script::new("a reply that broke off is asked for again", 1000, Outcome::Done)
+        Script::new("a broken reply is asked for again", 1000, Outcome::Done)
             .line("1#1", fails(broken))
             .line("1#2", says("Rock.")),
-        Script::new("a model that can't be had", 1000, Outcome::Failed).line("1#1", fails(refused)),
-        Script::new("an empty reply is asked about once", 1000, Outcome::Failed)
+        Script::new("a model that can't be used", 1000, Outcome::Failed).line("1#1", fails(refused)),
+        Script::new("an empty reply is nudged once", 1000, Outcome::Failed)
             .line("1#1", says(" "))
             .line("1#2", says("")),
     ]
@@ -72,7 +72,7 @@ fn failing() -> Vec<Script> {
 
 fn ending() -> Vec<Script> {
     vec![
-        Script::new("a purse that runs dry", 40, Outcome::Exhausted(Limit::Purse))
+        Script::new("a purse that runs out of money", 40, Outcome::Exhausted(Limit::Purse))
             .line("1#1", looks_at_length(&["a"], 90))
             .line("1#2", sees("grey"))
             .line("1#3", says("Grey, so far.")),
@@ -84,29 +84,29 @@ fn ending() -> Vec<Script> {
             .line("1#4", sees("dusty"))
             .line("1#5", says("Grey, so far.")),
         Script::new("a call that still runs at the deadline", 1000, Outcome::Exhausted(Limit::Deadline))
-            // Early enough that a slow machine tells the same whole second.
+            // Short enough that the status shows the same whole second also on a slow machine.
             .with(|brief| brief.grant = brief.grant.due(Some(Millis(1_900)), Millis(0)))
-            .line("1#1", Brings::Nothing)
-            .line("1#2", Brings::Nothing),
+            .line("1#1", Response::Nothing)
+            .line("1#2", Response::Nothing),
     ]
 }
 
-fn told() -> Vec<Script> {
+fn stimuli() -> Vec<Script> {
     vec![
         Script::new("a wrap-up during a model call", 1000, Outcome::Exhausted(Limit::Asked))
             .line("1#1", looks(&["a"]).instruction(1, wraps_up()))
             .line("1#2", says("Nothing yet.")),
         Script::new("a cancel during a model call", 1000, Outcome::Cancelled)
-            .line("1#1", Brings::Nothing.instruction(1, cancels())),
+            .line("1#1", Response::Nothing.instruction(1, cancels())),
         Script::new("a cancel during one of two tool calls", 1000, Outcome::Cancelled)
             .line("1#1", looks(&["a", "b"]))
             .line("1#2", sees("grey"))
-            .line("1#3", Brings::Nothing.instruction(1, cancels()).after("1#2")),
-        Script::new("words during a model call", 1000, Outcome::Done)
+            .line("1#3", Response::Nothing.instruction(1, cancels()).after("1#2")),
+        Script::new("a message during a model call", 1000, Outcome::Done)
             .line("1#1", looks(&["a"]).instruction(1, tells("Look closely.")))
             .line("1#2", sees("grey"))
             .line("1#3", says("Grey.")),
-        Script::new("the same words twice", 1000, Outcome::Done)
+        Script::new("the same message twice", 1000, Outcome::Done)
             .line("1#1", says("Rock.").instruction(1, tells("Why?")).instruction(1, tells("Why?")))
             .line("1#2", says("It is heavy.")),
     ]
@@ -115,13 +115,13 @@ fn told() -> Vec<Script> {
 fn hiring() -> Vec<Script> {
     let gift = (Stimulus::TopUp { to: Path::root(1).hire(1), money: sat(7) }, Vec::new());
     vec![
-        Script::new("a hire reports to who waits for it", 1000, Outcome::Done)
+        Script::new("a hire reports to its hirer", 1000, Outcome::Done)
             .line("1#1", says("I wait.").instruction(1, hires("Look at the near side.")))
             .line("1.1#1", looks(&["a"]).after("1#1"))
             .line("1.1#2", sees("grey"))
             .line("1.1#3", says("Grey."))
             .line("1#3", says("The near side is grey.")),
-        Script::new("two hires at work side by side", 1000, Outcome::Done)
+        Script::new("two hires at work at the same time", 1000, Outcome::Done)
             .line(
                 "1#1",
                 says("I wait.")
@@ -147,7 +147,7 @@ fn hiring() -> Vec<Script> {
         Script::new("a cancel is passed on to a hire", 1000, Outcome::Cancelled)
             .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")))
             .line("1.1#1", looks(&["b"]).after("1#1"))
-            .line("1.1#2", Brings::Nothing)
-            .line("1#3", Brings::Nothing.instruction(2, cancels()).after("1.1#1")),
+            .line("1.1#2", Response::Nothing)
+            .line("1#3", Response::Nothing.instruction(2, cancels()).after("1.1#1")),
     ]
 }

@@ -1,4 +1,4 @@
-//! What the laws demand of an engine, beyond what facts alone can show.
+//! The laws for an engine that can't be checked from facts alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,27 +8,27 @@ use super::World;
 use super::recovery::restore;
 
 impl World {
-    /// Nothing may have left for the world whose fact is not durable.
+    /// Law 2: no ask is performed before its fact is durable.
     pub(super) fn check_performed(&mut self) {
         let asked: BTreeSet<AskKey> = self.store.all().iter().filter_map(asked_key).collect();
         if let Some(key) = self.performed.keys().find(|key| !asked.contains(key)) {
-            self.violations.push(format!("law 2: {key} left before its fact was durable"));
+            self.violations.push(format!("law 2: {key} was performed before its fact was durable"));
         }
     }
 
-    /// Law 10: what may have happened once must not happen again, unless the world knows it by its key.
+    /// Law 10: a call that may have happened must not be made again, unless the provider recognises its key.
     pub(super) fn check_repeated(&mut self, key: &AskKey) {
-        let dear = match self.ask(key) {
+        let must_not_repeat = match self.ask(key) {
             Some(Ask::Model(_)) => true,
             Some(Ask::Tool(call)) => call.effect == Effect::Once,
             Some(Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) | None => false,
         };
-        if dear && !self.scenario.reattach {
+        if must_not_repeat && !self.scenario.reattach {
             self.violate(format!("law 10: {key} was performed twice"));
         }
     }
 
-    /// Law 10: a contract rebuilt from its facts is the contract that was.
+    /// Law 10: a contract that is restored from its facts equals the original contract.
     pub(crate) fn check_restored(&mut self) {
         if !self.store.is_synced() {
             return;
@@ -36,51 +36,51 @@ impl World {
         let (restored, corrupt) = restore(&self.store);
         self.violations.extend(corrupt);
         if let Some((path, _)) = restored.iter().find(|(path, contract)| self.contracts.get(*path) != Some(contract)) {
-            self.violations.push(format!("law 10: {path} rebuilt from its facts is not what it was"));
+            self.violations.push(format!("law 10: {path} restored from its facts differs from the original contract"));
         }
     }
 
-    /// Everything that must be so between steps.
+    /// Checks the laws between steps.
     pub(crate) fn check_rest(&mut self) {
         self.violations.extend(self.checker.at_rest().iter().map(ToString::to_string));
     }
 
-    /// Everything that must be so when nothing is left to do.
+    /// Checks the laws when no work is left.
     pub(crate) fn check_end(&mut self) {
         self.violations.extend(self.checker.at_end().iter().map(ToString::to_string));
-        if self.is_starved() {
-            self.violations.push("law 8: a call waits for a permit that nobody gives back".to_owned());
+        if self.waits_for_permit() {
+            self.violations.push("law 8: a leaf call waits for a permit, but no call will release one".to_owned());
         }
         if let Some((path, _)) = self.contracts.iter().find(|(_, contract)| contract.report().is_none()) {
-            self.violations.push(format!("law 8: nothing is left to do, and {path} is not closed"));
+            self.violations.push(format!("law 8: no work is left, but {path} is not closed"));
         }
         self.check_bill();
         self.correct();
         self.check_account();
     }
 
-    /// The session's account, as an engine would have stored it, fits the contracts' facts.
+    /// Checks the session's account, as an engine would store it, against the contracts' facts.
     fn check_account(&mut self) {
         let is_correction = |fact: &&SessionFact| matches!(fact, SessionFact::Corrected { .. });
-        let put_in = self.put_in.iter().filter(|fact| !is_correction(fact)).cloned();
+        let funded = self.account_facts.iter().filter(|fact| !is_correction(fact)).cloned();
         let ended = self.contracts.iter().filter(|(path, _)| path.level() == 0).filter_map(|(path, contract)| {
             let Report { spent, reserved, estimated, .. } = *contract.report()?;
             Some(SessionFact::Ended { root: path.clone(), spent, reserved, estimated })
         });
-        let corrected = self.put_in.iter().filter(is_correction).cloned();
-        let account: Vec<SessionFact> = put_in.chain(ended).chain(corrected).collect();
+        let corrected = self.account_facts.iter().filter(is_correction).cloned();
+        let account: Vec<SessionFact> = funded.chain(ended).chain(corrected).collect();
         let (sums, broken) = self.checker.check_account(&account);
         self.violations.extend(broken.iter().map(ToString::to_string));
         if sums.free() != i128::from(self.session.free().get()) {
             self.violate(format!(
-                "the session says that {} are free, the checker {}",
+                "the session has {} left, but the checker computes {} msat",
                 self.session.free(),
                 sums.free()
             ));
         }
     }
 
-    /// Later truth: what a lost attempt was charged above its true cost is the session's again.
+    /// Corrects lost calls: the charge above the true cost goes back to the session.
     fn correct(&mut self) {
         let holds = self.store.all().iter().filter_map(|stored| {
             let Fact::Asked { id, hold, .. } = &stored.fact else { return None };
@@ -97,14 +97,14 @@ impl World {
             Some(SessionFact::Corrected { ask, credit: hold.minus(cost.within(hold))? })
         });
         for corrected in credits.collect::<Vec<_>>() {
-            // Twice, since later truth may come twice, too.
-            if !self.put_in(corrected.clone()) || !self.put_in(corrected) {
-                self.violate("the session's account does not take a correction".to_owned());
+            // Twice, because a correction may come twice.
+            if !self.add_to_account(corrected.clone()) || !self.add_to_account(corrected) {
+                self.violate("the session's account refuses a correction".to_owned());
             }
         }
     }
 
-    /// Every amount on the bill is the world's own figure, or a lost or aborted attempt marked as such.
+    /// Checks that every stored cost is the true cost, except for lost and aborted calls.
     fn check_bill(&mut self) {
         for stored in self.store.all() {
             let Fact::Answered { id, answer, cost } = &stored.fact else { continue };
@@ -115,7 +115,8 @@ impl World {
                 continue;
             };
             if cost != true_cost {
-                self.violations.push(format!("the bill says {cost:?} for {key}, the world {true_cost:?}"));
+                self.violations
+                    .push(format!("the stored cost of {key} is {cost:?}, but the true cost is {true_cost:?}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What follows a crash: the world is rebuilt from what is durable, and what is owed is taken up again.
+//! Recovery after a crash: the state is restored from the durable facts, and the open asks are performed again.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{World, lost};
 use crate::store::Store;
 
 impl World {
-    /// The process dies: all that is not durable is gone, and the world is rebuilt from what is.
+    /// The process dies: facts that are not durable are lost, and the state is restored from the others.
     pub(crate) fn crash(&mut self) {
         self.check_restored();
         self.store.crash();
@@ -35,14 +35,15 @@ impl World {
         self.now = self.store.all().last().map_or(Millis(0), |stored| stored.at);
         self.fresh.clear();
         self.leaves.clear();
-        self.errands.clear();
-        self.flights.clear();
+        self.other_asks.clear();
+        self.pending.clear();
         self.hired.clear();
         self.permits_used = 0;
         let (contracts, corrupt) = restore(&self.store);
         self.contracts = contracts;
         self.violations.extend(corrupt);
-        self.session = Session::restore(self.put_in.iter().cloned()).expect("the owner has put enough in");
+        self.session =
+            Session::restore(self.account_facts.iter().cloned()).expect("the account's facts were accepted before");
         let closed = |(path, contract): (&Path, &Contract)| Some((path.clone(), contract.report()?.clone()));
         for (path, report) in self.contracts.iter().filter_map(closed).collect::<Vec<_>>() {
             self.end_root(&path, &report);
@@ -57,9 +58,9 @@ impl World {
         self.contracts.iter().flat_map(keys).collect()
     }
 
-    /// Law 10: what can be attached to again, or done again, is; what can't is settled as lost.
+    /// Law 10: an ask that can be attached to or repeated is performed again; any other ask is settled as lost.
     fn recover(&mut self, key: AskKey) {
-        let again = match self.ask(&key).expect("it is outstanding") {
+        let again = match self.ask(&key).expect("the ask is open") {
             Ask::Model(_) => self.scenario.reattach,
             Ask::Tool(call) => match call.effect {
                 Effect::Pure | Effect::Idempotent | Effect::Reconcilable => true,
@@ -71,12 +72,12 @@ impl World {
             self.enqueue(key);
         } else {
             let lost = lost(&key);
-            self.fly(key, lost);
+            self.send_answer(key, lost);
         }
     }
 }
 
-/// Rebuilds every contract from its stored facts; also says which could not be.
+/// Restores every contract from its stored facts. Also returns an error for each contract that can't be restored.
 pub(super) fn restore(store: &Store) -> (BTreeMap<Path, Contract>, Vec<String>) {
     let mut facts: BTreeMap<&Path, Vec<Fact>> = BTreeMap::new();
     for stored in store.all() {
@@ -89,7 +90,7 @@ pub(super) fn restore(store: &Store) -> (BTreeMap<Path, Contract>, Vec<String>) 
             Ok(contract) => {
                 contracts.insert(path.clone(), contract);
             }
-            Err(why) => corrupt.push(format!("law 10: {path} can't be rebuilt: {why}")),
+            Err(why) => corrupt.push(format!("law 10: {path} can't be restored: {why}")),
         }
     }
     (contracts, corrupt)

@@ -1,5 +1,5 @@
-//! Where a script is played: its model and its tool, as any engine may be given them. They remember what they were asked, so
-//! that an engine which asks again after a crash gets the same.
+//! The model and the tool of a script, for any engine. They remember their answers, so that an engine that asks again
+//! after a crash gets the same answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, poll_fn};
@@ -12,57 +12,57 @@ use guildhall_agent::{
 use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
 use serde_json::{Value, json};
 
-use super::script::{Brings, Script, price, redactor};
+use super::script::{Response, Script, price, redactor};
 use crate::scenario::sat;
 
-/// How the owner's words reach a contract: whom, the number of the command, what, and its texts.
-pub type Tell = Arc<dyn Fn(&Path, u64, Stimulus, Vec<Text>) + Send + Sync>;
+/// Sends a command of the owner to a contract: the contract, the number of the command, the stimulus, and its texts.
+pub type SendStimulus = Arc<dyn Fn(&Path, u64, Stimulus, Vec<Text>) + Send + Sync>;
 
-/// One playing of a script.
-pub struct Stage {
+/// The world of one run of a script.
+pub struct ScriptedWorld {
     script: Script,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    tell: Option<Tell>,
+    tell: Option<SendStimulus>,
     shown: BTreeMap<String, Prompt>,
     played: BTreeSet<String>,
     answered: BTreeSet<String>,
     waiting: Vec<Waker>,
 }
 
-/// The model and the tool of a stage.
-struct Actor(Arc<Stage>);
+/// The model and the tool of a script.
+struct ScriptedPeer(Arc<ScriptedWorld>);
 
-impl Stage {
-    /// Sets a script up.
-    pub fn new(script: &Script) -> Arc<Stage> {
-        Arc::new(Stage { script: script.clone(), state: Mutex::default() })
+impl ScriptedWorld {
+    /// Prepares a script.
+    pub fn new(script: &Script) -> Arc<ScriptedWorld> {
+        Arc::new(ScriptedWorld { script: script.clone(), state: Mutex::default() })
     }
 
-    /// Returns the seat of whoever works on a brief.
-    pub fn runtime(self: &Arc<Stage>, brief: &Brief) -> AgentRuntime {
-        let actor = Arc::new(Actor(Arc::clone(self)));
+    /// Returns the runtime of the agent that works on a brief.
+    pub fn runtime(self: &Arc<ScriptedWorld>, brief: &Brief) -> AgentRuntime {
+        let scripted = Arc::new(ScriptedPeer(Arc::clone(self)));
         AgentRuntime {
             team: self.script.teams.get(&brief.agent).cloned(),
             hired: Hired::of(brief),
             system: "You look at the sky and say what you see.".to_owned(),
-            model: Arc::clone(&actor) as Arc<dyn Model>,
+            model: Arc::clone(&scripted) as Arc<dyn Model>,
             window: self.script.window,
             price: Arc::new(price),
-            tools: BTreeMap::from([("look".to_owned(), actor as Arc<dyn Tool>)]),
+            tools: BTreeMap::from([("look".to_owned(), scripted as Arc<dyn Tool>)]),
             redactor: redactor(),
         }
     }
 
-    /// Says how the owner's words reach a contract from now on.
-    pub fn connect(&self, tell: Tell) {
+    /// Sets the function that sends the owner's commands.
+    pub fn connect(&self, tell: SendStimulus) {
         self.state().tell = Some(tell);
     }
 
-    /// Is to be told each fact once it is durable: some things happen only after others.
+    /// Must be called with each fact once it is durable: some answers wait for other asks to be answered.
     pub fn observe(&self, stored: &Stored) {
         if let Fact::Answered { id, .. } = &stored.fact {
             let mut state = self.state();
@@ -71,31 +71,31 @@ impl Stage {
         }
     }
 
-    /// Returns the asks that the script has a line for and that nobody made.
-    pub fn unplayed(&self) -> Vec<&'static str> {
+    /// Returns the asks that have a line in the script and were never made.
+    pub fn unused_lines(&self) -> Vec<&'static str> {
         let state = self.state();
         self.script.lines.keys().filter(|key| !state.played.contains(**key)).copied().collect()
     }
 
-    /// Returns what each model call was shown.
+    /// Returns the prompt of each model call.
     pub(crate) fn shown(&self) -> BTreeMap<String, Prompt> {
         self.state().shown.clone()
     }
 
-    /// Waits for its turn, lets the owner do their part, and says what an ask brings.
-    async fn play(&self, key: &AskKey) -> Brings {
+    /// Waits until the ask before it is answered, sends the owner's commands, and returns the response to an ask.
+    async fn respond(&self, key: &AskKey) -> Response {
         let line = self.script.lines.get(key.to_string().as_str());
-        let line = line.unwrap_or_else(|| panic!("{}: nobody expects {key}", self.script.name));
+        let line = line.unwrap_or_else(|| panic!("{}: the script has no line for {key}", self.script.name));
         self.state().played.insert(key.to_string());
         if let Some(before) = line.after {
             self.answered(before).await;
         }
         let tell = self.state().tell.clone();
         for (command, what, texts) in &line.tells {
-            let tell = tell.as_ref().expect("the owner is connected");
+            let tell = tell.as_ref().expect("the engine has called `connect`");
             tell(&key.contract, *command, what.clone(), texts.clone());
         }
-        line.brings.clone()
+        line.response.clone()
     }
 
     async fn answered(&self, key: &str) {
@@ -111,28 +111,28 @@ impl Stage {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while it was held left it whole: each change is one insert.
+        // A panic can't leave the state half changed: each change is one insert.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Model for Actor {
+impl Model for ScriptedPeer {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
-        let Actor(stage) = self;
-        let before = stage.state().shown.insert(prompt.key.to_string(), prompt.clone());
+        let ScriptedPeer(world) = self;
+        let before = world.state().shown.insert(prompt.key.to_string(), prompt.clone());
         let same = before.is_none_or(|before| before == *prompt);
-        assert!(same, "{}: {} is asked again with another prompt", stage.script.name, prompt.key);
+        assert!(same, "{}: {} is asked again with a different prompt", world.script.name, prompt.key);
         Box::pin(async move {
-            match stage.play(&prompt.key).await {
-                Brings::Model(attempt) => attempt,
-                Brings::Nothing => pending().await,
-                Brings::Tool(_) => panic!("{}: {} is no tool call", stage.script.name, prompt.key),
+            match world.respond(&prompt.key).await {
+                Response::Model(attempt) => attempt,
+                Response::Nothing => pending().await,
+                Response::Tool(_) => panic!("{}: {} is not a tool call", world.script.name, prompt.key),
             }
         })
     }
 }
 
-impl Tool for Actor {
+impl Tool for ScriptedPeer {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "properties": {"at": {"type": "string"}}});
         ToolSpec { name: "look".to_owned(), description: "Looks at something.".to_owned(), schema }
@@ -143,12 +143,12 @@ impl Tool for Actor {
     }
 
     fn call<'a>(&'a self, key: &'a AskKey, _: &'a Value) -> Task<'a, ToolResult> {
-        let Actor(stage) = self;
+        let ScriptedPeer(world) = self;
         Box::pin(async move {
-            match stage.play(key).await {
-                Brings::Tool(result) => result,
-                Brings::Nothing => pending().await,
-                Brings::Model(_) => panic!("{}: {key} is no model call", stage.script.name),
+            match world.respond(key).await {
+                Response::Tool(result) => result,
+                Response::Nothing => pending().await,
+                Response::Model(_) => panic!("{}: {key} is not a model call", world.script.name),
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Who plays in scripts about hiring: a boss, those on its team, and on which conditions they work.
+//! The agents of the scripts about hiring: a boss and its team.
 
 use std::sync::Arc;
 
@@ -9,41 +9,41 @@ use guildhall_kernel::{AgentName, Hiring, Msat, Powers, TextKind};
 use super::script::{agent, redactor, tariff};
 use crate::scenario::sat;
 
-/// Who can be hired, and what they are good at.
-const PEOPLE: [(&str, &str, &str); 4] = [
+/// The agents: name, description and specialty.
+const AGENTS: [(&str, &str, &str); 4] = [
     ("boss", "Finds out what things are made of.", "boss"),
     ("near-looker", "Looks at the near side of the moon.", "near side"),
     ("far-looker", "Looks at the far side.", "far_side"),
     ("cook", "Prepares meals.", "cheese"),
 ];
 
-/// The boss's team: everybody else.
+/// The boss's team: all other agents.
 pub(crate) fn team(dialect: Dialect, mode: DelegationMode) -> Team {
     team_of("boss", &["near-looker", "far-looker", "cook"], dialect, mode)
 }
 
-/// The same, with a boss who wants receipts, and for whom what is counted must come to no more than ten.
+/// The same team with two checks: reports must cite receipts, and the numbers must add up to at most ten.
 pub(crate) fn strict() -> Team {
     let checks = [r#"{"sum":{"of":"stones","max":"10"}}"#, "\"receipts\""];
     let checks = checks.iter().map(|check| (redactor().text(TextKind::Term, check), Msat::ZERO)).collect();
     Team { checks, ..team(Dialect::DelegateTask, DelegationMode::Offered) }
 }
 
-/// Somebody's team.
+/// The team of an agent.
 pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: DelegationMode) -> Team {
     let workers = names.iter().map(|name| Arc::new(worker(name))).collect();
     let own = Arc::new(Worker { hiring: Some(hiring(names)), ..worker(own) });
     Team { models: Vec::new(), dialect, mode, workers, ad_hoc: None, own, checks: Vec::new() }
 }
 
-/// The same, with a boss who may hire itself, and a looker who may hire the boss.
+/// A team with a cycle: the boss has itself on its team, and the looker has the boss on its team.
 pub(crate) fn circle() -> Team {
     let mut team = team_of("boss", &["boss", "near-looker"], Dialect::DelegateTask, DelegationMode::Offered);
     team.workers[1] = Arc::new(Worker { hiring: Some(hiring(&["boss"])), ..worker("near-looker") });
     team
 }
 
-/// Whom a team's agent may hire, as its brief says.
+/// Returns the agents that a team's agent may hire, for its brief.
 pub(crate) fn hiring_of(team: &Team) -> Hiring {
     let names = team.workers.iter().map(|worker| worker.name.clone()).collect();
     Hiring { team: names, ad_hoc: team.ad_hoc.is_some(), recursive: false }
@@ -54,9 +54,10 @@ fn hiring(names: &[&str]) -> Hiring {
     Hiring { team: team.into(), ad_hoc: false, recursive: false }
 }
 
-/// Somebody, with nobody to hire.
+/// An agent that can't hire.
 pub(crate) fn worker(name: &str) -> Worker {
-    let (_, description, specialty) = PEOPLE.into_iter().find(|(known, ..)| *known == name).expect("one of the people");
+    let (_, description, specialty) =
+        AGENTS.into_iter().find(|(known, ..)| *known == name).expect("a name from the list of agents");
     Worker {
         name: agent(name),
         description: description.to_owned(),
