@@ -1,6 +1,6 @@
 //! Writes replies as Anthropic Messages.
 
-use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::render::{Part, Rendered, Resolved, quote};
 use crate::script::{Amount, Usage};
 
 /// Returns the body of a reply that is not streamed.
@@ -99,7 +99,7 @@ fn stop(reply: &Resolved<'_>) -> String {
 /// Returns the field `usage`, with the comma before it.
 fn usage(reported: Option<&Usage>) -> String {
     let Some(Usage { input, output, cache_read, cache_write, .. }) = reported else { return String::new() };
-    let [input, output, read, written] = [input, output, cache_read, cache_write].map(|amount| sum(&[amount]));
+    let [input, output, read, written] = [input, output, cache_read, cache_write].map(|amount| Amount::sum(&[amount]));
     format!(
         r#","usage":{{"input_tokens":{input},"cache_creation_input_tokens":{written},"cache_read_input_tokens":{read},"output_tokens":{output}}}"#
     )

@@ -1,5 +1,5 @@
 //! The log: a JSON line for each request, for each answer, and for the end of each answer, so that tests can check what was
-//! really sent. The log never contains a key.
+//! really sent. The log never contains a key. The README explains the fields.
 #![allow(missing_docs, reason = "a field whose name says everything has no comment")]
 
 use std::collections::BTreeMap;
@@ -13,11 +13,8 @@ use serde_json::Value;
 pub enum Entry {
     /// A request was received.
     Request {
-        /// The number of the request over all connections, from 1.
         request: u64,
-        /// The number of the connection, from 1.
         connection: u64,
-        /// Microseconds since the server started.
         at_us: u64,
         method: String,
         path: String,
@@ -33,20 +30,13 @@ pub enum Entry {
         rule: Option<usize>,
         #[serde(rename = "said")]
         kind: AnswerKind,
-        /// The HTTP status; absent when the server sends no response.
         status: Option<u16>,
         request_key: Option<String>,
         /// How many times requests with this key were executed; replayed answers don't count.
         executions: u64,
     },
     /// The server finished or broke off an answer.
-    End {
-        request: u64,
-        at_us: u64,
-        /// How many bytes of the body were written to the connection.
-        bytes: u64,
-        ending: Ending,
-    },
+    End { request: u64, at_us: u64, bytes: u64, ending: Ending },
     /// A line was read from stdin. All answers that were decided before it are above it in the log.
     Mark { mark: String },
 }

@@ -1,7 +1,7 @@
 //! Writes replies as OpenAI Chat Completions.
 
-use crate::render::{Part, Rendered, Resolved, quote, sum};
-use crate::script::Usage;
+use crate::render::{Part, Rendered, Resolved, quote};
+use crate::script::{Amount, Usage};
 
 /// All replies have the same time of creation, so that the same request gets the same bytes.
 const CREATED: u64 = 1_700_000_000;
@@ -104,9 +104,9 @@ fn stop(reply: &Resolved<'_>) -> String {
 /// Returns the field `usage`, with the comma before it.
 fn usage(reported: Option<&Usage>) -> String {
     let Some(Usage { input, output, cache_read, cache_write, .. }) = reported else { return String::new() };
-    let prompt = sum(&[input, cache_read, cache_write]);
-    let total = sum(&[input, cache_read, cache_write, output]);
-    let (output, cached) = (sum(&[output]), sum(&[cache_read]));
+    let prompt = Amount::sum(&[input, cache_read, cache_write]);
+    let total = Amount::sum(&[input, cache_read, cache_write, output]);
+    let (output, cached) = (Amount::sum(&[output]), Amount::sum(&[cache_read]));
     format!(
         r#","usage":{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"prompt_tokens_details":{{"cached_tokens":{cached}}}}}"#
     )

@@ -141,18 +141,6 @@ impl Rendered {
     }
 }
 
-/// Returns the sum as JSON, or the first amount that is not a number.
-pub(crate) fn sum(amounts: &[&Amount]) -> String {
-    let mut total = 0_i128;
-    for amount in amounts {
-        match amount {
-            Amount::Number(number) => total += i128::from(*number),
-            Amount::Verbatim(text) => return text.clone(),
-        }
-    }
-    total.to_string()
-}
-
 impl Text {
     /// Returns the text itself.
     pub(crate) fn verbatim(&self) -> Cow<'_, str> {

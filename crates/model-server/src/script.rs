@@ -104,18 +104,11 @@ pub(crate) enum Wrong {
     Model,
     ContextTooLong,
     Request,
-    RateLimit { retry_after: Option<RetryAfter> },
+    RateLimit { retry_after: Option<Amount> },
     SpendLimit,
     Credit,
-    Overloaded { retry_after: Option<RetryAfter> },
+    Overloaded { retry_after: Option<Amount> },
     Server,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum RetryAfter {
-    Seconds(u64),
-    Text(String),
 }
 
 #[derive(Clone, Deserialize)]
@@ -174,10 +167,7 @@ impl Wrong {
     /// The value of the `retry-after` header.
     pub(crate) fn retry_after(&self) -> Option<String> {
         let (Self::RateLimit { retry_after } | Self::Overloaded { retry_after }) = self else { return None };
-        Some(match retry_after.as_ref()? {
-            RetryAfter::Seconds(seconds) => seconds.to_string(),
-            RetryAfter::Text(text) => text.clone(),
-        })
+        Some(Amount::sum(&[retry_after.as_ref()?]))
     }
 }
 

@@ -81,7 +81,9 @@ impl Turn {
                 "tool" => self.tool_results.push(text_of(content)),
                 "assistant" => {
                     self.all_tool_results.append(&mut self.tool_results);
-                    awaits_results = self.is_json && has_calls(&text_of(content));
+                    awaits_results = self.is_json
+                        && serde_json::from_str::<Value>(&text_of(content))
+                            .is_ok_and(|object| object["calls"].is_array());
                 }
                 // After calls in a JSON object, the next user message has the results.
                 _ if std::mem::take(&mut awaits_results) => self.tool_results.push(text_of(content)),
@@ -112,11 +114,6 @@ fn route(request: &Request) -> Option<(Endpoint, Protocol)> {
         }
         _ => None,
     }
-}
-
-/// Whether a text is a JSON object with calls.
-fn has_calls(text: &str) -> bool {
-    serde_json::from_str::<Value>(text).is_ok_and(|object| object["calls"].is_array())
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -77,7 +77,7 @@ pub(crate) struct Usage {
 #[serde(untagged)]
 pub(crate) enum Amount {
     Number(i64),
-    /// Text that a faulty provider sends instead of a number, such as `1e400`.
+    /// Text that is sent instead of a number, such as `1e400`.
     Verbatim(String),
 }
 
@@ -151,6 +151,20 @@ impl Reply {
         } else {
             self.content_type.as_deref().and_then(super::header_value_fault)
         }
+    }
+}
+
+impl Amount {
+    /// Returns the sum as text, or the first amount that is not a number.
+    pub(crate) fn sum(amounts: &[&Amount]) -> String {
+        let mut total = 0_i128;
+        for amount in amounts {
+            match amount {
+                Amount::Number(number) => total += i128::from(*number),
+                Amount::Verbatim(text) => return text.clone(),
+            }
+        }
+        total.to_string()
     }
 }
 
