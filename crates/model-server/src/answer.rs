@@ -12,6 +12,8 @@ use crate::turn::Turn;
 const INSIDE_JSON: usize = 8;
 const UNKNOWN_EVENT: &str = "event: weather_report\ndata: {\"type\":\"weather_report\",\"weather\":\"fair\"}\n\n";
 
+type Headers = Vec<(String, String)>;
+
 /// Everything that the server does for one request.
 #[derive(Clone)]
 pub(crate) struct Answer {
@@ -27,7 +29,7 @@ pub(crate) struct Answer {
 #[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Headers,
     /// Whether the body is sent in chunks, without a `content-length`.
     pub(crate) is_chunked: bool,
 }
@@ -56,12 +58,7 @@ impl Answer {
     }
 
     /// A response that is sent in one piece.
-    pub(crate) fn response(
-        kind: AnswerKind,
-        status: u16,
-        mut headers: Vec<(String, String)>,
-        body: impl Into<Vec<u8>>,
-    ) -> Self {
+    pub(crate) fn response(kind: AnswerKind, status: u16, mut headers: Headers, body: impl Into<Vec<u8>>) -> Self {
         let bytes = body.into();
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             headers.push(("content-type".into(), "application/json".into()));

@@ -4,9 +4,6 @@
 pub const ALIASES: [(&str, &str); 3] =
     [("opus", "claude-opus-5-5"), ("sonnet", "claude-sonnet-5-5"), ("haiku", "claude-haiku-5-5")];
 
-/// The choice that means: the model of the hirer.
-const INHERIT: &str = "inherit";
-
 /// A choice of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
@@ -27,7 +24,7 @@ pub enum Chosen {
 pub fn choose(name: &str) -> Chosen {
     let name = name.trim();
     let short = name.to_ascii_lowercase();
-    if short.is_empty() || short == INHERIT {
+    if short.is_empty() || short == "inherit" {
         return Chosen::Inherit;
     }
     let full = ALIASES.iter().find(|(alias, _)| *alias == short).map_or(name, |(_, full)| full);

@@ -132,11 +132,8 @@ pub struct BaseUrl(Url);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
     /// The text is not a URL.
-    #[error("{text:?} is not a URL: write it like http://127.0.0.1:11434 or https://openrouter.ai/api/v1")]
-    NoUrl {
-        /// The text.
-        text: String,
-    },
+    #[error("{0:?} is not a URL: write it like http://127.0.0.1:11434 or https://openrouter.ai/api/v1")]
+    NoUrl(String),
     /// The URL has a user, a password, a query or a fragment.
     #[error("a base URL must not have a user, password, query or fragment: configure the key separately")]
     TooMuch,
@@ -145,7 +142,7 @@ pub enum BaseUrlError {
 impl BaseUrl {
     /// Reads a base URL.
     pub fn parse(text: &str) -> Result<BaseUrl, BaseUrlError> {
-        let no_url = || BaseUrlError::NoUrl { text: text.to_owned() };
+        let no_url = || BaseUrlError::NoUrl(text.to_owned());
         let url = Url::parse(text.trim()).map_err(|_| no_url())?;
         if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
             return Err(no_url());

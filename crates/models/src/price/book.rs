@@ -115,7 +115,10 @@ impl PriceBook {
     pub fn tariff(&self, seller: &Seller, model: &str) -> Result<Tariff, NoPrice> {
         let price = match self.price_set(seller, model) {
             Some(price) => price,
-            None => self.price_at(seller, model, self.prompt_max(seller, model))?,
+            None => {
+                let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
+                self.price_at(seller, model, window.clamp(SMALL_TOKENS, self.prompt_tokens_max))?
+            }
         };
         let input = price.input.max(price.cache_write).max(price.cache_read);
         let short = SHORT_REPLIES.iter().find(|(start, _)| model.starts_with(start));
@@ -168,11 +171,6 @@ impl PriceBook {
             cache_write: per_million(written.input),
             output: per_million(plain.output),
         })
-    }
-
-    fn prompt_max(&self, seller: &Seller, model: &str) -> u64 {
-        let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
-        window.clamp(SMALL_TOKENS, self.prompt_tokens_max)
     }
 
     /// Returns the size of a model's window in tokens, if the table has it.
