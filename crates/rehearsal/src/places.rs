@@ -205,10 +205,10 @@ pub(crate) fn find_chain(state: &State, places: &[Place]) -> Option<Chain> {
     let seen = places.iter().filter(|_| state.is_about_trouble()).find(is_seen);
     let first = seen.or_else(|| [Kind::Docs, Kind::Logs, Kind::Tests].into_iter().find_map(best));
     let first = first.filter(|first| first.line != end.line);
-    let lines: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
-    let step = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
-    let links = lines.windows(2).map(step).collect();
-    Some(Chain { lines, links })
+    let steps: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
+    let shared_name = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
+    let links = steps.windows(2).map(shared_name).collect();
+    Some(Chain { lines: steps, links })
 }
 
 /// Returns what two lines have in common: an identifier, or a clue.

@@ -113,12 +113,11 @@ impl PriceBook {
     /// Returns the prices for the holds of a contract: the highest price of an input token and of an output token. These are the
     /// prices of the most expensive tier that a prompt within the model's window can reach; input includes writing to a cache.
     pub fn tariff(&self, seller: &Seller, model: &str) -> Result<Tariff, NoPrice> {
-        let price = match self.price_set(seller, model) {
-            Some(price) => price,
-            None => {
-                let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
-                self.price_at(seller, model, window.clamp(SMALL_TOKENS, self.prompt_tokens_max))?
-            }
+        let price = if let Some(price) = self.price_set(seller, model) {
+            price
+        } else {
+            let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
+            self.price_at(seller, model, window.clamp(SMALL_TOKENS, self.prompt_tokens_max))?
         };
         let input = price.input.max(price.cache_write).max(price.cache_read);
         let short = SHORT_REPLIES.iter().find(|(start, _)| model.starts_with(start));
