@@ -383,7 +383,7 @@ pub enum ModelError {
     #[error("{provider} can't be reached: {why}")]
     Unavailable { provider: String, why: String },
     /// The reply broke off, or was no reply: it may have cost something, whatever was reported by then.
-    #[error("no whole reply from {provider}: {why}")]
+    #[error("did not get a complete reply from {provider}: {why}")]
     Broken { provider: String, why: String },
     /// The provider answered that it won't: a wrong key, an unknown model, a limit, a request it can't read, too many requests.
     #[error("{provider} refused: {why}")]

@@ -94,7 +94,7 @@ pub(crate) struct Dollars(pub(crate) Usd);
 
 impl Dollars {
     pub(crate) fn rate(self) -> Result<Rate, String> {
-        Rate::new(self.0).map_err(|why| why.to_string())
+        Rate::try_from(self.0).map_err(|why| why.to_string())
     }
 }
 

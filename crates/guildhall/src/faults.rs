@@ -146,7 +146,7 @@ mod tests {
                 }
             })
             .await;
-        assert_eq!(faults.of(&root, ask).unwrap(), "no whole reply from test: it fell silent");
+        assert_eq!(faults.of(&root, ask).unwrap(), "did not get a complete reply from test: it fell silent");
         assert_eq!(faults.of(&root, AskId(4)), None);
         flaky.answers.store(true, Ordering::Relaxed);
         model.ask(&prompt, &|_| {}).await;

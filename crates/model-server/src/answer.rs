@@ -1,24 +1,26 @@
-//! An answer worked out to the byte: what to send, when to wait, where to break off. The connection only carries it out.
+//! An answer, exact to the byte: what to send, when to wait, where to stop. `connection.rs` only sends it.
 
 use std::time::Duration;
 
-use crate::entry::Said;
+use crate::entry::AnswerKind;
 use crate::refusal::error_event;
 use crate::render::Rendered;
 use crate::script::{Cut, Damage, Pace, Place, Reply};
 use crate::turn::Turn;
 
-/// How far from the end of an event its JSON is surely not finished: `"}}` and two line ends.
+/// This many bytes before the end of an event its JSON is incomplete: an event ends with `"}}` and two line ends.
 const INSIDE_JSON: usize = 8;
 const UNKNOWN_EVENT: &str = "event: weather_report\ndata: {\"type\":\"weather_report\",\"weather\":\"fair\"}\n\n";
 
-/// All that is done for one request.
+type Headers = Vec<(String, String)>;
+
+/// Everything that the server does for one request.
 #[derive(Clone)]
 pub(crate) struct Answer {
-    pub(crate) said: Said,
-    /// Before anything is done.
+    pub(crate) kind: AnswerKind,
+    /// The wait before the headers.
     pub(crate) wait: Duration,
-    /// Absent when not even a header is sent.
+    /// Absent when no response is sent.
     pub(crate) head: Option<Head>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) finish: Finish,
@@ -27,12 +29,12 @@ pub(crate) struct Answer {
 #[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    /// Whether the body has no known length.
+    pub(crate) headers: Headers,
+    /// Whether the body is sent in chunks, without a `content-length`.
     pub(crate) is_chunked: bool,
 }
 
-/// A piece of the body, sent after a wait.
+/// A piece of the body, and the wait before it.
 #[derive(Clone)]
 pub(crate) struct Piece {
     pub(crate) wait: Duration,
@@ -42,85 +44,84 @@ pub(crate) struct Piece {
 /// What happens after the last piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    Whole,
+    Complete,
     Close,
     Reset,
     Stall,
-    /// The whole server goes away for this long.
+    /// The server closes all connections and refuses new ones for this long.
     Down(Duration),
 }
 
 impl Answer {
-    /// Sends nothing.
-    pub(crate) fn bare(finish: Finish) -> Self {
-        Self { said: Said::Fault, wait: Duration::ZERO, head: None, pieces: Vec::new(), finish }
+    pub(crate) fn no_response(finish: Finish) -> Self {
+        Self { kind: AnswerKind::Fault, wait: Duration::ZERO, head: None, pieces: Vec::new(), finish }
     }
 
-    /// A response in one piece.
-    pub(crate) fn whole(said: Said, status: u16, mut headers: Vec<(String, String)>, body: impl Into<Vec<u8>>) -> Self {
+    /// A response that is sent in one piece.
+    pub(crate) fn response(kind: AnswerKind, status: u16, mut headers: Headers, body: impl Into<Vec<u8>>) -> Self {
         let bytes = body.into();
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             headers.push(("content-type".into(), "application/json".into()));
         }
         headers.push(("content-length".into(), bytes.len().to_string()));
         Self {
-            said,
+            kind,
             head: Some(Head { status, headers, is_chunked: false }),
             pieces: vec![Piece { wait: Duration::ZERO, bytes }],
-            ..Self::bare(Finish::Whole)
+            ..Self::no_response(Finish::Complete)
         }
     }
 
-    /// A turn of the model, with this damage and not that of the reply.
+    /// A turn of the model. The damage of the reply is ignored: `damage` is applied instead.
     pub(crate) fn reply(mut body: Rendered, reply: &Reply, damage: Option<&Damage>, turn: &Turn) -> Self {
         if reply.noise && turn.stream {
-            make_noise(&mut body);
+            add_noise(&mut body);
         }
-        let (place, finish) = damage.map_or((None, Finish::Whole), |damage| spoil(&mut body, damage, turn));
+        let (place, finish) = damage.map_or((None, Finish::Complete), |damage| apply(damage, &mut body, turn));
         let mut pieces = paced(&body, &reply.pace);
         let all: usize = body.events.iter().map(String::len).sum();
         let end = place.map_or(all, |place| locate(&body, place).min(all));
         truncate(&mut pieces, end);
         let usual = if turn.stream { "text/event-stream; charset=utf-8" } else { "application/json" };
         let content_type = reply.content_type.as_deref().unwrap_or(usual);
-        let promised = if finish == Finish::Whole { end } else { all };
+        let announced = if finish == Finish::Complete { end } else { all };
         let framing = if turn.stream {
             ("transfer-encoding".into(), "chunked".into())
         } else {
-            ("content-length".into(), promised.to_string())
+            ("content-length".into(), announced.to_string())
         };
         let headers = vec![("content-type".into(), content_type.into()), framing];
         let head = Head { status: 200, headers, is_chunked: turn.stream };
         let wait = Duration::from_millis(reply.pace.headers_ms);
         if place == Some(Place::Start) {
-            let finish = if finish == Finish::Whole { Finish::Close } else { finish };
-            return Self { said: Said::Reply, wait, ..Self::bare(finish) };
+            let finish = if finish == Finish::Complete { Finish::Close } else { finish };
+            return Self { kind: AnswerKind::Reply, wait, ..Self::no_response(finish) };
         }
-        Self { said: Said::Reply, wait, head: Some(head), pieces, finish }
+        Self { kind: AnswerKind::Reply, wait, head: Some(head), pieces, finish }
     }
 }
 
-/// Changes the content, or says where and how the body breaks off.
-fn spoil(body: &mut Rendered, damage: &Damage, turn: &Turn) -> (Option<Place>, Finish) {
+/// Damages the content, or returns where and how the body ends early.
+fn apply(damage: &Damage, body: &mut Rendered, turn: &Turn) -> (Option<Place>, Finish) {
     match damage {
         Damage::Cut { after, how: Cut::Reset } => (Some(*after), Finish::Reset),
         Damage::Cut { after, how: Cut::Close } => (Some(*after), Finish::Close),
-        Damage::Cut { after, how: Cut::End } => (Some(*after), Finish::Whole),
+        Damage::Cut { after, how: Cut::End } => (Some(*after), Finish::Complete),
         Damage::Stall { after } => (Some(*after), Finish::Stall),
         Damage::Error { events, kind, message } => {
             body.events.truncate(*events);
             body.events.push(error_event(turn.protocol, kind, message));
-            (None, Finish::Whole)
+            (None, Finish::Complete)
         }
         Damage::EndTwice => {
             let end = body.events.len() - body.end;
             body.events.extend_from_within(end..);
-            (None, Finish::Whole)
+            (None, Finish::Complete)
         }
     }
 }
 
-fn make_noise(body: &mut Rendered) {
+fn add_noise(body: &mut Rendered) {
     body.events.insert(1, UNKNOWN_EVENT.into());
     body.last_delta = body.last_delta.map(|at| at + 1);
     for event in &mut body.events {
@@ -128,7 +129,7 @@ fn make_noise(body: &mut Rendered) {
     }
 }
 
-/// The byte at which a place is.
+/// Returns the byte at which a place is.
 fn locate(body: &Rendered, place: Place) -> usize {
     let text = body.events.concat();
     let until = |events: usize| body.events.iter().take(events).map(String::len).sum();
@@ -144,10 +145,10 @@ fn locate(body: &Rendered, place: Place) -> usize {
 }
 
 fn paced(body: &Rendered, pace: &Pace) -> Vec<Piece> {
-    let whole = body.events.concat().into_bytes();
+    let all = body.events.concat().into_bytes();
     let (pieces, between_ms): (Vec<Vec<u8>>, u64) = match pace.drip {
-        Some(drip) => (whole.chunks(drip.bytes).map(Into::into).collect(), drip.every_ms),
-        None if pace.between_ms == 0 => (vec![whole], 0),
+        Some(drip) => (all.chunks(drip.bytes).map(Into::into).collect(), drip.every_ms),
+        None if pace.between_ms == 0 => (vec![all], 0),
         None => (body.events.iter().map(|event| event.as_bytes().into()).collect(), pace.between_ms),
     };
     let waits = std::iter::once(pace.first_ms).chain(std::iter::repeat(between_ms)).map(Duration::from_millis);

@@ -1,23 +1,23 @@
-//! Anthropic Messages on the wire.
+//! Writes replies as Anthropic Messages.
 
-use crate::render::{Part, Rendered, Resolved, quote, sum};
+use crate::render::{Part, Rendered, Resolved, quote};
 use crate::script::{Amount, Usage};
 
-/// The body of a reply that is not streamed.
+/// Returns the body of a reply that is not streamed.
 pub(crate) fn message(reply: &Resolved<'_>) -> String {
     let blocks: Vec<String> = reply.parts.iter().map(block).collect();
     envelope(reply, &blocks.join(","), &stop(reply), &usage(reply.usage.as_ref()))
 }
 
-/// The events of a stream.
+/// Returns the events of a stream.
 pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
-    let begun = reply.usage.as_ref().map(|usage| Usage {
+    let at_start = reply.usage.as_ref().map(|usage| Usage {
         input: usage.input_at_start.as_ref().unwrap_or(&usage.input).clone(),
-        output: Amount::Whole(1),
+        output: Amount::Number(1),
         ..usage.clone()
     });
-    let message = envelope(reply, "", "null", &usage(begun.as_ref()));
+    let message = envelope(reply, "", "null", &usage(at_start.as_ref()));
     out.events.push(event("message_start", &format!(r#","message":{message}"#)));
     out.events.push(event("ping", ""));
     for (index, part) in reply.parts.iter().enumerate() {
@@ -39,8 +39,8 @@ fn event(name: &str, fields: &str) -> String {
     format!("event: {name}\ndata: {{\"type\":\"{name}\"{fields}}}\n\n")
 }
 
-fn message_delta(stop: &str, told: Option<&Usage>) -> String {
-    let fields = format!(r#","delta":{{"stop_reason":{stop},"stop_sequence":null}}{}"#, usage(told));
+fn message_delta(stop: &str, reported: Option<&Usage>) -> String {
+    let fields = format!(r#","delta":{{"stop_reason":{stop},"stop_sequence":null}}{}"#, usage(reported));
     event("message_delta", &fields)
 }
 
@@ -68,7 +68,7 @@ fn call_block(id: &str, name: &str, input: &str) -> String {
     format!(r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#, quote(id), quote(name))
 }
 
-/// A block as a stream begins it, and the deltas that fill it.
+/// Returns the empty block with which a stream starts a part, and the deltas that fill the block.
 fn start_and_deltas(part: &Part, chunk_chars: Option<usize>) -> (String, Vec<String>) {
     let deltas = |kind: &str, field: &str, pieces: Vec<String>| -> Vec<String> {
         pieces.iter().map(|piece| format!(r#"{{"type":"{kind}","{field}":{piece}}}"#)).collect()
@@ -96,10 +96,10 @@ fn stop(reply: &Resolved<'_>) -> String {
     reply.stop.map_or_else(|| "null".into(), quote)
 }
 
-/// The field that tells the usage, with the comma before it.
-fn usage(told: Option<&Usage>) -> String {
-    let Some(Usage { input, output, cache_read, cache_write, .. }) = told else { return String::new() };
-    let [input, output, read, written] = [input, output, cache_read, cache_write].map(|amount| sum(&[amount]));
+/// Returns the field `usage`, with the comma before it.
+fn usage(reported: Option<&Usage>) -> String {
+    let Some(Usage { input, output, cache_read, cache_write, .. }) = reported else { return String::new() };
+    let [input, output, read, written] = [input, output, cache_read, cache_write].map(|amount| Amount::sum(&[amount]));
     format!(
         r#","usage":{{"input_tokens":{input},"cache_creation_input_tokens":{written},"cache_read_input_tokens":{read},"output_tokens":{output}}}"#
     )

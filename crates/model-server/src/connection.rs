@@ -1,5 +1,5 @@
-//! One connection: reads requests and carries out the answers. HTTP is written by hand here, because a library would not
-//! let a script break it.
+//! One connection: reads requests and sends answers. This file implements HTTP itself, because an HTTP library would not
+//! let a script send broken responses.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -13,19 +13,18 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
 
 use crate::answer::{Answer, Finish};
-use crate::book::Decision;
-use crate::entry::{Ending, Entry, Said};
+use crate::entry::{AnswerKind, Ending, Entry};
 use crate::server::Server;
 use crate::turn::Turn;
 
 const HEAD_BYTES_MAX: u64 = 1 << 20;
 const BODY_BYTES_MAX: usize = 256 << 20;
-/// A reset throws away what the system has not sent yet, and all that the script sends has to arrive.
+/// A reset discards bytes that the system has not sent yet, so the server waits before it resets a connection.
 const RESET_PAUSE: Duration = Duration::from_millis(10);
-/// Headers whose values are nobody's business.
+/// Headers whose values are secret.
 const SECRET: [&str; 4] = ["authorization", "x-api-key", "cookie", "proxy-authorization"];
 
-/// A request as it was sent, with the names of its headers in lower case.
+/// A request. The names of its headers are in lower case.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -34,7 +33,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads the next request; none when the client is gone.
+    /// Reads the next request; `None` when the client has closed the connection.
     async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Self>> {
         let mut head = (&mut *from).take(HEAD_BYTES_MAX).lines();
         let Some(first) = head.next_line().await? else { return Ok(None) };
@@ -49,7 +48,7 @@ impl Request {
         let length = headers.get("content-length").map_or(Ok(0), |length| length.parse());
         let length = length.ok().filter(|length| *length <= BODY_BYTES_MAX).ok_or(ErrorKind::FileTooLarge)?;
         if headers.contains_key("transfer-encoding") {
-            eprintln!("a request in chunks is not read");
+            eprintln!("a request with `transfer-encoding` is not supported: send a `content-length`");
             return Ok(None);
         }
         let mut body = vec![0; length];
@@ -61,7 +60,7 @@ impl Request {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// Puts a marker in place of each secret, and says whether the request carries the key that the script expects.
+    /// Replaces each secret by a marker, and returns whether the request has the key that the script expects.
     fn redact(&mut self, expected: Option<&str>) -> bool {
         let mut has_key = expected.is_none();
         for name in SECRET {
@@ -78,7 +77,7 @@ impl Request {
     }
 }
 
-/// Logs how an answer ended, whichever way that happened.
+/// Logs the end of an answer when it is dropped, so that every answer gets one `end` line.
 struct End<'a> {
     server: &'a Server,
     request: u64,
@@ -93,13 +92,13 @@ impl Drop for End<'_> {
     }
 }
 
-/// Answers request after request until one side ends the connection.
-pub(crate) async fn attend(server: Rc<Server>, mut stream: TcpStream, connection: u64) -> io::Result<()> {
+/// Answers requests until one side ends the connection.
+pub(crate) async fn serve_connection(server: Rc<Server>, mut stream: TcpStream, connection: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader);
     while let Some(request) = Request::read(&mut reader).await? {
-        let (number, answer) = decide(&server, request, connection);
+        let (number, answer) = answer(&server, request, connection);
         let mut end = End { server: &server, request: number, bytes: 0, ending: Ending::HungUp };
         tokio::select! {
             biased;
@@ -115,13 +114,13 @@ pub(crate) async fn attend(server: Rc<Server>, mut stream: TcpStream, connection
     Ok(())
 }
 
-/// Logs a request and what is answered.
-fn decide(server: &Server, mut request: Request, connection: u64) -> (u64, Answer) {
+/// Decides on the answer to a request, and logs both.
+fn answer(server: &Server, mut request: Request, connection: u64) -> (u64, Answer) {
     let body = serde_json::from_slice(&request.body);
     let body = body.unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&request.body).into()));
-    let mut book = server.book.borrow_mut();
-    let number = book.receive();
-    let has_key = request.redact(book.api_key());
+    let mut responder = server.responder.borrow_mut();
+    let number = responder.receive();
+    let has_key = request.redact(responder.api_key());
     server.log.write(&Entry::Request {
         request: number,
         connection,
@@ -132,12 +131,13 @@ fn decide(server: &Server, mut request: Request, connection: u64) -> (u64, Answe
         body: body.clone(),
     });
     let Some(mut turn) = Turn::read(request, &body, has_key) else {
-        return (number, Answer::whole(Said::Fault, 404, Vec::new(), r#"{"error":{"message":"no such path"}}"#));
+        let body = r#"{"error":{"message":"unknown path"}}"#;
+        return (number, Answer::response(AnswerKind::Fault, 404, Vec::new(), body));
     };
-    let Decision { answer, rule, executions } = book.decide(&mut turn);
-    let status = answer.head.as_ref().map(|head| head.status);
-    let (said, request_key) = (answer.said, turn.request_key);
-    server.log.write(&Entry::Answer { request: number, rule, said, status, request_key, executions });
+    let (rule, answer) = responder.answer(&mut turn);
+    let (kind, status) = (answer.kind, answer.head.as_ref().map(|head| head.status));
+    let (executions, request_key) = (responder.executions(&turn), turn.request_key);
+    server.log.write(&Entry::Answer { request: number, rule, kind, status, request_key, executions });
     (number, answer)
 }
 
@@ -160,7 +160,7 @@ async fn send(to: &mut WriteHalf<'_>, answer: &Answer, end: &mut End<'_>) -> io:
         end.bytes += length as u64;
     }
     match answer.finish {
-        Finish::Whole => {
+        Finish::Complete => {
             if is_chunked {
                 to.write_all(b"0\r\n\r\n").await?;
             }
@@ -187,7 +187,7 @@ async fn pause(time: Duration) {
     }
 }
 
-/// Waits until the client goes away. Another request that comes early stays where it is.
+/// Waits until the client closes the connection. If the next request arrives first, it stays in the buffer.
 async fn hung_up(reader: &mut (impl AsyncBufRead + Unpin)) {
     if reader.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty()) {
         pending::<()>().await;

@@ -1,5 +1,5 @@
-//! The log: what was asked, what was answered and how that ended, a JSON line each, so that tests can assert on what was
-//! really sent. It never holds a key.
+//! The log: a JSON line for each request, for each answer, and for the end of each answer, so that tests can check what was
+//! really sent. The log never contains a key. The README explains the fields.
 #![allow(missing_docs, reason = "a field whose name says everything has no comment")]
 
 use std::collections::BTreeMap;
@@ -11,60 +11,51 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Entry {
-    /// A request came in.
+    /// A request was received.
     Request {
-        /// Its number, from 1, over all connections.
         request: u64,
-        /// The number of its connection, from 1.
         connection: u64,
-        /// Microseconds since the server began.
         at_us: u64,
         method: String,
         path: String,
-        /// The headers; of a secret only whether it is the expected key: `<expected key>`, `<other key>`, or `<secret>`.
+        /// The headers. The value of a secret header is replaced: `<expected key>`, `<other key>`, or `<secret>`.
         headers: BTreeMap<String, String>,
-        /// The body: JSON, or a text if it is none.
+        /// The body as JSON, or as a string if the body is not JSON.
         body: Value,
     },
-    /// It is being answered.
+    /// The server decided how to answer a request.
     Answer {
         request: u64,
-        /// The rule that answers, from 0; absent when none did.
+        /// The rule that answers, from 0; absent when no rule did.
         rule: Option<usize>,
-        said: Said,
-        /// The status; absent when nothing is sent.
+        #[serde(rename = "said")]
+        kind: AnswerKind,
         status: Option<u16>,
         request_key: Option<String>,
-        /// How often the key was executed until now; replayed answers don't count.
+        /// How many times requests with this key were executed; replayed answers don't count.
         executions: u64,
     },
-    /// The answer is over.
-    End {
-        request: u64,
-        at_us: u64,
-        /// The bytes of the body handed to the connection.
-        bytes: u64,
-        ending: Ending,
-    },
-    /// A line came on stdin: whatever was answered before it is above.
+    /// The server finished or broke off an answer.
+    End { request: u64, at_us: u64, bytes: u64, ending: Ending },
+    /// A line was read from stdin. All answers that were decided before it are above it in the log.
     Mark { mark: String },
 }
 
-/// What kind of answer was given.
+/// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum AnswerKind {
     /// A turn of the model: an execution.
     Reply,
-    /// The reply that the request key got before.
+    /// The reply that an earlier request with the same key got.
     Replayed,
     /// A fault or a refusal: nothing was executed.
     Fault,
     Models,
     NoRule,
-    /// The provider would not take this request.
+    /// The real provider would refuse the request.
     BadRequest,
-    /// The request key came with another body than before.
+    /// An earlier request with the same key had another body.
     KeyReused,
 }
 
@@ -72,18 +63,18 @@ pub enum Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// All of it was handed to the connection.
+    /// The complete answer was written to the connection.
     Sent,
     /// The script reset the connection.
     Reset,
     /// The script closed the connection.
     Closed,
-    /// The client went away first.
+    /// The client closed the connection first.
     HungUp,
 }
 
 impl Entry {
-    /// The number of the request that the line is about, if it is about one.
+    /// Returns the number of the request that the line is about; a mark has none.
     pub fn request(&self) -> Option<u64> {
         match self {
             Self::Request { request, .. } | Self::Answer { request, .. } | Self::End { request, .. } => Some(*request),

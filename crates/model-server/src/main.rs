@@ -1,4 +1,4 @@
-//! Runs the model server; what it does is in the library.
+//! Runs the model server. All logic is in the library.
 
 use std::process::ExitCode;
 

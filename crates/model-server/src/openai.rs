@@ -1,12 +1,12 @@
-//! OpenAI Chat Completions on the wire.
+//! Writes replies as OpenAI Chat Completions.
 
-use crate::render::{Part, Rendered, Resolved, quote, sum};
-use crate::script::Usage;
+use crate::render::{Part, Rendered, Resolved, quote};
+use crate::script::{Amount, Usage};
 
-/// All replies claim the same time of creation, so that the same request gets the same bytes.
+/// All replies have the same time of creation, so that the same request gets the same bytes.
 const CREATED: u64 = 1_700_000_000;
 
-/// The body of a reply that is not streamed.
+/// Returns the body of a reply that is not streamed.
 pub(crate) fn completion(reply: &Resolved<'_>) -> String {
     let (mut content, mut reasoning, mut calls) = ("null".to_owned(), String::new(), Vec::new());
     for part in &reply.parts {
@@ -39,7 +39,7 @@ pub(crate) fn completion(reply: &Resolved<'_>) -> String {
     )
 }
 
-/// The chunks of a stream.
+/// Returns the chunks of a stream.
 pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
     let delta = |delta: &str| chunk(reply, &format!(r#"{{"index":0,"delta":{delta},"finish_reason":null}}"#), None);
@@ -59,31 +59,32 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
             Part::Call { id, name, arguments } => {
                 let call = |fields: &str| delta(&format!(r#"{{"tool_calls":[{{"index":{calls},{fields}}}]}}"#));
                 let (id, name) = (quote(id), quote(name));
-                let begun = format!(r#""id":{id},"type":"function","function":{{"name":{name},"arguments":""}}"#);
+                let start = format!(r#""id":{id},"type":"function","function":{{"name":{name},"arguments":""}}"#);
                 let pieces = arguments.deltas(reply.chunk_chars).into_iter();
-                let filled = pieces.map(|piece| call(&format!(r#""function":{{"arguments":{piece}}}"#)));
-                out.push_deltas([call(&begun)].into_iter().chain(filled));
+                let rest = pieces.map(|piece| call(&format!(r#""function":{{"arguments":{piece}}}"#)));
+                out.push_deltas([call(&start)].into_iter().chain(rest));
                 calls += 1;
             }
         }
     }
-    let told = reply.usage.as_ref().filter(|_| reply.turn.include_usage);
-    for earlier in told.iter().flat_map(|usage| &usage.earlier) {
+    let reported = reply.usage.as_ref().filter(|_| reply.turn.include_usage);
+    for earlier in reported.iter().flat_map(|usage| &usage.earlier) {
         out.events.push(chunk(reply, "", Some(earlier)));
     }
     let last = format!(r#"{{"index":0,"delta":{{}},"finish_reason":{}}}"#, stop(reply));
     out.push_end(chunk(reply, &last, None));
-    if told.is_some() {
-        out.push_end(chunk(reply, "", told));
+    if reported.is_some() {
+        out.push_end(chunk(reply, "", reported));
     }
     out.push_end("data: [DONE]\n\n".into());
     out
 }
 
-fn chunk(reply: &Resolved<'_>, choice: &str, told: Option<&Usage>) -> String {
+fn chunk(reply: &Resolved<'_>, choice: &str, reported: Option<&Usage>) -> String {
     let (n, model) = (reply.turn.n, quote(&reply.turn.model));
-    // With include_usage every chunk but the last says that its usage is null.
-    let usage = if told.is_none() && reply.turn.include_usage { r#","usage":null"#.into() } else { usage(told) };
+    // With include_usage, every chunk except the last has `"usage": null`.
+    let usage =
+        if reported.is_none() && reply.turn.include_usage { r#","usage":null"#.into() } else { usage(reported) };
     format!(
         "data: {{\"id\":\"chatcmpl-{n}\",\"object\":\"chat.completion.chunk\",\"created\":{CREATED},\"model\":{model},\"choices\":[{choice}]{usage}}}\n\n"
     )
@@ -100,12 +101,12 @@ fn stop(reply: &Resolved<'_>) -> String {
     }
 }
 
-/// The field that tells the usage, with the comma before it.
-fn usage(told: Option<&Usage>) -> String {
-    let Some(Usage { input, output, cache_read, cache_write, .. }) = told else { return String::new() };
-    let prompt = sum(&[input, cache_read, cache_write]);
-    let total = sum(&[input, cache_read, cache_write, output]);
-    let (output, cached) = (sum(&[output]), sum(&[cache_read]));
+/// Returns the field `usage`, with the comma before it.
+fn usage(reported: Option<&Usage>) -> String {
+    let Some(Usage { input, output, cache_read, cache_write, .. }) = reported else { return String::new() };
+    let prompt = Amount::sum(&[input, cache_read, cache_write]);
+    let total = Amount::sum(&[input, cache_read, cache_write, output]);
+    let (output, cached) = (Amount::sum(&[output]), Amount::sum(&[cache_read]));
     format!(
         r#","usage":{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"prompt_tokens_details":{{"cached_tokens":{cached}}}}}"#
     )

@@ -1,4 +1,4 @@
-//! Runs the program as a child process, for tests: a real peer over real sockets.
+//! Runs the program as a child process, for tests over real sockets.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -10,52 +10,54 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::entry::{Ending, Entry, Said};
-use crate::script::Script;
+use serde_json::Value;
 
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::entry::{AnswerKind, Ending, Entry};
 
-/// A running model server; it ends when this is dropped.
+/// How long a test waits for a log line before it fails.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// A running model server. The server stops when this value is dropped.
 pub struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
     address: SocketAddr,
-    /// What was read of the log, and what comes.
+    /// The log lines that were read, and the channel that delivers the next ones.
     log: Mutex<(Vec<Entry>, Receiver<Entry>)>,
     reader: Option<JoinHandle<()>>,
     marks: AtomicU64,
 }
 
 impl Peer {
-    /// Runs the program that Cargo built for this workspace, building it first if need be.
-    pub fn start(script: &Script) -> Self {
+    /// Runs the program that Cargo built for this workspace, with a script. Builds the program first if necessary.
+    ///
+    /// # Panics
+    /// When the server refuses the script. The reason is on stderr.
+    pub fn start(script: &Value) -> Self {
         Self::start_program(&BUILT, script)
     }
 
-    /// Runs this program: in the tests of this crate, the one that Cargo names.
-    pub fn start_program(program: &Path, script: &Script) -> Self {
+    /// Runs the program at a path. The tests of this crate get the path from Cargo.
+    pub fn start_program(program: &Path, script: &Value) -> Self {
         let mut child = Command::new(program)
             .args(["--port", "0", "--script", "-", "--log", "-"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{} starts: {error}", program.display()));
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
         let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        let mut line = serde_json::to_string(script).expect("a script is JSON");
-        line.push('\n');
-        stdin.write_all(line.as_bytes()).expect("the server reads its script");
+        stdin.write_all(format!("{script}\n").as_bytes()).expect("the server reads its script");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
         let mut first = String::new();
         stdout.read_line(&mut first).expect("the server writes text");
         let address = first.trim_end().strip_prefix("listening on ").and_then(|address| address.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("the server says where it listens, not {first:?}"));
-        let (tell, entries) = channel();
+        let address = address.unwrap_or_else(|| panic!("the server did not print its address but {first:?}"));
+        let (sender, entries) = channel();
         let reader = std::thread::spawn(move || {
             for line in stdout.lines() {
                 let line = line.expect("the log is text");
                 let entry = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in the log: {line}"));
-                if tell.send(entry).is_err() {
+                if sender.send(entry).is_err() {
                     break;
                 }
             }
@@ -64,43 +66,43 @@ impl Peer {
         Self { child, stdin: Some(stdin), address, log, reader: Some(reader), marks: AtomicU64::new(0) }
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its base URL, without a path.
+    /// Returns the base URL, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The log until now: of all that was answered, what was asked and what was answered. Ends may come later.
+    /// Returns the log until now, with the request and the answer of every answered request. `End` entries may be missing.
     pub fn log(&self) -> Vec<Entry> {
-        let now = self.marks.fetch_add(1, Ordering::Relaxed).to_string();
+        let mark = self.marks.fetch_add(1, Ordering::Relaxed).to_string();
         let stdin = self.stdin.as_ref().expect("stdin is open until the end");
-        (&*stdin).write_all(format!("{now}\n").as_bytes()).expect("the server reads its stdin");
-        let marked = |entry: &Entry| matches!(entry, Entry::Mark { mark } if *mark == now);
-        let log = self.wait_for("mark", |entries| entries.iter().any(marked));
+        (&*stdin).write_all(format!("{mark}\n").as_bytes()).expect("the server reads its stdin");
+        let is_marked = |entry: &Entry| matches!(entry, Entry::Mark { mark: found } if *found == mark);
+        let log = self.wait_for("mark", |entries| entries.iter().any(is_marked));
         log.into_iter().filter(|entry| entry.request().is_some()).collect()
     }
 
-    /// Waits until the log, marks included, satisfies a condition, and returns it.
+    /// Waits until the log, including marks, meets a condition, and returns the log.
     ///
     /// # Panics
-    /// When that takes longer than half a minute.
-    pub fn wait_for(&self, what: &str, holds: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
-        let until = Instant::now() + PATIENCE;
+    /// When the condition is not met within half a minute.
+    pub fn wait_for(&self, what: &str, is_met: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
+        let until = Instant::now() + WAIT_MAX;
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let (entries, coming) = &mut *log;
-        entries.extend(coming.try_iter());
-        while !holds(entries) {
-            let next = coming.recv_timeout(until.saturating_duration_since(Instant::now()));
+        let (entries, new) = &mut *log;
+        entries.extend(new.try_iter());
+        while !is_met(entries) {
+            let next = new.recv_timeout(until.saturating_duration_since(Instant::now()));
             entries.push(next.unwrap_or_else(|error| panic!("no {what} in the log, {error}: {entries:#?}")));
         }
         entries.clone()
     }
 
-    /// Waits for the end of a request's answer.
+    /// Waits for the end of the answer to a request.
     pub fn ending(&self, request: u64) -> Ending {
         let ended = |entry: &Entry| match entry {
             Entry::End { request: number, ending, .. } if *number == request => Some(*ending),
@@ -110,9 +112,9 @@ impl Peer {
         log.iter().find_map(ended).expect("it was waited for")
     }
 
-    /// The turns that models made until now, without replays.
+    /// Returns how many model turns were executed until now, without replays.
     pub fn executions(&self) -> usize {
-        let executed = |entry: &&Entry| matches!(entry, Entry::Answer { said: Said::Reply, .. });
+        let executed = |entry: &&Entry| matches!(entry, Entry::Answer { kind: AnswerKind::Reply, .. });
         self.log().iter().filter(executed).count()
     }
 }
@@ -123,19 +125,19 @@ impl Drop for Peer {
         let ended = self.child.wait();
         let read = self.reader.take().map(JoinHandle::join);
         if !std::thread::panicking() {
-            assert!(ended.expect("the server is our child").success(), "the server ends well");
+            assert!(ended.expect("the server is our child").success(), "the server exits without an error");
             assert!(read.is_some_and(|read| read.is_ok()), "the log is readable");
         }
     }
 }
 
-/// The program beside the test that runs. Once in a process is enough: asking Cargo takes longer than most tests.
-static BUILT: LazyLock<PathBuf> = LazyLock::new(built);
+/// The path of the program. Each process calls Cargo only once: a call of Cargo takes longer than most tests.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(build);
 
-/// Brings the program up to date.
-fn built() -> PathBuf {
+/// Builds the program if it is not up to date.
+fn build() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
-    let profile = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+    let profile = test.parent().and_then(Path::parent).expect("tests are in target/PROFILE/deps");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME")]);

@@ -1,18 +1,18 @@
-//! The refusals of the two providers, in their own words.
+//! The refusals of the two providers, with the texts that the real providers send.
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::entry::Said;
+use crate::entry::AnswerKind;
 use crate::script::{Protocol, Wrong};
 use crate::turn::Turn;
 
 const REQUEST: &str = "invalid_request_error";
 
-/// A status, a type, a code and a message, in which `{model}` stands for the model.
-type Words = (u16, &'static str, Option<&'static str>, &'static str);
+/// A status, a type, a code and a message. `{model}` in the message is replaced by the model's name.
+type Refusal = (u16, &'static str, Option<&'static str>, &'static str);
 
-/// What the provider says when something is wrong with a request.
+/// Returns the refusal of the provider for a request.
 pub(crate) fn refuse(wrong: &Wrong, turn: &Turn) -> Answer {
     let (status, kind, code, message) = match turn.protocol {
         Protocol::Anthropic => anthropic(wrong),
@@ -20,15 +20,15 @@ pub(crate) fn refuse(wrong: &Wrong, turn: &Turn) -> Answer {
     };
     let headers = wrong.retry_after().map(|retry| ("retry-after".into(), retry));
     let message = message.replace("{model}", &turn.model);
-    Answer::whole(Said::Fault, status, headers.into_iter().collect(), body(turn, kind, code, &message))
+    Answer::response(AnswerKind::Fault, status, headers.into_iter().collect(), body(turn, kind, code, &message))
 }
 
-/// A 400 with this message.
-pub(crate) fn bad_request(said: Said, message: &str, turn: &Turn) -> Answer {
-    Answer::whole(said, 400, Vec::new(), body(turn, REQUEST, None, message))
+/// Returns a 400 with this message.
+pub(crate) fn bad_request(answer: AnswerKind, message: &str, turn: &Turn) -> Answer {
+    Answer::response(answer, 400, Vec::new(), body(turn, REQUEST, None, message))
 }
 
-/// The event that ends a stream with an error.
+/// Returns the event that ends a stream with an error.
 pub(crate) fn error_event(protocol: Protocol, kind: &str, message: &str) -> String {
     let error = error(protocol, kind, None, message);
     match protocol {
@@ -58,7 +58,7 @@ fn error(protocol: Protocol, kind: &str, code: Option<&str>, message: &str) -> V
     }
 }
 
-fn anthropic(wrong: &Wrong) -> Words {
+fn anthropic(wrong: &Wrong) -> Refusal {
     let limit = "rate_limit_error";
     match wrong {
         Wrong::Key => (401, "authentication_error", None, "invalid x-api-key"),
@@ -76,7 +76,7 @@ fn anthropic(wrong: &Wrong) -> Words {
     }
 }
 
-fn openai(wrong: &Wrong) -> Words {
+fn openai(wrong: &Wrong) -> Refusal {
     let (quota, server) = ("insufficient_quota", "server_error");
     match wrong {
         Wrong::Key => (401, REQUEST, Some("invalid_api_key"), "Incorrect API key provided."),

@@ -1,13 +1,13 @@
-//! A reply with everything filled in, and what is common to writing it in both protocols. JSON is written by hand, because
-//! a library would refuse lone surrogates, broken arguments and numbers out of range.
+//! Writes a reply as the body of a response: the part that both protocols share. The JSON is built from strings, because
+//! a library would refuse lone surrogates, invalid arguments and numbers out of range.
 
 use std::borrow::Cow;
 
-use crate::script::{Amount, Protocol, Reply, Text, Thinking, Usage, UsageTold};
+use crate::script::{Amount, Protocol, Reply, ReportedUsage, Text, Thinking, Usage};
 use crate::turn::Turn;
 use crate::{anthropic, openai};
 
-/// More deltas than this would test patience, not clients.
+/// A text is sent in at most this many deltas, so that a test with a huge text stays fast.
 const DELTAS_MAX: usize = 1000;
 const DELTA_CHARS: usize = 24;
 
@@ -15,14 +15,14 @@ const DELTA_CHARS: usize = 24;
 pub(crate) struct Resolved<'a> {
     pub(crate) turn: &'a Turn,
     pub(crate) parts: Vec<Part>,
-    /// Absent when nothing is to be told.
+    /// Absent when the reply reports no usage.
     pub(crate) usage: Option<Usage>,
-    /// In Anthropic's words; absent when none is to be told.
+    /// The stop reason as Anthropic names it; absent when the reply has none.
     pub(crate) stop: Option<&'a str>,
     pub(crate) chunk_chars: Option<usize>,
 }
 
-/// A part of a reply, in the order in which they are sent.
+/// A part of a reply. Parts are sent in this order.
 pub(crate) enum Part {
     Thinking { text: Text, signature: String },
     Redacted(String),
@@ -30,23 +30,23 @@ pub(crate) enum Part {
     Call { id: String, name: String, arguments: Text },
 }
 
-/// A body in the order in which it goes out: the events of a stream, or one piece of JSON.
+/// A body in the order in which it is sent: the events of a stream, or one JSON text.
 #[derive(Clone, Default)]
 pub(crate) struct Rendered {
     pub(crate) events: Vec<String>,
-    /// The last event that has a part of the reply.
+    /// The index of the last event that contains a part of the reply.
     pub(crate) last_delta: Option<usize>,
-    /// How many of the events are the end of the stream.
+    /// How many of the last events are the end of the stream.
     pub(crate) end: usize,
 }
 
-/// The body of the response to a request.
+/// Returns the body of the response to a request.
 pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
     let mut parts = resolve(reply, turn);
     let usage = match &reply.usage {
-        UsageTold::Counted => Some(counted(turn.body.len(), &parts)),
-        UsageTold::Absent => None,
-        UsageTold::Given(usage) => Some(usage.clone()),
+        ReportedUsage::Counted => Some(counted(turn.body.len(), &parts)),
+        ReportedUsage::Absent => None,
+        ReportedUsage::Given(usage) => Some(usage.clone()),
     };
     if turn.is_json {
         parts = in_one_object(parts);
@@ -61,9 +61,9 @@ pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
     };
     match (turn.protocol, turn.stream) {
         (Protocol::Anthropic, true) => anthropic::stream(&resolved),
-        (Protocol::Anthropic, false) => Rendered::whole(anthropic::message(&resolved)),
+        (Protocol::Anthropic, false) => Rendered::single(anthropic::message(&resolved)),
         (Protocol::OpenAi, true) => openai::stream(&resolved),
-        (Protocol::OpenAi, false) => Rendered::whole(openai::completion(&resolved)),
+        (Protocol::OpenAi, false) => Rendered::single(openai::completion(&resolved)),
     }
 }
 
@@ -91,7 +91,7 @@ fn resolve(reply: &Reply, turn: &Turn) -> Vec<Part> {
     thinking.chain(text).chain(calls).collect()
 }
 
-/// The same parts, held to a schema: calls or a report as one object.
+/// Returns the same parts for a request with a schema: the calls or the report as one JSON object.
 fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
     let (mut thoughts, mut report, mut calls) = (Vec::new(), "\"\"".to_owned(), Vec::new());
     for part in parts {
@@ -112,9 +112,9 @@ fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
     thoughts
 }
 
-/// A token for every four bytes: no tokenizer, but the same for the same request.
+/// Counts a token for every four bytes. That is not exact, but it is the same for the same request.
 fn counted(request_bytes: usize, parts: &[Part]) -> Usage {
-    let tokens = |bytes: usize| Amount::Whole(i64::try_from(bytes.div_ceil(4)).unwrap_or(i64::MAX));
+    let tokens = |bytes: usize| Amount::Number(i64::try_from(bytes.div_ceil(4)).unwrap_or(i64::MAX));
     let bytes = parts.iter().map(|part| match part {
         Part::Thinking { text, .. } | Part::Text(text) => text.verbatim().len(),
         Part::Redacted(data) => data.len(),
@@ -124,7 +124,7 @@ fn counted(request_bytes: usize, parts: &[Part]) -> Usage {
 }
 
 impl Rendered {
-    fn whole(json: String) -> Self {
+    fn single(json: String) -> Self {
         Self { events: vec![json], last_delta: None, end: 0 }
     }
 
@@ -141,20 +141,8 @@ impl Rendered {
     }
 }
 
-/// The sum as JSON; what is no number wins.
-pub(crate) fn sum(amounts: &[&Amount]) -> String {
-    let mut total = 0_i128;
-    for amount in amounts {
-        match amount {
-            Amount::Whole(number) => total += i128::from(*number),
-            Amount::Verbatim(text) => return text.clone(),
-        }
-    }
-    total.to_string()
-}
-
 impl Text {
-    /// The text as it is.
+    /// Returns the text itself.
     pub(crate) fn verbatim(&self) -> Cow<'_, str> {
         match self {
             Self::Plain(text) | Self::Escaped { escaped: text } => text.into(),
@@ -163,7 +151,7 @@ impl Text {
         }
     }
 
-    /// The text as a JSON string, with its quotes.
+    /// Returns the text as a JSON string, with its quotes.
     pub(crate) fn quoted(&self) -> String {
         match self {
             Self::Escaped { escaped } => format!("\"{escaped}\""),
@@ -171,7 +159,7 @@ impl Text {
         }
     }
 
-    /// The text in pieces, each a JSON string.
+    /// Returns the text in pieces, each as a JSON string.
     pub(crate) fn deltas(&self, chunk_chars: Option<usize>) -> Vec<String> {
         if matches!(self, Self::Escaped { .. }) {
             return vec![self.quoted()];
@@ -189,7 +177,7 @@ impl Text {
     }
 }
 
-/// A JSON string, with its quotes.
+/// Returns a text as a JSON string, with its quotes.
 pub(crate) fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a text is JSON")
 }

@@ -1,74 +1,60 @@
-//! What a script may say: rules, what they match and what they answer. Reading a script checks it; the server never meets
-//! a rule that it can't carry out.
-#![allow(missing_docs, reason = "a field whose name says everything has no comment")]
+//! The script: rules, the requests that each rule matches, and the answers that it gives. The README explains every field.
+//! Reading a script checks it, so that the server never has a rule that it can't follow.
 
 mod reply;
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-pub use reply::{Amount, Call, Cut, Damage, Drip, Pace, Place, Reply, Text, Thinking, Usage, UsageTold};
+pub(crate) use reply::{Amount, Call, Cut, Damage, Pace, Place, Reply, ReportedUsage, Text, Thinking, Usage};
 
-/// What the server does, for all of its life: a list of rules, the first that matches a request answers it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What the server does: the first rule that matches a request answers the request.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
-    /// The API key that requests must carry; another or none is refused as the provider does it. Absent: any will do.
-    pub key: Option<String>,
-    /// The models that exist; another is refused as the provider does it. Empty: every name is a model.
+pub(crate) struct Script {
+    pub(crate) key: Option<String>,
     #[serde(default)]
-    pub models: Vec<String>,
-    /// Whether a repeated request key gets the reply that it got before.
+    pub(crate) models: Vec<String>,
     #[serde(default)]
-    pub replay: bool,
-    /// Whether requests are taken that the provider would refuse, such as calls without results.
+    pub(crate) replay: bool,
     #[serde(default)]
-    pub lenient: bool,
-    pub rules: Vec<Rule>,
+    pub(crate) lenient: bool,
+    pub(crate) rules: Vec<Rule>,
 }
 
-/// One rule: when it applies and what is then answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub(crate) struct Rule {
     #[serde(default)]
-    pub when: When,
-    pub then: Then,
-    /// How often the rule may fire; absent: always.
-    pub repeat: Option<u64>,
+    pub(crate) when: When,
+    pub(crate) then: Then,
+    /// How many requests the rule answers; absent: all that it matches.
+    pub(crate) repeat: Option<u64>,
 }
 
-/// The conditions of a rule, all of which must hold; those that are absent hold.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The conditions of a rule. The rule matches a request that meets all conditions that are present.
+#[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct When {
-    pub endpoint: Endpoint,
-    pub protocol: Option<Protocol>,
-    pub model: Option<String>,
-    /// A part of the system prompt: the marker of an agent.
-    pub agent: Option<String>,
-    /// A part of the last text that the user wrote.
-    pub last_user: Option<String>,
-    /// A part of the results of tools in the last message.
-    pub tool_result: Option<String>,
-    /// Whether the last message has results of tools.
-    pub has_tool_result: Option<bool>,
-    /// The number of the request among all; replayed ones don't count.
-    pub nth: Option<Count>,
-    /// The number of the request among those whose system prompt has `agent`, which must be given.
-    pub nth_of_agent: Option<Count>,
-    /// The number of messages in the request, without the system prompt.
-    pub messages: Option<Count>,
-    pub request_key: Option<String>,
-    pub stream: Option<bool>,
+pub(crate) struct When {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) model: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) last_user: Option<String>,
+    pub(crate) tool_result: Option<String>,
+    pub(crate) has_tool_result: Option<bool>,
+    pub(crate) nth: Option<Count>,
+    pub(crate) nth_of_agent: Option<Count>,
+    pub(crate) messages: Option<Count>,
+    pub(crate) request_key: Option<String>,
+    pub(crate) stream: Option<bool>,
 }
 
-/// A number, or a range with both ends in it: `3` or `{"from": 2, "to": 5}`. Absent ends are open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A number, or a range that includes both ends. An absent end means that there is no limit.
+#[derive(Clone, Copy, Deserialize)]
 #[serde(untagged)]
-pub enum Count {
+pub(crate) enum Count {
     Exactly(u64),
     Between {
         #[serde(default)]
@@ -78,10 +64,9 @@ pub enum Count {
     },
 }
 
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Endpoint {
+pub(crate) enum Endpoint {
     /// A turn of a model: `POST /v1/messages` or `POST /v1/chat/completions`.
     #[default]
     Turn,
@@ -89,87 +74,59 @@ pub enum Endpoint {
     Models,
 }
 
-/// The two wire protocols: Anthropic Messages and OpenAI Chat Completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub(crate) enum Protocol {
     Anthropic,
     OpenAi,
 }
 
-/// What a rule answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Then {
-    /// A turn of the model, whole or damaged on its way.
+pub(crate) enum Then {
     Reply(Box<Reply>),
-    /// The provider says no, in its own words.
     Wrong(Wrong),
-    /// A response byte for byte.
     Raw(Raw),
-    /// A redirect (307) to another address.
     Redirect { to: String },
-    /// The connection is closed before any header.
     Close,
-    /// The connection is reset before any header.
     Reset,
-    /// Nothing is ever answered.
     Stall,
-    /// The server closes all its connections and refuses new ones for a while.
     Down { ms: u64 },
-    /// A small compressed body that grows to this many MiB of spaces.
     GzipBomb { mib: u32 },
-    /// A tree of delegations.
     Tree(Tree),
 }
 
-/// The refusals of real providers, each with the status and body of its protocol (in `refusal.rs`). The monthly spend of
-/// `SpendLimit` is used up however often a client retries; with `Credit` the account has no money left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The refusals of real providers. `refusal.rs` has the status and the body of each in both protocols.
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wrong {
+pub(crate) enum Wrong {
     Key,
     Model,
     ContextTooLong,
     Request,
-    RateLimit { retry_after: Option<RetryAfter> },
+    RateLimit { retry_after: Option<Amount> },
     SpendLimit,
     Credit,
-    Overloaded { retry_after: Option<RetryAfter> },
+    Overloaded { retry_after: Option<Amount> },
     Server,
 }
 
-/// A `retry-after` header: seconds, or any text (a date, nonsense).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum RetryAfter {
-    Seconds(u64),
-    Text(String),
-}
-
-/// A response given byte for byte.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raw {
-    pub status: u16,
-    /// Without a content type it is `application/json`.
+pub(crate) struct Raw {
+    pub(crate) status: u16,
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// Templates are filled in.
+    pub(crate) headers: BTreeMap<String, String>,
     #[serde(default)]
-    pub body: String,
+    pub(crate) body: String,
 }
 
-/// A tree of delegations, driven by `TREE depth=d fanout=f` in the task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tree {
-    /// The tool that hires.
-    pub tool: String,
-    /// Its argument `specialty`.
-    pub specialty: String,
-    /// Its argument `budget`, when the task says no `budget=b`, which is then shared among the children.
-    pub budget: Option<u64>,
+pub(crate) struct Tree {
+    pub(crate) tool: String,
+    pub(crate) specialty: String,
+    pub(crate) budget: Option<u64>,
 }
 
 impl Default for Tree {
@@ -178,95 +135,62 @@ impl Default for Tree {
     }
 }
 
-/// Why a text is no script.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    #[error("the script is not readable: {0}")]
-    Json(#[from] serde_json::Error),
-    /// A rule that can't be carried out; the first is rule 0.
-    #[error("rule {rule} of the script: {why}")]
-    Rule { rule: usize, why: &'static str },
-}
-
 impl Script {
-    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
-        Self { rules: rules.into_iter().collect(), ..Self::default() }
-    }
-}
-
-impl FromStr for Script {
-    type Err = ScriptError;
-
-    fn from_str(text: &str) -> Result<Self, ScriptError> {
-        let script: Self = serde_json::from_str(text)?;
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let script: Self = serde_json::from_str(text).map_err(|error| format!("the script can't be read: {error}"))?;
         match script.rules.iter().enumerate().find_map(|(at, rule)| Some((at, rule.fault()?))) {
-            Some((rule, why)) => Err(ScriptError::Rule { rule, why }),
+            Some((rule, why)) => Err(format!("rule {rule} of the script (the first rule is 0): {why}")),
             None => Ok(script),
         }
     }
 }
 
 impl Rule {
-    pub fn new(then: Then) -> Self {
-        Self { when: When::default(), then, repeat: None }
-    }
-
-    #[must_use]
-    pub fn when(self, when: When) -> Self {
-        Self { when, ..self }
-    }
-
-    #[must_use]
-    pub fn repeat(self, times: u64) -> Self {
-        Self { repeat: Some(times), ..self }
-    }
-
     fn fault(&self) -> Option<&'static str> {
         if self.when.nth_of_agent.is_some() && self.when.agent.is_none() {
             return Some("`nth_of_agent` needs `agent`");
         }
         match &self.then {
             Then::Reply(_) | Then::Tree(_) if self.when.endpoint == Endpoint::Models => {
-                Some("the list of models is no turn: it can only go wrong")
+                Some("a rule for the list of models can't have `reply` or `tree`: a list is not a turn of a model")
             }
             Then::Reply(reply) => reply.fault(),
-            Then::Wrong(wrong) => wrong.retry_after().and_then(|retry| value_fault(&retry)),
-            Then::Redirect { to } => value_fault(to),
-            Then::Raw(raw) => raw_fault(raw),
+            Then::Wrong(wrong) => wrong.retry_after().and_then(|retry| header_value_fault(&retry)),
+            Then::Redirect { to } => header_value_fault(to),
+            Then::Raw(raw) => raw.fault(),
             Then::Close | Then::Reset | Then::Stall | Then::Down { .. } | Then::GzipBomb { .. } | Then::Tree(_) => None,
         }
     }
 }
 
 impl Wrong {
-    /// The `retry-after` header.
+    /// The value of the `retry-after` header.
     pub(crate) fn retry_after(&self) -> Option<String> {
         let (Self::RateLimit { retry_after } | Self::Overloaded { retry_after }) = self else { return None };
-        Some(match retry_after.as_ref()? {
-            RetryAfter::Seconds(seconds) => seconds.to_string(),
-            RetryAfter::Text(text) => text.clone(),
-        })
+        Some(Amount::sum(&[retry_after.as_ref()?]))
     }
 }
 
-fn raw_fault(raw: &Raw) -> Option<&'static str> {
-    let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-    if !(200..=599).contains(&raw.status) {
-        Some("a status is from 200 to 599")
-    } else if raw.headers.keys().any(|name| name.is_empty() || !name.chars().all(is_token)) {
-        Some("a header has a bad name")
-    } else {
-        raw.headers.values().find_map(|value| value_fault(value))
+impl Raw {
+    fn fault(&self) -> Option<&'static str> {
+        let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+        if !(200..=599).contains(&self.status) {
+            Some("`status` must be from 200 to 599")
+        } else if self.headers.keys().any(|name| name.is_empty() || !name.chars().all(is_token)) {
+            Some("the name of a header is not valid")
+        } else {
+            self.headers.values().find_map(|value| header_value_fault(value))
+        }
     }
 }
 
-fn value_fault(value: &str) -> Option<&'static str> {
-    let is_fit = |char| matches!(char, '\t' | ' '..='~');
-    (!value.chars().all(is_fit)).then_some("a header can't have this value")
+fn header_value_fault(value: &str) -> Option<&'static str> {
+    let is_allowed = |char| matches!(char, '\t' | ' '..='~');
+    (!value.chars().all(is_allowed)).then_some("the value of a header must be printable ASCII on one line")
 }
 
 impl Count {
-    pub(crate) fn holds(self, number: u64) -> bool {
+    pub(crate) fn includes(self, number: u64) -> bool {
         match self {
             Self::Exactly(exact) => number == exact,
             Self::Between { from, to } => (from..=to).contains(&number),

@@ -1,5 +1,4 @@
-//! The program: listens on loopback and writes the log. One thread; all connections belong to one set, which ends with
-//! the server.
+//! The program: listens on loopback and writes the log. All connections run on one thread and end with the server.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -16,9 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::book::Book;
-use crate::connection::attend;
+use crate::connection::serve_connection;
 use crate::entry::Entry;
+use crate::responder::Responder;
 use crate::script::Script;
 
 /// Connections that wait to be accepted.
@@ -28,15 +27,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 const USAGE: &str = "usage: guildhall-model-server --port PORT --script FILE.json|- [--log FILE.jsonl|-]";
 
-/// Why the server does not run, for a person to read.
+/// Why the server stopped, for a person to read.
 type Failure = Box<dyn Error>;
 
 struct Options {
-    /// The port on loopback; 0 is any.
+    /// The port on loopback; 0 means any free port.
     port: u16,
-    /// The file of the script; `-` is the first line of stdin.
+    /// The file of the script; `-` means the first line of stdin.
     script: PathBuf,
-    /// The file of the log; `-` is stdout, after the first line.
+    /// The file of the log; `-` means stdout, after the first line.
     log: Option<PathBuf>,
 }
 
@@ -46,21 +45,21 @@ impl Options {
         while let Some(name) = args.next() {
             let value = args.next().ok_or_else(|| format!("{name} has no value"))?;
             match name.as_str() {
-                "--port" => port = Some(value.parse().map_err(|_| format!("{value} is no port"))?),
+                "--port" => port = Some(value.parse().map_err(|_| format!("{value} is not a port number"))?),
                 "--script" => script = Some(value.into()),
                 "--log" => log = Some(value.into()),
-                _ => return Err(format!("{name} is no option")),
+                _ => return Err(format!("{name} is not an option")),
             }
         }
         Ok(Self { port: port.ok_or("--port is missing")?, script: script.ok_or("--script is missing")?, log })
     }
 }
 
-/// Runs the program with these arguments, its name left out: serves until stdin ends or SIGTERM comes.
+/// Runs the program with these arguments, without the program's name, until stdin ends or the process receives SIGTERM.
 pub fn serve(args: impl Iterator<Item = String>) -> Result<(), Failure> {
     let options = Options::parse(args).map_err(|why| format!("{why}\n{USAGE}"))?;
     raise_fd_limit();
-    let script: Script = read_script(&options)?.parse()?;
+    let script = Script::parse(&read_script(&options)?)?;
     let log = Log::open(&options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, run(options.port, script, log))
@@ -80,34 +79,34 @@ fn read_script(options: &Options) -> Result<String, String> {
     Ok(line)
 }
 
-/// A test may open a thousand connections, which is about what a process gets by default.
+/// Raises the limit of open files: a test may open a thousand connections, which is about the default limit of a process.
 fn raise_fd_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        eprintln!("the limit of open files stays as it is: {error}");
+        eprintln!("the limit of open files was not raised: {error}");
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Server {
-    pub(crate) book: RefCell<Book>,
+    pub(crate) responder: RefCell<Responder>,
     pub(crate) log: Log,
-    /// Makes the server close all connections and refuse new ones for so long.
+    /// A duration sent here makes the server close all connections and refuse new ones for that time.
     pub(crate) down: mpsc::UnboundedSender<Duration>,
 }
 
 async fn run(port: u16, script: Script, log: Log) -> Result<(), Failure> {
     let mut listener = listen(port)?;
     let address = listener.local_addr().map_err(failed("the port"))?;
-    // Before anybody knows that we are here, and may want us to stop.
+    // Set up before the address is printed: after that a test may already stop the server.
     let mut terminate = signal(SignalKind::terminate()).map_err(failed("SIGTERM"))?;
     let mut marks = marks();
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {address}").and_then(|()| stdout.flush()).map_err(failed("stdout"))?;
     let (down, mut downs) = mpsc::unbounded_channel();
-    let server = Rc::new(Server { book: RefCell::new(Book::new(script)), log, down });
+    let server = Rc::new(Server { responder: RefCell::new(Responder::new(script)), log, down });
     let mut connections = JoinSet::new();
     let mut number = 0;
     loop {
@@ -124,13 +123,13 @@ async fn run(port: u16, script: Script, log: Log) -> Result<(), Failure> {
                 listener = listen(address.port())?;
             }
             Some(ended) = connections.join_next() => {
-                // It errs when the client goes away, which is in the log as the end of the answer.
+                // An error means that the client closed the connection. The log already has that as the end of the answer.
                 let _ = ended.expect("a connection does not panic");
             }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     number += 1;
-                    connections.spawn_local(attend(Rc::clone(&server), stream, number));
+                    connections.spawn_local(serve_connection(Rc::clone(&server), stream, number));
                 }
                 Err(error) => {
                     eprintln!("a connection was not accepted: {error}");
@@ -151,16 +150,16 @@ fn listen(port: u16) -> Result<TcpListener, String> {
     bound().map_err(failed(format!("port {port}")))
 }
 
-/// The lines of stdin. The channel closes when stdin ends.
+/// Returns the lines of stdin. The channel closes when stdin ends.
 fn marks() -> mpsc::UnboundedReceiver<io::Result<String>> {
-    let (tell, marks) = mpsc::unbounded_channel();
-    // A read of stdin can't be given up, so it has a thread, which ends with the process.
-    std::thread::spawn(move || io::stdin().lock().lines().try_for_each(|line| tell.send(line)));
+    let (sender, marks) = mpsc::unbounded_channel();
+    // A read of stdin can't be cancelled, so a separate thread reads. The thread ends with the process.
+    std::thread::spawn(move || io::stdin().lock().lines().try_for_each(|line| sender.send(line)));
     marks
 }
 
 pub(crate) struct Log {
-    began: Instant,
+    started: Instant,
     out: RefCell<Box<dyn Write>>,
 }
 
@@ -171,21 +170,21 @@ impl Log {
             Some(path) if path.as_os_str() == "-" => Box::new(io::stdout()),
             Some(path) => Box::new(File::create(path).map_err(failed(path.display()))?),
         };
-        Ok(Self { began: Instant::now(), out: RefCell::new(out) })
+        Ok(Self { started: Instant::now(), out: RefCell::new(out) })
     }
 
-    /// Microseconds since the server began.
+    /// Returns the microseconds since the server started.
     pub(crate) fn now_us(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Writes a line at once, so that a test can wait for it.
+    /// Writes and flushes a line immediately, so that a test can wait for it.
     pub(crate) fn write(&self, entry: &Entry) {
         let mut line = serde_json::to_vec(entry).expect("an entry is JSON");
         line.push(b'\n');
         let mut out = self.out.borrow_mut();
         if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
-            eprintln!("the log lost a line: {error}");
+            eprintln!("a line could not be written to the log: {error}");
         }
     }
 }

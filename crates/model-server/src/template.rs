@@ -1,5 +1,5 @@
-//! Fills in what a script leaves open, so that a small script can drive many turns. What is filled in is never itself
-//! filled in: a request can't write templates.
+//! Fills in the templates of a script, so that a small script can answer many turns. A filled-in value is never searched for
+//! templates: a request can't insert templates.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::script::Text;
 use crate::turn::Turn;
 
 impl Turn {
-    /// Fills `{{name}}` with its value; a name that is none stays as it is.
+    /// Replaces `{{name}}` by its value. An unknown name is not replaced.
     pub(crate) fn fill(&self, text: &str, i: usize) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -28,7 +28,7 @@ impl Turn {
         }
     }
 
-    /// Fills all texts of a value.
+    /// Fills in the templates in all strings of a value.
     pub(crate) fn fill_value(&self, value: &Value, i: usize) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill(text, i)),

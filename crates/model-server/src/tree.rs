@@ -1,48 +1,51 @@
-//! Drives a tree of delegations by the task alone, without memory: `TREE depth=d fanout=f` is answered with f hires of
-//! depth d - 1, their reports with the sum, and depth 0 with `done`.
+//! Answers the agents of a tree of hires from their tasks alone, without memory: the answer to `TREE depth=d fanout=f` is
+//! f hires of depth d - 1, the answer to their reports is the sum, and the answer to depth 0 is `done`.
 
-use serde_json::json;
+use serde_json::{Map, json};
 
-use crate::script::{Call, Reply, Tree};
+use crate::script::{Call, Reply, Text, Tree};
 use crate::turn::Turn;
 
-/// A task of the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Task {
     depth: u64,
     fanout: u64,
     budget: Option<u64>,
 }
 
-/// What the agent whose turn it is says.
+/// Returns the reply of the agent that sent the request.
 pub(crate) fn reply(tree: &Tree, turn: &Turn) -> Reply {
     let Some(task) = turn.user_texts.iter().rev().find_map(|text| Task::find(text)) else {
-        return *Reply::text("no TREE in the task");
+        return text("no TREE in the task".into());
     };
     if task.depth == 0 {
-        return *Reply::text("done d=0 n=1 err=0");
+        return text("done d=0 n=1 err=0".into());
     }
-    if turn.tool_results_ever.is_empty() { hire(tree, task) } else { sum(task, &turn.tool_results_ever) }
+    if turn.all_tool_results.is_empty() { hire(tree, task) } else { sum(task, &turn.all_tool_results) }
 }
 
 fn hire(tree: &Tree, task: Task) -> Reply {
     let budget = task.budget.map(|budget| budget / (task.fanout + 1));
     let child = Task { depth: task.depth - 1, budget, ..task };
-    let mut arguments = json!({"specialty": tree.specialty, "task": child.text()});
-    if let Some(budget) = budget.or(tree.budget) {
-        arguments["budget"] = budget.into();
-    }
-    let times = usize::try_from(task.fanout).expect("a fanout is small");
-    *Reply::calls([Call::new(&tree.tool, arguments).times(times)])
+    let mut arguments =
+        Map::from_iter([("specialty".into(), json!(tree.specialty)), ("task".into(), json!(child.text()))]);
+    arguments.extend(budget.or(tree.budget).map(|budget| ("budget".into(), json!(budget))));
+    let times = Some(usize::try_from(task.fanout).expect("a fanout is small"));
+    let call = Call { id: None, name: tree.tool.clone(), arguments, raw: None, times };
+    Reply { calls: vec![call], ..Reply::default() }
 }
 
-/// The leaves below, and an error for each report that is missing or not one of ours.
+fn text(text: String) -> Reply {
+    Reply { text: Some(Text::Plain(text)), ..Reply::default() }
+}
+
+/// Adds up the leaves below, and counts an error for each report that is missing or that this server did not write.
 fn sum(task: Task, reports: &[String]) -> Reply {
     let done: Vec<(u64, u64)> = reports.iter().filter_map(|report| leaves(report)).collect();
     let missing = task.fanout.saturating_sub(done.len() as u64);
     let n: u64 = done.iter().map(|(n, _)| n).sum();
     let err: u64 = missing + done.iter().map(|(_, err)| err).sum::<u64>();
-    *Reply::text(format!("done d={} n={n} err={err}", task.depth))
+    text(format!("done d={} n={n} err={err}", task.depth))
 }
 
 fn leaves(report: &str) -> Option<(u64, u64)> {
@@ -64,7 +67,7 @@ impl Task {
     }
 }
 
-/// The number after a name, wherever that is.
+/// Returns the number after the first occurrence of a name.
 fn number(text: &str, name: &str) -> Option<u64> {
     let (_, after) = text.split_once(name)?;
     let digits = after.split(|char: char| !char.is_ascii_digit()).next()?;

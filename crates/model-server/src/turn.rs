@@ -1,4 +1,4 @@
-//! A request as the rules see it, whichever protocol it came in.
+//! A request as the rules see it, in the same form for both protocols.
 
 mod check;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::connection::Request;
 use crate::script::{Endpoint, Protocol};
 
-/// What a client asked a model.
+/// A request to a model.
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the protocol")]
 pub(crate) struct Turn {
-    /// Its number among the requests that were no replays.
+    /// The number of the request; replays are not counted.
     pub(crate) n: u64,
     pub(crate) endpoint: Endpoint,
     pub(crate) protocol: Protocol,
@@ -18,26 +18,25 @@ pub(crate) struct Turn {
     pub(crate) body: Vec<u8>,
     pub(crate) model: String,
     pub(crate) system: String,
-    /// All texts of the user, in order, without results of tools.
+    /// All texts of the user, in order, without tool results.
     pub(crate) user_texts: Vec<String>,
-    /// The results of tools since the last message of the model.
+    /// The tool results after the last message of the model.
     pub(crate) tool_results: Vec<String>,
-    /// All results of tools, in order.
-    pub(crate) tool_results_ever: Vec<String>,
+    pub(crate) all_tool_results: Vec<String>,
     pub(crate) messages: u64,
     pub(crate) stream: bool,
-    /// Whether a stream is to end with its usage (OpenAI only; Anthropic always tells).
+    /// Whether the client wants the usage at the end of a stream (OpenAI only; Anthropic always sends the usage).
     pub(crate) include_usage: bool,
-    /// Whether a reply is held to a schema, and must be one object: `{"calls": […]}` or `{"report": "…"}`.
+    /// Whether the reply must follow a schema and be one object: `{"calls": […]}` or `{"report": "…"}`.
     pub(crate) is_json: bool,
-    /// Whether it carries the key that the script expects, if it expects one.
+    /// Whether the request has the key that the script expects; true if the script expects none.
     pub(crate) has_key: bool,
-    /// What the provider would refuse it for.
+    /// Why the real provider would refuse the request.
     pub(crate) fault: Option<String>,
 }
 
 impl Turn {
-    /// Reads a request; what is missing is taken as empty. None: there is nothing at its path.
+    /// Reads a request. A missing field counts as empty. `None`: the server has nothing at this path.
     pub(crate) fn read(request: Request, body: &Value, has_key: bool) -> Option<Self> {
         let (endpoint, protocol) = route(&request)?;
         let versioned = protocol == Protocol::OpenAi || request.header("anthropic-version").is_some();
@@ -52,7 +51,7 @@ impl Turn {
             system: text_of(&body["system"]),
             user_texts: Vec::new(),
             tool_results: Vec::new(),
-            tool_results_ever: Vec::new(),
+            all_tool_results: Vec::new(),
             messages: 0,
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
@@ -81,15 +80,17 @@ impl Turn {
                 }
                 "tool" => self.tool_results.push(text_of(content)),
                 "assistant" => {
-                    self.tool_results_ever.append(&mut self.tool_results);
-                    awaits_results = self.is_json && has_calls(&text_of(content));
+                    self.all_tool_results.append(&mut self.tool_results);
+                    awaits_results = self.is_json
+                        && serde_json::from_str::<Value>(&text_of(content))
+                            .is_ok_and(|object| object["calls"].is_array());
                 }
-                // Calls in an object have their results in the next words.
+                // After calls in a JSON object, the next user message has the results.
                 _ if std::mem::take(&mut awaits_results) => self.tool_results.push(text_of(content)),
                 _ => self.read_user(content),
             }
         }
-        self.tool_results_ever.extend_from_slice(&self.tool_results);
+        self.all_tool_results.extend_from_slice(&self.tool_results);
     }
 
     fn read_user(&mut self, content: &Value) {
@@ -115,16 +116,11 @@ fn route(request: &Request) -> Option<(Endpoint, Protocol)> {
     }
 }
 
-/// Whether a text is an object with calls.
-fn has_calls(text: &str) -> bool {
-    serde_json::from_str::<Value>(text).is_ok_and(|object| object["calls"].is_array())
-}
-
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The text of a content: a string, or the text blocks of a list, one per line.
+/// Returns the text of a `content` field: a string, or the text blocks of a list, one per line.
 fn text_of(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.into();

@@ -1,22 +1,19 @@
 //! Short names of models, as people write them in agent files.
 
-/// The short names and what they stand for.
+/// The short names and their full names.
 pub const ALIASES: [(&str, &str); 3] =
     [("opus", "claude-opus-5-5"), ("sonnet", "claude-sonnet-5-5"), ("haiku", "claude-haiku-5-5")];
-
-/// The word for "whatever my hirer uses".
-const INHERIT: &str = "inherit";
 
 /// A choice of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// The one that the hirer uses.
+    /// The model of the hirer.
     Inherit,
-    /// The one with that full name.
+    /// The model with this full name.
     Model(String),
 }
 
-/// Reads the choice of a model: a short name, a full one, `inherit`, or nothing, which means the same.
+/// Reads the choice of a model: a short name, a full name, `inherit`, or an empty text, which also means `inherit`.
 ///
 /// ```
 /// use guildhall_models::{Chosen, choose};
@@ -27,7 +24,7 @@ pub enum Chosen {
 pub fn choose(name: &str) -> Chosen {
     let name = name.trim();
     let short = name.to_ascii_lowercase();
-    if short.is_empty() || short == INHERIT {
+    if short.is_empty() || short == "inherit" {
         return Chosen::Inherit;
     }
     let full = ALIASES.iter().find(|(alias, _)| *alias == short).map_or(name, |(_, full)| full);

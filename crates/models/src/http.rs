@@ -1,4 +1,4 @@
-//! Models over the wire: the two protocols over HTTP and TLS.
+//! Models over HTTP and TLS: the two protocols.
 
 mod arguments;
 mod client;

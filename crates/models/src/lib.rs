@@ -1,8 +1,8 @@
-//! Models over the wire: Anthropic Messages and OpenAI-compatible Chat Completions, and what their tokens cost.
+//! Models over HTTP: Anthropic Messages and OpenAI-compatible Chat Completions, and the prices of their tokens.
 //!
-//! Without the feature `http` there are only names and prices, and no price table: a few small crates instead of a web client.
+//! Without the feature `http` there are only names and prices, without a price table: a few small crates instead of a web client.
 //!
-//! Nothing here reads the environment, follows a redirect, or asks twice for what may have been paid for once.
+//! This crate never reads the environment, never follows a redirect, and never repeats a request that may have cost something.
 #![deny(missing_docs)]
 
 mod alias;

@@ -1,5 +1,5 @@
-//! Money between two worlds: dollars per million tokens, as providers post them, and millisatoshis, as Guildhall holds
-//! and settles them. Floats end at the border to the price table; one rounding, upwards, per call.
+//! Prices: converts dollars per million tokens, which providers use, to millisatoshis, which Guildhall holds and settles. Only the
+//! price table uses floats. The cost of a call is rounded once, upwards.
 
 mod book;
 #[cfg(feature = "http")]
@@ -18,14 +18,9 @@ const NANOS: u128 = 1_000_000_000;
 const MSAT_PER_BTC: u128 = 100_000_000_000;
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
-/// What a local server's tokens cost, per million. Nobody sends a bill for them; it is what the cheapest hosted models
-/// take, so that a purse binds a model that never stops.
-pub const LOCAL_PRICE: Price = Price {
-    input: Usd::from_nanos(NANOS / 10),
-    cache_read: Usd::from_nanos(NANOS / 10),
-    cache_write: Usd::from_nanos(NANOS / 10),
-    output: Usd::from_nanos(NANOS / 10 * 4),
-};
+/// The price of a local server's tokens, per million. No provider sends a bill for them. The price is that of the cheapest hosted
+/// models, and is charged so that purse limits also stop a model that never ends its reply.
+pub const LOCAL_PRICE: Price = Price::flat(Usd::from_nanos(NANOS / 10), Usd::from_nanos(NANOS / 10 * 4));
 
 /// The price of a rehearsal, per million bytes that it reads and writes; a rehearsal has no tokens. No provider sends a bill
 /// for these bytes. The price is charged so that purse limits apply, and a team sees what its hires and prompts would cost.
@@ -36,7 +31,7 @@ pub const REHEARSAL_PRICE: Price = Price {
     output: Usd::from_nanos(NANOS),
 };
 
-/// What one bitcoin costs in dollars.
+/// The price of one bitcoin in dollars.
 ///
 /// ```
 /// use guildhall_kernel::Msat;
@@ -50,14 +45,9 @@ pub const REHEARSAL_PRICE: Price = Price {
 pub struct Rate(Usd);
 
 impl Rate {
-    /// Takes the price of one bitcoin. Nothing is no price.
-    pub fn new(per_btc: Usd) -> Result<Rate, UsdError> {
-        if per_btc.nanos() == 0 { Err(UsdError { text: per_btc.to_string() }) } else { Ok(Rate(per_btc)) }
-    }
-
     /// Reads the price of one bitcoin in dollars.
     pub fn parse(text: &str) -> Result<Rate, UsdError> {
-        Rate::new(Usd::parse(text)?)
+        Rate::try_from(Usd::parse(text)?)
     }
 
     /// Converts dollars, rounding up.
@@ -65,7 +55,7 @@ impl Rate {
         Msat::capped(amount.nanos().saturating_mul(MSAT_PER_BTC).div_ceil(self.0.nanos()))
     }
 
-    /// Converts to dollars, for a reader.
+    /// Converts to dollars, for display.
     pub fn to_usd(self, amount: Msat) -> Usd {
         Usd::from_nanos(u128::from(amount.get()) * self.0.nanos() / MSAT_PER_BTC)
     }
@@ -73,8 +63,9 @@ impl Rate {
 
 impl TryFrom<Usd> for Rate {
     type Error = UsdError;
+    /// Takes the price of one bitcoin, which must not be zero.
     fn try_from(per_btc: Usd) -> Result<Rate, UsdError> {
-        Rate::new(per_btc)
+        if per_btc.nanos() == 0 { Err(UsdError { text: per_btc.to_string() }) } else { Ok(Rate(per_btc)) }
     }
 }
 
@@ -88,7 +79,7 @@ impl From<Rate> for Usd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Input that is in no cache.
+    /// Input without a cache.
     pub input: Usd,
     /// Input read from a cache.
     pub cache_read: Usd,
@@ -102,12 +93,12 @@ impl Price {
     /// The price of a model that costs nothing.
     pub const FREE: Price = Price::flat(Usd::from_nanos(0), Usd::from_nanos(0));
 
-    /// The price of a model whose cache costs nothing and saves nothing.
+    /// Creates a price that is the same with and without a cache.
     pub const fn flat(input: Usd, output: Usd) -> Price {
         Price { input, cache_read: input, cache_write: input, output }
     }
 
-    /// Returns what a usage costs, in dollars, rounded to the billionth; `None` if that is more than there is.
+    /// Returns the cost of a usage in dollars, rounded to the billionth; `None` if the number is too large.
     fn of(&self, usage: &Usage) -> Option<Usd> {
         let plain = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
         let parts = [

@@ -1,4 +1,4 @@
-//! Kinds of evidence. The path of a file says which kind the file is; the description of an agent says which kinds it reads.
+//! Kinds of evidence. The path of a file decides its kind; the description of an agent decides which kinds the agent reads.
 
 use crate::words::words;
 
@@ -15,20 +15,20 @@ pub(crate) enum Kind {
 const LOG_ENDINGS: &[&str] = &["log", "out", "err", "trace"];
 const CONFIG_ENDINGS: &[&str] = &["toml", "yaml", "yml", "ini", "cfg", "conf", "env", "json", "properties", "xml"];
 const DOC_ENDINGS: &[&str] = &["md", "markdown", "rst", "txt", "adoc", "org"];
-/// With these, a glob stays within the 256 bytes that a tool takes.
+/// With these endings, a glob stays below the limit of 256 bytes of the search tool.
 const CODE_ENDINGS: &[&str] = &[
     "py", "rs", "go", "js", "mjs", "cjs", "ts", "tsx", "jsx", "java", "kt", "rb", "php", "c", "h", "cc", "cpp", "hpp",
     "cs", "swift", "scala", "ex", "exs", "erl", "lua", "pl", "sh", "sql", "zig", "hs", "ml", "clj", "dart", "vue",
 ];
 
-/// Words of a description that mean: this agent finds things out, wherever they are.
+/// Beginnings of words in a description which mean that the agent searches in all kinds of files.
 const FINDERS: &[&str] = &["investigat", "research", "finds", "searches"];
 
 impl Kind {
     pub(crate) const ALL: [Kind; 5] = [Kind::Code, Kind::Config, Kind::Docs, Kind::Tests, Kind::Logs];
 
-    /// Its name, and how the words begin with which a description says that an agent reads it.
-    fn said(self) -> (&'static str, &'static [&'static str]) {
+    /// Returns the name, and the beginnings of words in a description which mean that an agent reads this kind.
+    fn name_and_beginnings(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Kind::Code => ("code", &["code", "source", "program", "function"]),
             Kind::Config => ("config", &["config", "setting"]),
@@ -38,13 +38,13 @@ impl Kind {
         }
     }
 
-    /// Its name, in tasks and reports.
-    pub(crate) fn word(self) -> &'static str {
-        self.said().0
+    /// Returns the name, for tasks and reports.
+    pub(crate) fn name(self) -> &'static str {
+        self.name_and_beginnings().0
     }
 
-    pub(crate) fn parse(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.word() == word.trim())
+    pub(crate) fn parse(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name.trim())
     }
 
     /// Returns the kind of a file.
@@ -68,15 +68,15 @@ impl Kind {
         }
     }
 
-    /// Returns the kinds that an agent reads, by its own description. An agent that finds things out reads all of them.
+    /// Returns the kinds that an agent reads, according to its description. An agent that searches in general reads all kinds.
     pub(crate) fn read_by(description: &str) -> Vec<Kind> {
-        let said = words(description);
-        let says = |beginnings: &[&str]| said.iter().any(|word| beginnings.iter().any(|start| word.starts_with(start)));
-        let named: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| says(kind.said().1)).collect();
-        if named.is_empty() && says(FINDERS) { Kind::ALL.to_vec() } else { named }
+        let words = words(description);
+        let has = |beginnings: &[&str]| words.iter().any(|word| beginnings.iter().any(|start| word.starts_with(start)));
+        let named: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| has(kind.name_and_beginnings().1)).collect();
+        if named.is_empty() && has(FINDERS) { Kind::ALL.to_vec() } else { named }
     }
 
-    /// Returns a glob for the files that may be of this kind; [`Kind::of`] has the last word.
+    /// Returns a glob for files that may be of this kind. [`Kind::of`] decides.
     pub(crate) fn glob(self) -> String {
         let endings = |endings: &[&str], folders: &str| format!("{{**/*.{},{folders}}}", endings.join(",**/*."));
         match self {

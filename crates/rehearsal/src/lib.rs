@@ -1,9 +1,9 @@
-//! A program in the place of a model, for demos and tests without one. It needs no key and no server, and knows no language: it
-//! searches files for the words of a question, hires through the same tool calls as a model, and compares lines. It never
-//! says *why*; it says *where the evidence meets*.
+//! A program that replaces a model, for demos and tests without a model. The program needs no key and no server, and does not
+//! understand language: it searches files for the words of a question, hires through the same tool calls as a model, and compares
+//! lines. It never says *why* something happens; it names the line that different kinds of evidence have in common.
 //!
-//! Everything it knows is in [`guildhall_agent::PromptData`]. The same prompt always gives the same reply: it reads no clock,
-//! uses no chance and remembers nothing between two asks.
+//! The program reads only [`guildhall_agent::PromptData`]. The same prompt always gives the same reply: the program reads no clock,
+//! uses no randomness and remembers nothing between two asks.
 #![deny(missing_docs)]
 
 mod kind;
@@ -24,10 +24,10 @@ use crate::next::{Call, next};
 use crate::report::Report;
 use crate::state::State;
 
-/// What every report of a rehearsal begins with.
+/// The first line of every report of a rehearsal.
 pub const LABEL: &str = "rehearsal: no language model";
 
-/// A program in the place of a model.
+/// A program that replaces a model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rehearsal;
 
@@ -57,18 +57,18 @@ impl Model for Rehearsal {
 fn reply(prompt: &Prompt) -> Reply {
     let bytes_max = prompt.max_tokens as usize;
     let Some(data) = &prompt.data else {
-        return saying(|_| format!("{LABEL}\nThis prompt has no data to work with."), 0, bytes_max);
+        return reply_with_text(|_| format!("{LABEL}\nThis prompt has no data."), 0, bytes_max);
     };
     let state = State::read(data);
     let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
-    calling(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
+    reply_with_calls(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
         let report = Report::of(&state);
-        saying(|count| report.text(count), report.places.len(), bytes_max)
+        reply_with_text(|count| report.text(count), report.places.len(), bytes_max)
     })
 }
 
-/// A reply with as many of the calls as fit. `None`: not one does, or there is none.
-fn calling(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<Reply> {
+/// Returns a reply with as many calls as fit; `None` if there are no calls, or no call fits.
+fn reply_with_calls(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<Reply> {
     let mut calls: Vec<RawCall> = Vec::new();
     for (at, Call { tool, arguments }) in wanted.into_iter().enumerate() {
         let id = format!("call-{}-{}", turn + 1, at + 1);
@@ -81,8 +81,8 @@ fn calling(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<Reply> {
     (!calls.is_empty()).then_some(Reply { wire, raw, words: None, calls, stop })
 }
 
-/// A reply with as many of the places as fit, and with as much of the text as fits if that is none.
-fn saying(text: impl Fn(usize) -> String, places: usize, bytes_max: usize) -> Reply {
+/// Returns a reply with as many places as fit. If even the text without places does not fit, the text is cut.
+fn reply_with_text(text: impl Fn(usize) -> String, places: usize, bytes_max: usize) -> Reply {
     let fits = |words: &String| json!({ "words": words }).to_string().len() <= bytes_max;
     let words = (0..=places).rev().map(&text).find(fits).unwrap_or_else(|| {
         let text = text(0);
@@ -92,7 +92,7 @@ fn saying(text: impl Fn(usize) -> String, places: usize, bytes_max: usize) -> Re
     Reply::words(words)
 }
 
-/// The form in which calls are stored, shown again and counted.
+/// Returns the calls in the form in which the journal stores them and the price counts them.
 fn raw_calls(calls: &[RawCall]) -> Value {
     let call = |call: &RawCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments.as_ref().ok()});
     json!({ "calls": calls.iter().map(call).collect::<Vec<_>>() })

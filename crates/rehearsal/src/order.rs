@@ -1,17 +1,17 @@
-//! The task that a rehearsal hands to those it hires, written and read in one place. Any other task is a person's question.
+//! The task that a rehearsal gives to its hires, written and read in this file. Any other task is a question from a person.
 
 use crate::kind::Kind;
 use crate::results::Line;
 use crate::words::Term;
 
-/// How much of a question is read, in bytes.
+/// How many bytes of a question are read.
 const QUESTION_BYTES_MAX: usize = 4 * 1024;
 
 const LOOK_FOR: &str = "Look for: ";
 const READ: &str = "Read: ";
 const CLOSING: &str = "Report each line that bears on the question as `path:line: text`.";
 
-/// What is asked, and where to look for it.
+/// A question, and where to search for the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) question: String,
@@ -24,20 +24,20 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Writes a task.
+    /// Writes the order as the task of a hire.
     pub(crate) fn write(&self) -> String {
         let mut lines = vec![self.question.clone(), String::new()];
         if !self.clues.is_empty() {
             let clues: Vec<String> = self.clues.iter().map(|clue| format!("`{}`", clue.text())).collect();
             lines.push(format!("{LOOK_FOR}{}", clues.join(", ")));
         }
-        let kinds: Vec<&str> = self.kinds.iter().flatten().map(|kind| kind.word()).collect();
+        let kinds: Vec<&str> = self.kinds.iter().flatten().map(|kind| kind.name()).collect();
         lines.push(format!("{READ}{}", kinds.join(", ")));
         lines.push(CLOSING.to_owned());
         lines.join("\n")
     }
 
-    /// Reads a task. Of a task that quotes lines, the first paragraph is the question.
+    /// Reads a task. If the task quotes lines, its first paragraph is the question.
     pub(crate) fn read(task: &str) -> Order {
         let (first, rest) = task.trim().split_once("\n\n").unwrap_or((task.trim(), ""));
         let (order, quoted) = (rest.strip_suffix(CLOSING), places(rest));
@@ -51,7 +51,7 @@ impl Order {
     }
 }
 
-/// The lines of a text that are `path:line: text`, also as items of a list.
+/// Returns the lines of a text of the form `path:line: text`, also in a numbered list.
 pub(crate) fn places(text: &str) -> Vec<Line> {
     let item = |line: &'_ str| match line.split_once(". ") {
         Some((number, rest)) if number.parse::<u32>().is_ok() => Line::parse(rest),

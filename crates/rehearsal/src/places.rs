@@ -1,4 +1,4 @@
-//! The lines that bear on a question, the best first, and the line at which the evidence meets.
+//! Ranks lines by how well they match the question, and finds the line that different kinds of evidence have in common.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -7,33 +7,33 @@ use crate::kind::Kind;
 use crate::order;
 use crate::results::Line;
 use crate::state::{State, is_import};
-use crate::words::{Term, names, tells_of_trouble};
+use crate::words::{Term, mentions_trouble, names};
 
-/// How many places one report names.
+/// The most places of one report.
 pub(crate) const PLACES_MAX: usize = 12;
-/// How many settings of reports are looked up.
+/// The most settings that are searched for.
 const SETTINGS_MAX: usize = 3;
-/// How many matches are assumed for a search that was cut off.
-const OFTEN: u64 = 1000;
+/// The number of matches that is assumed for a search that was cut off.
+const CUT_OFF_MATCHES: u64 = 1000;
 
-/// Words after which a name is defined.
+/// Words before the name in a definition.
 const DEFINING: &str = "class const def enum fn func function interface let mod static struct trait type var";
 
-/// A line with what is known about it.
+/// A line and its score.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) line: Line,
-    /// The hires that reported it.
+    /// The hires that reported the line.
     pub(crate) by: BTreeSet<String>,
-    /// What it has of what is looked for.
+    /// The search terms that are in the line.
     pub(crate) shares: Vec<String>,
-    /// How many lines like it the same file has.
+    /// How many similar lines the same file has.
     pub(crate) more: usize,
     score: u64,
 }
 
-/// What a contract found itself, the best first.
-pub(crate) fn places_of(state: &State) -> Vec<Place> {
+/// Returns the places that the contract found itself, best first.
+pub(crate) fn own_places(state: &State) -> Vec<Place> {
     let kinds = state.order.kinds.as_ref().filter(|kinds| !kinds.is_empty());
     let is_wanted = |line: &&Line| kinds.is_none_or(|kinds| kinds.contains(&line.kind()));
     let mut lines: Vec<&Line> = state.lines.iter().collect();
@@ -47,9 +47,9 @@ pub(crate) fn places_of(state: &State) -> Vec<Place> {
     places
 }
 
-/// What the hires reported, and what the contract found of the settings in their reports. Lines that several reports have come
-/// first; then the best of each kind of evidence in turn.
-pub(crate) fn reported(state: &State) -> Vec<Place> {
+/// Returns the places in the reports, and the lines that the contract found for settings in the reports. Lines that several
+/// reports contain have a higher score. The kinds of evidence alternate, each with its best line first.
+pub(crate) fn reported_places(state: &State) -> Vec<Place> {
     let mut places = ranked(state, state.order.quoted.iter().collect());
     for report in &state.reports {
         let mut rest = report.text.lines().peekable();
@@ -58,7 +58,7 @@ pub(crate) fn reported(state: &State) -> Vec<Place> {
             let Some(line) = order::places(text).pop() else { continue };
             let finders = rest.peek().and_then(|note| note.strip_prefix("   by ")?.split("; ").next());
             let finders = finders.map_or(vec![report.agent.as_str()], |by| by.split(", ").collect());
-            let place = known(state, &mut places, &line);
+            let place = find_or_add(state, &mut places, &line);
             place.by.extend(finders.into_iter().map(str::to_owned));
             place.score += worth;
             worth = worth.saturating_sub(1).max(1);
@@ -66,7 +66,7 @@ pub(crate) fn reported(state: &State) -> Vec<Place> {
     }
     let settings = settings(state, &places);
     for line in state.lines.iter().filter(|line| settings.iter().any(|name| name.is_in(&line.text))) {
-        known(state, &mut places, line).score += 1;
+        find_or_add(state, &mut places, line).score += 1;
     }
     places.sort_by_key(|place| Reverse(place.score));
     let mut turns: Vec<(usize, Place)> = Vec::new();
@@ -78,7 +78,8 @@ pub(crate) fn reported(state: &State) -> Vec<Place> {
     turns.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The settings in reports that are set to a clue: their names lead from the configuration to the code that reads them.
+/// Returns the names of settings in the reports whose value is a clue. The names lead from the configuration to the code that reads
+/// the settings.
 pub(crate) fn settings(state: &State, places: &[Place]) -> Vec<Term> {
     let clues = state.clues();
     let is_set =
@@ -87,8 +88,8 @@ pub(crate) fn settings(state: &State, places: &[Place]) -> Vec<Term> {
     names.filter(|name| !clues.contains(name)).take(SETTINGS_MAX).collect()
 }
 
-/// The place of a line, which is added if it is new.
-fn known<'a>(state: &State, places: &'a mut Vec<Place>, line: &Line) -> &'a mut Place {
+/// Returns the place of a line. Adds the place if it is new.
+fn find_or_add<'a>(state: &State, places: &'a mut Vec<Place>, line: &Line) -> &'a mut Place {
     let is_known = |place: &Place| (&place.line.path, place.line.number) == (&line.path, line.number);
     let at = places.iter().position(is_known).unwrap_or_else(|| {
         places.push(Place { score: 0, ..Scores::new(state, &[]).place(line) });
@@ -99,7 +100,7 @@ fn known<'a>(state: &State, places: &'a mut Vec<Place>, line: &Line) -> &'a mut 
 
 fn ranked(state: &State, lines: Vec<&Line>) -> Vec<Place> {
     let scores = Scores::new(state, &lines);
-    // Two lines of a log that say the same differ in their digits.
+    // Log lines with the same message differ only in digits.
     let shape = |line: &Line| -> String { line.text.chars().filter(|letter| !letter.is_ascii_digit()).collect() };
     let mut places: Vec<Place> = Vec::new();
     for line in lines {
@@ -113,39 +114,39 @@ fn ranked(state: &State, lines: Vec<&Line>) -> Vec<Place> {
     places
 }
 
-/// What is looked for.
+/// Scores lines by the search terms.
 struct Scores<'a> {
     state: &'a State,
     clues: Vec<Term>,
-    followed: Vec<Term>,
+    neighbours: Vec<Term>,
 }
 
 impl<'a> Scores<'a> {
     fn new(state: &'a State, lines: &[&Line]) -> Scores<'a> {
         let clues = state.clues();
-        Scores { state, followed: state.followed(lines, &clues), clues }
+        Scores { state, neighbours: state.neighbours(lines, &clues), clues }
     }
 
     fn place(&self, line: &Line) -> Place {
         let has = |term: &&Term| term.is_in(&line.text);
         let clues: Vec<&Term> = self.clues.iter().filter(has).collect();
-        // Of what stands beside a clue, the line that says what it is says most.
-        let followed: Vec<&Term> = self.followed.iter().filter(has).collect();
-        let is_set = followed.iter().any(|term| defines(&line.text, term.text()));
+        // Of the lines with an identifier next to a clue, the line that defines the identifier is the best.
+        let neighbours: Vec<&Term> = self.neighbours.iter().filter(has).collect();
+        let is_set = neighbours.iter().any(|term| defines(&line.text, term.text()));
         let asked: Vec<&Term> = self.state.terms.iter().filter(has).collect();
         let worth = |term: &&Term| match term {
             Term::Name(name) => 8 + if defines(&line.text, name) { 4 } else { 0 },
             Term::Number(_) | Term::Word(_) => 4,
         };
-        // Several words of the question say more than each alone, and rare ones more than frequent ones; clues say more.
+        // Several words of the question in one line count more than each alone, rare words more than frequent ones, clues more still.
         let words = asked.iter().map(|term| self.weight(term) + worth(term)).sum::<u64>() * asked.len() as u64;
         let words = if self.clues.is_empty() { words } else { asked.len() as u64 };
-        let trouble = self.state.is_about_trouble() && line.kind() == Kind::Logs && tells_of_trouble(&line.text);
-        let beside = if is_set { 48 } else { followed.len() as u64 };
+        let trouble = self.state.is_about_trouble() && line.kind() == Kind::Logs && mentions_trouble(&line.text);
+        let beside = if is_set { 48 } else { neighbours.len() as u64 };
         let score = 4 * clues.iter().map(worth).sum::<u64>() + beside + words + if trouble { 16 } else { 0 };
         let score = if is_import(&line.text) { score / 4 } else { score };
-        let score = if self.state.is_no_evidence(line) { 0 } else { score };
-        let shares = clues.into_iter().chain(followed).chain(asked).map(|term| term.text().to_owned()).collect();
+        let score = if self.state.is_not_evidence(line) { 0 } else { score };
+        let shares = clues.into_iter().chain(neighbours).chain(asked).map(|term| term.text().to_owned()).collect();
         Place { line: line.clone(), by: BTreeSet::new(), shares, more: 0, score }
     }
 
@@ -153,12 +154,13 @@ impl<'a> Scores<'a> {
         let pattern = term.pattern();
         let searches = self.state.searches.iter().filter(|search| search.pattern == pattern);
         let count = |found: &Result<usize, String>| found.as_ref().map_or(0, |count| *count as u64);
-        let count: u64 = searches.map(|search| if search.is_cut { OFTEN } else { count(&search.found) }).sum();
+        let count: u64 =
+            searches.map(|search| if search.is_cut { CUT_OFF_MATCHES } else { count(&search.found) }).sum();
         1 + 32 / (1 + count)
     }
 }
 
-/// Whether a line defines a name: after a word that says so, or with a value behind it.
+/// Whether a line defines a name: the name comes after a defining word, or before a value.
 fn defines(text: &str, name: &str) -> bool {
     let Some((before, after)) = text.split_once(name) else { return false };
     let word = before.trim_end().rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
@@ -168,15 +170,15 @@ fn defines(text: &str, name: &str) -> bool {
         || after.starts_with(": ")
 }
 
-/// Where the evidence meets: the way there, from what was seen to what was written, and what each step shares with the next.
-pub(crate) struct Meeting {
-    pub(crate) way: Vec<Line>,
-    pub(crate) shared: Vec<String>,
+/// Lines of different kinds of evidence, from the first observation to the code, and what each line has in common with the next.
+pub(crate) struct Chain {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) links: Vec<String>,
 }
 
-/// Finds the identifier that most kinds of evidence have in common, and the line of code that has it. Clues do not count: every
-/// hire was told to look for them.
-pub(crate) fn meeting(state: &State, places: &[Place]) -> Option<Meeting> {
+/// Finds the identifier that most kinds of evidence have in common, and the chain to the line of code that contains it. Clues do not
+/// count, because every hire searches for them.
+pub(crate) fn find_chain(state: &State, places: &[Place]) -> Option<Chain> {
     let clues = state.clues();
     let is_evidence = |place: &&Place| place.score > 0 && !is_import(&place.line.text);
     let evidence: Vec<(&Place, Vec<String>)> =
@@ -199,17 +201,17 @@ pub(crate) fn meeting(state: &State, places: &[Place]) -> Option<Meeting> {
     let is_seen = |place: &&Place| {
         place.line.kind() == Kind::Logs && link(&place.line, &config.unwrap_or(end).line, &clues).is_some()
     };
-    // Logs tell what happened; to a question about how things are, the documentation comes first.
+    // Logs are the first line of a chain about trouble; otherwise the documentation is.
     let seen = places.iter().filter(|_| state.is_about_trouble()).find(is_seen);
     let first = seen.or_else(|| [Kind::Docs, Kind::Logs, Kind::Tests].into_iter().find_map(best));
     let first = first.filter(|first| first.line != end.line);
-    let way: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
-    let step = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
-    let shared = way.windows(2).map(step).collect();
-    Some(Meeting { way, shared })
+    let steps: Vec<Line> = first.into_iter().chain(config).chain([end]).map(|place| place.line.clone()).collect();
+    let shared_name = |pair: &[Line]| link(&pair[0], &pair[1], &clues).unwrap_or_else(|| name.clone());
+    let links = steps.windows(2).map(shared_name).collect();
+    Some(Chain { lines: steps, links })
 }
 
-/// What two lines have in common: an identifier, or a number that is a clue.
+/// Returns what two lines have in common: an identifier, or a clue.
 fn link(one: &Line, other: &Line, clues: &[Term]) -> Option<String> {
     let other_names = names(&other.text);
     let shared = names(&one.text).into_iter().find(|name| other_names.contains(name));

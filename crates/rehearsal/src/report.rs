@@ -1,4 +1,4 @@
-//! What a contract reports: the line at which the evidence meets, the other lines, what was searched, and what is missing.
+//! The report of a contract: the line that the evidence has in common, the other lines, the searches, and what is missing.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,20 @@ use guildhall_kernel::Outcome;
 
 use crate::LABEL;
 use crate::kind::Kind;
-use crate::places::{Meeting, PLACES_MAX, Place, meeting, places_of, reported};
+use crate::places::{Chain, PLACES_MAX, Place, find_chain, own_places, reported_places};
 use crate::results::Line;
 use crate::state::{Search, State};
 use crate::words::TROUBLE;
 
-/// How much of a report without places is quoted, in bytes.
+/// How many bytes of a report without places are quoted.
 const QUOTED_BYTES_MAX: usize = 600;
-/// How many searches a report lists one by one.
+/// The most searches that a report lists.
 const SEARCHES_MAX: usize = 16;
 
 const SEARCHED: &str = "searched: ";
 const MISSING: &str = "missing: ";
 
-/// A report, which can be written with fewer places if it must be short.
+/// A report. If it is too long, it can be written with fewer places.
 pub(crate) struct Report {
     head: Vec<String>,
     pub(crate) places: Vec<String>,
@@ -29,61 +29,61 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn of(state: &State) -> Report {
         let has_reports = !state.reports.is_empty();
-        let mut places = if has_reports { reported(state) } else { Vec::new() };
-        let met = meeting(state, &places);
+        let mut places = if has_reports { reported_places(state) } else { Vec::new() };
+        let chain = find_chain(state, &places);
         if places.is_empty() {
-            places = places_of(state);
+            places = own_places(state);
         }
         let mut head = vec![LABEL.to_owned()];
-        match met {
-            Some(met) => {
-                head.extend(said(&met));
-                // The end of the way comes first, then the rest of it, then all other places.
-                let step = |place: &Place| met.way.iter().rev().position(|line| *line == place.line);
-                places.sort_by_key(|place| step(place).unwrap_or(met.way.len()));
+        match chain {
+            Some(chain) => {
+                head.extend(chain_text(&chain));
+                // The end of the chain comes first, then the rest of the chain, then all other places.
+                let step = |place: &Place| chain.lines.iter().rev().position(|line| *line == place.line);
+                places.sort_by_key(|place| step(place).unwrap_or(chain.lines.len()));
             }
             None if places.is_empty() => head.push(nothing(state).to_owned()),
             None if has_reports && state.is_about_trouble() => {
                 head.push("No identifier is shared by two kinds of evidence. The lines that match best:".to_owned());
             }
-            None => head.push("Lines that match what was searched for, the best first:".to_owned()),
+            None => head.push("Lines that match the searches, best first:".to_owned()),
         }
         places.truncate(PLACES_MAX);
-        let places = places.iter().enumerate().map(|(at, place)| shown(at + 1, place)).collect();
+        let places = places.iter().enumerate().map(|(at, place)| place_text(at + 1, place)).collect();
         Report { head, places, tail: tail(state) }
     }
 
-    /// Writes the report with so many of its places.
+    /// Writes the report with this many of its places.
     pub(crate) fn text(&self, count: usize) -> String {
         let left_out = self.places.len() - count;
-        let more = (left_out > 0).then(|| format!("({left_out} more lines are left out for lack of room)"));
+        let more = (left_out > 0).then(|| format!("({left_out} more lines do not fit into this report)"));
         let lines = self.head.iter().chain(&self.places[..count]).chain(&more).chain(&self.tail);
         lines.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// What is said when there is no line to show.
+/// Returns the text for a report without a line.
 fn nothing(state: &State) -> &'static str {
-    let is_whole = |search: &Search| search.found.is_ok() && !search.is_cut;
+    let is_complete = |search: &Search| search.found.is_ok() && !search.is_cut;
     match (state.reports.is_empty(), state.searches.is_empty()) {
-        (false, _) => "The reports name no line.",
+        (false, _) => "The reports do not name a line.",
         (true, true) => "Nothing was searched, so nothing was found.",
-        (true, false) if state.searches.iter().all(is_whole) => "Nothing matches: no search found a line.",
-        (true, false) => "No search found a line, and not every search came to its end.",
+        (true, false) if state.searches.iter().all(is_complete) => "Nothing matches: no search found a line.",
+        (true, false) => "No search found a line, but not every search finished.",
     }
 }
 
-/// The lines that tell where the evidence meets, and the way there.
-fn said(met: &Meeting) -> Vec<String> {
+/// Returns the lines about the chain and its end.
+fn chain_text(chain: &Chain) -> Vec<String> {
     let address = |line: &Line| format!("{}:{}", line.path, line.number);
-    let links = std::iter::once(String::new()).chain(met.shared.iter().map(|shared| format!(" —{shared}→ ")));
-    let step = |(link, line): (String, &Line)| format!("{link}{} ({})", address(line), line.kind().word());
-    let chain: String = links.zip(&met.way).map(step).collect();
-    let end = met.way.last().map(address).unwrap_or_default();
-    vec![format!("The evidence meets at {end}."), format!("chain: {chain}"), "places:".to_owned()]
+    let links = std::iter::once(String::new()).chain(chain.links.iter().map(|link| format!(" —{link}→ ")));
+    let step = |(link, line): (String, &Line)| format!("{link}{} ({})", address(line), line.kind().name());
+    let steps: String = links.zip(&chain.lines).map(step).collect();
+    let end = chain.lines.last().map(address).unwrap_or_default();
+    vec![format!("The evidence meets at {end}."), format!("chain: {steps}"), "places:".to_owned()]
 }
 
-fn shown(number: usize, place: &Place) -> String {
+fn place_text(number: usize, place: &Place) -> String {
     let Line { path, number: line, text } = &place.line;
     let by: Vec<&str> = place.by.iter().map(String::as_str).collect();
     let by = (!by.is_empty()).then(|| format!("by {}", by.join(", ")));
@@ -101,10 +101,10 @@ fn tail(state: &State) -> Vec<String> {
         tail.extend(state.around.iter().flatten().map(|line| format!("   {} | {}", line.number, line.text)));
     }
     for report in &state.reports {
-        let how = if report.outcome == Outcome::Done { "" } else { " without having finished" };
-        let says = report.text.trim();
-        if !says.starts_with(LABEL) || !how.is_empty() {
-            let quoted = &says[..says.floor_char_boundary(QUOTED_BYTES_MAX)];
+        let how = if report.outcome == Outcome::Done { "" } else { " without finishing" };
+        let text = report.text.trim();
+        if !text.starts_with(LABEL) || !how.is_empty() {
+            let quoted = &text[..text.floor_char_boundary(QUOTED_BYTES_MAX)];
             let quoted = quoted.lines().map(|line| format!("   {line}")).collect::<Vec<_>>().join("\n");
             tail.push(format!("{} reports{how}:\n{quoted}", report.agent));
         }
@@ -115,13 +115,13 @@ fn tail(state: &State) -> Vec<String> {
     tail.extend(state.refused.iter().map(|refused| format!("{MISSING}{refused}")));
     tail.extend(state.outstanding().map(|(hire, agent)| format!("{MISSING}the report of {agent} ({hire})")));
     if state.members > 0 && state.hired.is_empty() && state.order.kinds.is_none() {
-        let why = if state.is_related() { "" } else { ": no line has more than half of what is asked" };
+        let why = if state.is_related() { "" } else { ": no line has more than half of the search terms" };
         tail.push(format!("Nobody was hired{why}."));
     }
     tail
 }
 
-/// What this contract and its hires searched for, and where.
+/// Lists the searches of this contract and of its hires.
 fn searched(state: &State) -> Option<String> {
     let own = state.searches.iter().map(search);
     let lines = state.reports.iter().flat_map(|report| report.text.lines());
@@ -136,7 +136,7 @@ fn searched(state: &State) -> Option<String> {
 }
 
 fn search(search: &Search) -> String {
-    let files = Kind::ALL.into_iter().find(|kind| kind.glob() == search.glob).map_or("files", Kind::word);
+    let files = Kind::ALL.into_iter().find(|kind| kind.glob() == search.glob).map_or("files", Kind::name);
     let found = match &search.found {
         Ok(0) => "no line".to_owned(),
         Ok(1) => "1 line".to_owned(),
@@ -144,7 +144,7 @@ fn search(search: &Search) -> String {
         Ok(count) => format!("{count} lines"),
         Err(why) => format!("could not be searched: {why}"),
     };
-    let trouble = "`error`, `fail` and other words of trouble".to_owned();
+    let trouble = "`error`, `fail` and similar words".to_owned();
     let what = if search.pattern == TROUBLE { trouble } else { format!("`{}`", search.pattern) };
     format!("{what} in all {files} of the project ({found})")
 }

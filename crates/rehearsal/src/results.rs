@@ -1,10 +1,10 @@
-//! Reads what the file tools of `crates/tools` return.
+//! Reads the results of the file tools of `crates/tools`.
 
 use crate::kind::Kind;
 
-/// How much of a line is kept, in bytes.
+/// The most bytes of a line that are kept.
 const LINE_BYTES_MAX: usize = 240;
-/// How many lines of one result are read.
+/// The most lines of one result that are read.
 const LINES_MAX: usize = 400;
 
 /// A line of a file.
@@ -26,7 +26,7 @@ impl Line {
         Kind::of(&self.path)
     }
 
-    /// Reads `path:line: text`, as reports write it.
+    /// Reads `path:line: text`, the form of lines in reports.
     pub(crate) fn parse(text: &str) -> Option<Line> {
         text.match_indices(':').find_map(|(at, _)| {
             let (number, rest) = text[at + 1..].split_once(": ")?;

@@ -1,5 +1,5 @@
-//! Where a contract stands, read anew from the data of each prompt: what is asked, what was searched and found, who was hired
-//! and what they reported. Nothing is remembered between two asks.
+//! The state of a contract, read again from the data of each prompt: the question, the searches and their results, the hires and
+//! their reports. Nothing is remembered between two asks.
 
 use std::collections::BTreeMap;
 
@@ -9,53 +9,51 @@ use guildhall_kernel::{Nudge, Path};
 use crate::kind::Kind;
 use crate::order::Order;
 use crate::results::{Line, read_lines, read_search};
-use crate::words::{Term, names, numbers, tells_of_trouble, terms, without_time};
+use crate::words::{Term, mentions_trouble, names, numbers, terms, without_time};
 
-/// How many lines are kept.
+/// The most lines that are kept.
 const LINES_MAX: usize = 2000;
-/// How many clues are followed.
+/// The most clues that are searched for.
 const CLUES_MAX: usize = 4;
-/// How many identifiers next to the clues are followed.
-const FOLLOWED_MAX: usize = 6;
+/// The most identifiers next to clues that are searched for.
+const NEIGHBOURS_MAX: usize = 6;
 
 /// A search that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) pattern: String,
     pub(crate) glob: String,
-    /// How many lines it returned, or why it returned none.
+    /// How many lines the search returned, or why it failed.
     pub(crate) found: Result<usize, String>,
-    /// Whether there are more.
+    /// Whether the search found more lines than it returned.
     pub(crate) is_cut: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) order: Order,
-    /// What the question asks for.
+    /// The search terms of the question.
     pub(crate) terms: Vec<Term>,
     pub(crate) searches: Vec<Search>,
     pub(crate) lines: Vec<Line>,
-    /// The lines around the best one, if they were read.
+    /// The lines around the best line, if they were read.
     pub(crate) around: Option<Vec<Line>>,
-    /// How many replies looked at files.
+    /// How many replies searched or read files.
     pub(crate) looks: usize,
-    /// Everybody who was hired.
     pub(crate) hired: Vec<(Path, String)>,
     pub(crate) reports: Vec<HeardReport>,
-    /// What was refused, each with the reason.
+    /// The refused calls, each with the reason.
     pub(crate) refused: Vec<String>,
-    /// Whether it tried to hire.
-    pub(crate) has_tried: bool,
-    /// The hires that wait for an answer.
+    pub(crate) has_tried_to_hire: bool,
+    /// The hires that wait for an answer to their question.
     pub(crate) asking: Vec<Path>,
-    /// Whether the runtime demands a hire.
+    /// Whether the runtime requires a hire.
     pub(crate) must_hire: bool,
     /// Whether the newest reply waited for hires.
     pub(crate) has_waited: bool,
-    /// How many agents it could hire.
+    /// The size of the contract's team.
     pub(crate) members: usize,
-    /// How many replies there were.
+    /// How many replies the contract has made.
     pub(crate) replies: usize,
 }
 
@@ -82,8 +80,8 @@ impl State {
                 }
                 Heard::Report(report) => state.reports.push(report.clone()),
                 Heard::Question { from, .. } => state.asking.push(from.clone()),
-                // The newest words of the owner are the question.
-                Heard::Owner(words) => state = State { replies: state.replies, ..State::asked(words) },
+                // The newest message of the owner is the question.
+                Heard::Owner(text) => state = State { replies: state.replies, ..State::asked(text) },
                 Heard::Nudged(nudge) => state.must_hire |= *nudge == Nudge::Required,
                 Heard::Message { .. } => {}
             }
@@ -101,7 +99,7 @@ impl State {
         let calls = |names: &[&str]| reply.calls.iter().any(|call| names.contains(&call.name.as_str()));
         self.looks += usize::from(calls(&["search", "read_file"]));
         self.has_waited = calls(&["wait_for_agents"]);
-        self.has_tried |= reply.calls.iter().any(|call| hired_agent(call).is_some());
+        self.has_tried_to_hire |= reply.calls.iter().any(|call| hired_agent(call).is_some());
         self.asking.clear();
         self.replies += 1;
     }
@@ -132,38 +130,38 @@ impl State {
     }
 
     pub(crate) fn is_about_trouble(&self) -> bool {
-        tells_of_trouble(&self.order.question)
+        mentions_trouble(&self.order.question)
     }
 
     pub(crate) fn was_searched(&self, pattern: &str, glob: &str) -> bool {
         self.searches.iter().any(|search| search.pattern == pattern && search.glob == glob)
     }
 
-    /// Whether the project has to do with the question: a line, with its path, has more than half of what is asked, or a name.
+    /// Whether the project is related to the question: a line with its path has more than half of the search terms, or a name.
     pub(crate) fn is_related(&self) -> bool {
         let is_about = |line: &Line| {
             let is_named = self.terms.iter().any(|term| matches!(term, Term::Name(_)) && term.is_in(&line.text));
             let has = |term: &&Term| term.is_in(&line.text) || term.is_in(&line.path);
             is_named || 2 * self.terms.iter().filter(has).count() > self.terms.len()
         };
-        self.lines.iter().any(|line| !self.is_no_evidence(line) && is_about(line))
+        self.lines.iter().any(|line| !self.is_not_evidence(line) && is_about(line))
     }
 
-    /// Whether a line is no evidence: it is the question itself, or of the instructions of an agent.
-    pub(crate) fn is_no_evidence(&self, line: &Line) -> bool {
+    /// Whether a line is not evidence: it repeats the question, or is part of an agent's instructions.
+    pub(crate) fn is_not_evidence(&self, line: &Line) -> bool {
         let is_instruction = line.path.split('/').any(|folder| folder == "agents") && line.kind() == Kind::Docs;
         let question = self.order.question.trim_end_matches(['?', '.', '!']).to_lowercase();
         is_instruction || question.contains(' ') && line.text.to_lowercase().contains(&question)
     }
 
-    /// The identifiers and numbers to look for: the hirer's, or those that most lines of trouble in the logs have.
+    /// Returns the identifiers and numbers to search for: those of the hirer, or those in most log lines about trouble.
     pub(crate) fn clues(&self) -> Vec<Term> {
         if self.order.kinds.is_some() || !self.is_about_trouble() {
             return self.order.clues.clone();
         }
-        let tells = |line: &&Line| line.kind() == Kind::Logs && tells_of_trouble(without_time(&line.text));
-        let trouble: Vec<&str> = self.lines.iter().filter(tells).map(|line| without_time(&line.text)).collect();
-        let asked = |text: &&&str| self.terms.iter().any(|term| !tells_of_trouble(term.text()) && term.is_in(text));
+        let is_trouble = |line: &&Line| line.kind() == Kind::Logs && mentions_trouble(without_time(&line.text));
+        let trouble: Vec<&str> = self.lines.iter().filter(is_trouble).map(|line| without_time(&line.text)).collect();
+        let asked = |text: &&&str| self.terms.iter().any(|term| !mentions_trouble(term.text()) && term.is_in(text));
         let meant: Vec<&str> = trouble.iter().filter(asked).copied().collect();
         let lines = if meant.is_empty() { trouble } else { meant };
         let found = |text: &&str| -> Vec<Term> {
@@ -173,19 +171,19 @@ impl State {
         most_frequent(lines.iter().map(found), lines.len().div_ceil(2), CLUES_MAX)
     }
 
-    /// The identifiers that stand in code next to a clue.
-    pub(crate) fn followed(&self, lines: &[&Line], clues: &[Term]) -> Vec<Term> {
+    /// Returns the identifiers that are next to a clue in code.
+    pub(crate) fn neighbours(&self, lines: &[&Line], clues: &[Term]) -> Vec<Term> {
         let is_clue = |term: &Term| clues.contains(term) || self.terms.contains(term);
         let has_clue = |text: &str| clues.iter().any(|clue| matches!(clue, Term::Name(_)) && clue.is_in(text));
         let beside = |line: &&&Line| line.kind() == Kind::Code && has_clue(&line.text) && !is_import(&line.text);
         let found = |line: &&Line| -> Vec<Term> {
             names(&line.text).into_iter().map(Term::Name).filter(|term| !is_clue(term)).collect()
         };
-        most_frequent(lines.iter().filter(beside).map(found), 1, FOLLOWED_MAX)
+        most_frequent(lines.iter().filter(beside).map(found), 1, NEIGHBOURS_MAX)
     }
 }
 
-/// The terms that occur in at least so many of the lists, the most frequent first.
+/// Returns up to `most` terms that occur in at least `least` lists, the most frequent first.
 fn most_frequent(lists: impl Iterator<Item = Vec<Term>>, least: usize, most: usize) -> Vec<Term> {
     let mut counted: Vec<(usize, Term)> = Vec::new();
     for term in lists.flatten() {
@@ -199,7 +197,7 @@ fn most_frequent(lists: impl Iterator<Item = Vec<Term>>, least: usize, most: usi
     counted.into_iter().take(most).map(|(_, term)| term).collect()
 }
 
-/// Whether a line only says what a file uses.
+/// Whether a line is an import.
 pub(crate) fn is_import(text: &str) -> bool {
     let text = text.trim_start();
     ["import ", "from ", "use ", "pub use ", "#include", "mod "].iter().any(|start| text.starts_with(start))
@@ -209,7 +207,7 @@ fn argument(call: &RawCall, name: &str) -> Option<String> {
     call.arguments.as_ref().ok()?.get(name)?.as_str().map(str::to_owned)
 }
 
-/// The agent that a call would have hired.
+/// Returns the agent that a call hires.
 fn hired_agent(call: &RawCall) -> Option<String> {
     ["specialty", "target_agent", "subagent_type"].iter().find_map(|name| argument(call, name))
 }

@@ -1,37 +1,37 @@
-//! Words, identifiers and numbers: what a question asks for, and what two lines can have in common.
+//! Words, identifiers and numbers: the search terms of a question, and what two lines can have in common.
 
 use std::collections::BTreeSet;
 
-/// How many terms of one question are searched for.
+/// The most terms of one question that are searched for.
 const TERMS_MAX: usize = 6;
 /// From this length on, a word also matches longer words that begin with it.
 const PREFIX_BYTES_MIN: usize = 4;
-/// How many identifiers and numbers of one line are read.
+/// The most identifiers and numbers of one line that are read.
 const NAMES_MAX: usize = 32;
 
-/// Words that say nothing about what a question is about.
+/// Words that are not about the subject of a question.
 const COMMON: &str = "a about after all an and any are as at be been before but by can could defined did do does each every \
     explain find for from get gets go goes going had happen happens has have how if in into is it its long look \
     made make many may me might much must my no not now of often on one or our out please shall should show so \
     some tell that the their them then there these they this to up us was we were what when where which while \
     who whom why will with would you your";
 
-/// How the words begin with which people and programs say that something goes wrong, as a pattern for searches.
+/// Beginnings of words for failures, as a pattern for searches.
 pub(crate) const TROUBLE: &str = "abort|broke|crash|deni|error|exceed|exception|fail|fatal|incident|outage|panic|refus|\
     reject|slow|timeout|timed out|traceback|unavailab|unreach|wrong";
 
-/// Something to search for.
+/// A search term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Term {
-    /// A plain word, without its ending and in lower case.
+    /// A plain word in lower case, without its ending.
     Word(String),
-    /// An identifier or a quoted text, as it is spelled.
+    /// An identifier or a quoted text, unchanged.
     Name(String),
     Number(String),
 }
 
 impl Term {
-    /// The term as it is spelled.
+    /// Returns the text of the term.
     pub(crate) fn text(&self) -> &str {
         match self {
             Term::Word(text) | Term::Name(text) | Term::Number(text) => text,
@@ -53,7 +53,7 @@ impl Term {
         }
     }
 
-    /// Whether a text has the term, as a word or an identifier of its own.
+    /// Whether a text contains the term.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         match self {
             Term::Word(stem) => words(text).iter().any(|word| {
@@ -65,7 +65,7 @@ impl Term {
     }
 }
 
-/// Returns what a question asks for: its quotes, identifiers and numbers, then its plain words.
+/// Returns the search terms of a question: its quotes, identifiers and numbers, then its plain words.
 pub(crate) fn terms(question: &str) -> Vec<Term> {
     let names = quotes(question).into_iter().chain(names(question)).map(Term::Name);
     let exact: Vec<Term> = names.chain(numbers(question).into_iter().map(Term::Number)).collect();
@@ -82,12 +82,12 @@ pub(crate) fn terms(question: &str) -> Vec<Term> {
     terms
 }
 
-/// Whether a text tells of something that goes wrong.
-pub(crate) fn tells_of_trouble(text: &str) -> bool {
+/// Whether a text is about a failure.
+pub(crate) fn mentions_trouble(text: &str) -> bool {
     words(text).iter().any(|word| TROUBLE.split('|').any(|start| word.starts_with(start)))
 }
 
-/// The words of a text in lower case, those within identifiers included.
+/// Returns the words of a text in lower case, including the words inside identifiers.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -104,17 +104,17 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word without its ending, so that "failing" finds "failed", "stopped" finds "stop", and "retries" finds "retry".
+/// Removes the ending of a word, so that "failing" finds "failed", "stopped" finds "stop", and "retries" finds "retry".
 fn stem_of(word: &str) -> String {
     let cut = |ending: &str, least: usize| word.strip_suffix(ending).filter(|stem| stem.len() >= least);
-    let hissing = || cut("es", 3).filter(|stem| ["ss", "x", "ch", "sh"].iter().any(|end| stem.ends_with(end)));
-    let plural = || cut("ies", 3).or_else(hissing).or_else(|| cut("s", 3).filter(|stem| !stem.ends_with('s')));
+    let es_plural = || cut("es", 3).filter(|stem| ["ss", "x", "ch", "sh"].iter().any(|end| stem.ends_with(end)));
+    let plural = || cut("ies", 3).or_else(es_plural).or_else(|| cut("s", 3).filter(|stem| !stem.ends_with('s')));
     let verb = cut("ing", 4).or_else(|| cut("ed", 4));
     let doubled = |stem: &&str| ["bb", "dd", "gg", "mm", "nn", "pp", "rr", "tt"].iter().any(|two| stem.ends_with(two));
     verb.filter(doubled).map(|stem| &stem[..stem.len() - 1]).or(verb).or_else(plural).unwrap_or(word).to_owned()
 }
 
-/// The identifiers of a text, each once: words that are joined by an underscore or by a capital.
+/// Returns the identifiers of a text, without repetition: words that are joined by an underscore or a capital letter.
 pub(crate) fn names(text: &str) -> Vec<String> {
     let is_name = |name: &&str| {
         let mut pairs = name.chars().zip(name.chars().skip(1));
@@ -124,7 +124,7 @@ pub(crate) fn names(text: &str) -> Vec<String> {
     distinct(parts.map(|name| name.trim_matches('_')).filter(is_name))
 }
 
-/// The numbers of a text with two digits or more, each once.
+/// Returns the numbers of a text with at least two digits, without repetition.
 pub(crate) fn numbers(text: &str) -> Vec<String> {
     let is_number =
         |number: &&str| (2..=18).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -136,13 +136,13 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
     all.filter(|one| known.insert(*one)).take(NAMES_MAX).map(str::to_owned).collect()
 }
 
-/// What a question has between backticks or double quotes.
+/// Returns the texts between backticks or double quotes.
 fn quotes(text: &str) -> Vec<String> {
     let between = |mark: char| text.split(mark).skip(1).step_by(2).map(str::trim).map(str::to_owned);
     between('`').chain(between('"')).filter(|quote| (2..=80).contains(&quote.len())).collect()
 }
 
-/// A line without the date and the time at its beginning.
+/// Removes the date and the time at the beginning of a line.
 pub(crate) fn without_time(line: &str) -> &str {
     let mut rest = line.trim_start();
     while let Some((field, after)) = rest.split_once(' ') {
@@ -156,7 +156,7 @@ pub(crate) fn without_time(line: &str) -> &str {
     rest
 }
 
-/// Puts a backslash before everything that means something in a regular expression.
+/// Escapes the special characters of regular expressions.
 fn escaped(text: &str) -> String {
     let special = |letter: char| r"\.+*?()|[]{}^$#&-~".contains(letter);
     text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()

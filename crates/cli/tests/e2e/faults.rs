@@ -175,8 +175,8 @@ fn a_provider_that_turns_us_away_was_reached() {
     for wire in WIRES {
         let busy = json!({"wrong": {"rate_limit": {"retry_after": 999_999_999_999_u64}}});
         let house = House::new(wire, &json!([{"then": busy}]));
-        let ended = house.run(&[]).expect(5).says("turns requests away for now (HTTP 429");
-        let ended = ended.says("asked once. What to do: come back in 999999999999 s");
+        let ended = house.run(&[]).expect(5).says("does not accept requests now (HTTP 429");
+        let ended = ended.says("tried once. What to do: try again in 999999999999 s");
         assert!(!ended.stderr.contains("can't be reached"), "{wire:?}: {}", ended.stderr);
     }
 }

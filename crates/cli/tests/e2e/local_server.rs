@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guildhall_model_server::{Entry, Peer, Script};
+use guildhall_model_server::{Entry, Peer};
 use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, Wire, reads, says};
@@ -116,7 +116,7 @@ fn a_server_that_is_refused_is_never_asked_again() {
 #[test]
 fn a_no_ends_all_looking() {
     let house = house(script());
-    let other = Peer::start(&serde_json::from_value::<Script>(script()).unwrap());
+    let other = Peer::start(&script());
     house.write_config(&config(&[house.peer.address().port(), other.address().port()]));
     let ended = answered(&house, &RUN, &[(USE_SERVER, "n\n"), (REHEARSE, "n\n")]).expect(2);
     assert_eq!(ended.stderr.matches("Use local/").count(), 1, "{}", ended.stderr);
@@ -149,7 +149,7 @@ fn yes_on_the_command_line_agrees() {
 #[test]
 fn a_yes_holds_for_its_address_and_another_asks_again() {
     let house = house(script());
-    let other = Peer::start(&serde_json::from_value::<Script>(script()).unwrap());
+    let other = Peer::start(&script());
     piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0);
     // The port that is agreed to has nobody behind it any more; the other one has.
     let config = house.read_config();

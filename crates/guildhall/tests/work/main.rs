@@ -10,7 +10,7 @@ use guildhall::{Agent, Ended, Ending, Hall, HallError, Models, Running, Source, 
 use guildhall_kernel::{AgentName, Fact, Limit, Msat, NextSpeaker, Outcome, Refusal};
 use guildhall_laws::Checker;
 use guildhall_local::{Replays, Subscription};
-use guildhall_model_server::{Entry, Peer, Script};
+use guildhall_model_server::{Entry, Peer};
 use guildhall_models::{BaseUrl, Key, LOCAL_PRICE};
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ enum Wire {
 const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 const KEY: &str = "a-key-of-this-test-only";
 
-fn script(rules: &Value) -> Script {
-    serde_json::from_value(json!({"key": KEY, "replay": true, "rules": rules})).unwrap()
+fn script(rules: &Value) -> Value {
+    json!({"key": KEY, "replay": true, "rules": rules})
 }
 
 fn project() -> tempfile::TempDir {

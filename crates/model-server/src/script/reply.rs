@@ -1,69 +1,58 @@
-//! A turn of the model as a script has it: what it says, at what pace, and how it is damaged on its way.
+//! A turn of the model as a script describes it: what the model returns, how fast, and how the network damages it.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A turn of the model: first what it thinks, then what it says, then the tools it calls.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// A turn of the model, in the order in which it is sent: thinking, text, calls.
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Reply {
-    /// What it thinks; `reasoning_content` in the OpenAI protocol.
-    pub thinking: Vec<Thinking>,
-    pub text: Option<Text>,
-    pub calls: Vec<Call>,
-    pub usage: UsageTold,
-    /// The stop reason in Anthropic's words, which are translated; any other word is sent as it is, and `missing` is none.
-    pub stop: Option<String>,
-    /// Another content type than the right one.
-    pub content_type: Option<String>,
-    /// Whether a stream has what real ones have: comments, CRLF, pings and events that nobody knows.
-    pub noise: bool,
-    pub pace: Pace,
-    pub damage: Option<Damage>,
+pub(crate) struct Reply {
+    pub(crate) thinking: Vec<Thinking>,
+    pub(crate) text: Option<Text>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) usage: ReportedUsage,
+    pub(crate) stop: Option<String>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) noise: bool,
+    pub(crate) pace: Pace,
+    pub(crate) damage: Option<Damage>,
 }
 
-/// A text of the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Text {
-    /// As it stands, with templates filled in.
+pub(crate) enum Text {
+    /// A text with templates.
     Plain(String),
-    /// Put between the quotes of a JSON string as it is: the way to send a lone surrogate such as `\ud800`.
+    /// Copied unchanged between the quotes of a JSON string: the way to send a lone surrogate such as `\ud800`.
     Escaped { escaped: String },
     /// A piece, many times: the way to send 50 MB.
     Again { again: String, times: usize },
-    /// JSON as deep as this, as `{"a":{"a":…1…}}`.
+    /// JSON of this depth, as `{"a":{"a":…1…}}`.
     Nested { nested: usize },
 }
 
-/// A block of thinking, readable or not. A client must send back `signature` and `redacted` unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Thinking {
+pub(crate) enum Thinking {
     Open { thinking: Text, signature: String },
     Redacted { redacted: String },
 }
 
-/// A call of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
-    /// The id of the call, with templates filled in; absent: one that is new.
-    pub id: Option<String>,
-    pub name: String,
-    /// The arguments; templates in their texts are filled in.
+pub(crate) struct Call {
+    pub(crate) id: Option<String>,
+    pub(crate) name: String,
     #[serde(default)]
-    pub arguments: Map<String, Value>,
-    /// The arguments as text instead, which need not be JSON.
-    pub raw: Option<Text>,
-    /// How many such calls, absent: one; `{{i}}` is the number of each, from 0.
-    pub times: Option<usize>,
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) raw: Option<Text>,
+    pub(crate) times: Option<usize>,
 }
 
-/// What is said about usage.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What the server reports as usage.
+#[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UsageTold {
+pub(crate) enum ReportedUsage {
     /// A token for every four bytes of request and reply.
     #[default]
     Counted,
@@ -72,146 +61,115 @@ pub enum UsageTold {
     Given(Usage),
 }
 
-/// Numbers of tokens. `input` leaves out what the cache gave or took, as Anthropic counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Numbers of tokens. `input` does not include tokens that a cache read or wrote: Anthropic counts that way.
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Usage {
-    pub input: Amount,
-    pub output: Amount,
-    pub cache_read: Amount,
-    pub cache_write: Amount,
-    /// `input` as the start of a stream has it, if that differs (Anthropic).
-    pub input_at_start: Option<Amount>,
-    /// What a stream reports before this, after the reply and in this order.
-    pub earlier: Vec<Usage>,
+pub(crate) struct Usage {
+    pub(crate) input: Amount,
+    pub(crate) output: Amount,
+    pub(crate) cache_read: Amount,
+    pub(crate) cache_write: Amount,
+    pub(crate) input_at_start: Option<Amount>,
+    pub(crate) earlier: Vec<Usage>,
 }
 
-/// A number, or anything that a bad provider writes in its place, such as `1e400`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(untagged)]
-pub enum Amount {
-    Whole(i64),
-    /// Sent as it is.
+pub(crate) enum Amount {
+    Number(i64),
+    /// Text that is sent instead of a number, such as `1e400`.
     Verbatim(String),
 }
 
-/// How fast a reply comes. Everything at once, unless said otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How fast a reply is sent. By default nothing waits.
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Before the headers.
-    pub headers_ms: u64,
+    pub(crate) headers_ms: u64,
     /// Between the headers and the first byte.
-    pub first_ms: u64,
+    pub(crate) first_ms: u64,
     /// Between two events of a stream.
-    pub between_ms: u64,
-    /// The characters in a delta, at least 1; absent: 24. A text never has more than 1,000 deltas.
-    pub chunk_chars: Option<usize>,
-    /// A few bytes at a time, wherever they are cut.
-    pub drip: Option<Drip>,
+    pub(crate) between_ms: u64,
+    pub(crate) chunk_chars: Option<usize>,
+    pub(crate) drip: Option<Drip>,
 }
 
-/// A slow drip: this many bytes, at least 1, then a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Drip {
-    pub bytes: usize,
-    pub every_ms: u64,
+pub(crate) struct Drip {
+    pub(crate) bytes: usize,
+    pub(crate) every_ms: u64,
 }
 
-/// How a reply is damaged on its way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Damage {
-    /// It breaks off.
+pub(crate) enum Damage {
+    /// The body ends early.
     Cut { after: Place, how: Cut },
-    /// The stream goes silent and stays open.
+    /// The server stops sending and leaves the connection open.
     Stall { after: Place },
-    /// After some events, the stream says that something went wrong (Anthropic's `error` event, an `error` chunk of
-    /// OpenAI) and ends. `kind` is the type of the error.
+    /// After some events, the stream reports an error (Anthropic's `error` event, an `error` chunk of OpenAI) and ends.
     Error { events: usize, kind: String, message: String },
-    /// The end of the stream comes twice.
+    /// The last events of the stream are sent twice.
     EndTwice,
 }
 
 /// A place in the body of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// Before any header: the turn was executed, and nothing of it arrives.
+pub(crate) enum Place {
+    /// Before any header: the turn was executed, but the client receives nothing.
     Start,
     Bytes(usize),
     /// After this many events of a stream.
     Events(usize),
-    /// Inside the first character of more than one byte; without one, in the middle.
+    /// Inside the first character that has more than one byte; if there is none, in the middle of the body.
     InsideUtf8,
-    /// Inside the JSON of the last delta; without a stream, inside the JSON.
+    /// Inside the JSON of the last delta; in a body that is not a stream, in the middle.
     InsideDelta,
 }
 
-/// How a body breaks off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cut {
-    /// The connection is reset.
+pub(crate) enum Cut {
     Reset,
-    /// The connection is closed, the end of the body is missing.
+    /// The connection is closed before the announced end of the body.
     Close,
-    /// The body ends as if it were whole.
+    /// The shortened body ends correctly.
     End,
 }
 
 impl Reply {
-    pub fn text(text: impl Into<String>) -> Box<Self> {
-        Box::new(Self { text: Some(Text::Plain(text.into())), ..Self::default() })
-    }
-
-    pub fn calls(calls: impl IntoIterator<Item = Call>) -> Box<Self> {
-        Box::new(Self { calls: calls.into_iter().collect(), ..Self::default() })
-    }
-
-    #[must_use]
-    pub fn damage(self: Box<Self>, damage: Damage) -> Box<Self> {
-        Box::new(Self { damage: Some(damage), ..*self })
-    }
-
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.calls.iter().any(|call| call.raw.is_some() && !call.arguments.is_empty()) {
-            Some("a call has `arguments` or `raw`, not both")
+            Some("a call must have `arguments` or `raw`, not both")
         } else if self.pace.chunk_chars == Some(0) {
-            Some("`chunk_chars` is at least 1")
+            Some("`chunk_chars` must be at least 1")
         } else if self.pace.drip.is_some_and(|drip| drip.bytes == 0) {
-            Some("a drop has at least one byte")
+            Some("`bytes` of `drip` must be at least 1")
         } else {
-            self.content_type.as_deref().and_then(super::value_fault)
+            self.content_type.as_deref().and_then(super::header_value_fault)
         }
     }
 }
 
-impl Call {
-    /// A call with these arguments, which are an object.
-    pub fn new(name: impl Into<String>, arguments: Value) -> Self {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object: {arguments}") };
-        Self { id: None, name: name.into(), arguments, raw: None, times: None }
-    }
-
-    pub fn raw(name: impl Into<String>, raw: Text) -> Self {
-        Self { raw: Some(raw), ..Self::new(name, Value::Object(Map::new())) }
-    }
-
-    #[must_use]
-    pub fn id(self, id: impl Into<String>) -> Self {
-        Self { id: Some(id.into()), ..self }
-    }
-
-    #[must_use]
-    pub fn times(self, times: usize) -> Self {
-        Self { times: Some(times), ..self }
+impl Amount {
+    /// Returns the sum as text, or the first amount that is not a number.
+    pub(crate) fn sum(amounts: &[&Amount]) -> String {
+        let mut total = 0_i128;
+        for amount in amounts {
+            match amount {
+                Amount::Number(number) => total += i128::from(*number),
+                Amount::Verbatim(text) => return text.clone(),
+            }
+        }
+        total.to_string()
     }
 }
 
 impl Default for Amount {
     fn default() -> Self {
-        Self::Whole(0)
+        Self::Number(0)
     }
 }

@@ -1,5 +1,5 @@
-//! What the providers refuse to take: a client that writes a history which no provider accepts must not pass its tests.
-//! Only rules that were met in the wild are here, in the providers' own words.
+//! Checks that the real providers make: a client whose history a provider would refuse must not pass its tests.
+//! Each check was observed at a real provider and has the text of that provider.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(super) const NO_VERSION: &str = "anthropic-version: header is required";
 const CACHE_BLOCKS_MAX: usize = 4;
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
-/// What is wrong with the body of a request.
+/// Returns why the provider would refuse the body of a request.
 pub(super) fn fault(protocol: Protocol, body: &Value) -> Option<String> {
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Some("model: Field required".into());
@@ -32,7 +32,7 @@ fn anthropic(body: &Value, messages: &[Value]) -> Option<String> {
     if body["max_tokens"].as_u64().is_none_or(|most| most == 0) {
         return Some("max_tokens: Field required, greater than or equal to 1".into());
     }
-    // Inside a text the quotes would be escaped.
+    // Inside a string the quotes would be escaped, so this counts only real keys.
     let cached = body.to_string().matches(r#""cache_control":{"#).count();
     if cached > CACHE_BLOCKS_MAX {
         return Some(format!("A maximum of 4 blocks with cache_control may be provided. Found {cached}."));
@@ -65,13 +65,13 @@ fn bad_message(at: usize, message: &Value) -> Option<String> {
     Some(format!("messages.{at}: tool_use.input: Input should be a valid dictionary, not {}", odd["input"]))
 }
 
-/// The ids of the calls that a message makes.
+/// Returns the ids of the calls in a message.
 fn called(message: &Value) -> Vec<&str> {
     let blocks = list(&message["content"]).iter().filter(|block| block["type"] == "tool_use");
     blocks.chain(list(&message["tool_calls"])).map(|call| call["id"].as_str().unwrap_or_default()).collect()
 }
 
-/// The ids of the calls whose results a message has.
+/// Returns the ids of the calls whose results are in a message.
 fn answered(message: &Value) -> Vec<&str> {
     let blocks = list(&message["content"]).iter().filter(|block| block["type"] == "tool_result");
     blocks.map(|block| block["tool_use_id"].as_str().unwrap_or_default()).collect()
@@ -102,7 +102,7 @@ fn unpaired(messages: &[Value], at: usize) -> Option<String> {
     ))
 }
 
-/// In the OpenAI protocol each result is a message.
+/// Pairs calls with results in the OpenAI protocol, in which each result is a message.
 fn unanswered(messages: &[Value]) -> Option<String> {
     for (at, message) in messages.iter().enumerate() {
         let calls = called(message);

@@ -1,4 +1,4 @@
-//! A client that hides nothing: what came, byte by byte, and how it ended.
+//! A client that returns every byte of a response, and how the response ended.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -8,22 +8,22 @@ use std::time::Duration;
 use guildhall_model_server::Peer;
 use serde_json::{Value, json};
 
-/// Long enough for what must come, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the client waits for a byte. Long enough for a busy machine.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    Whole,
-    /// The connection ended where more had to come.
+    Complete,
+    /// The connection was closed before the end of the response.
     Closed,
     Reset,
-    /// Nothing came any more.
+    /// The server stopped sending.
     Silent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
-    /// 0: no status came.
+    /// 0: no status was received.
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
@@ -39,7 +39,7 @@ impl Got {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The data of the events of a stream that are JSON.
+    /// Returns the data of the events of a stream, without `[DONE]`.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = self.text();
         let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
@@ -55,11 +55,11 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 
-    pub(crate) fn patience(self, time: Duration) -> Self {
+    pub(crate) fn with_timeout(self, time: Duration) -> Self {
         self.stream.get_ref().set_read_timeout(Some(time)).unwrap();
         self
     }
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     pub(crate) fn receive(&mut self) -> Got {
-        let mut got = Got { status: 0, headers: BTreeMap::new(), body: Vec::new(), end: End::Whole };
+        let mut got = Got { status: 0, headers: BTreeMap::new(), body: Vec::new(), end: End::Complete };
         if let Err(end) = self.read_response(&mut got) {
             got.end = end;
         }
@@ -136,7 +136,7 @@ fn end(kind: ErrorKind) -> End {
     if kind == ErrorKind::ConnectionReset {
         return End::Reset;
     }
-    assert!(matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut), "an end that no script asks for: {kind:?}");
+    assert!(matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut), "an error that no script causes: {kind:?}");
     End::Silent
 }
 
@@ -159,9 +159,9 @@ impl Wire {
         }
     }
 
-    /// A request with this text of the user.
+    /// Returns a request with this user text.
     pub(crate) fn request(self, text: &str) -> Value {
-        let user = json!({"role": "user", "content": if text.is_empty() { "go on" } else { text }});
+        let user = json!({"role": "user", "content": if text.is_empty() { "continue" } else { text }});
         match self {
             Self::Anthropic => json!({"model": "m", "max_tokens": 9, "system": "You are ada.", "messages": [user]}),
             Self::OpenAi => {

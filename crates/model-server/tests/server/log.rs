@@ -1,13 +1,18 @@
-//! What rules match and what the log says about it.
+//! The conditions of rules, and the log.
 
-use guildhall_model_server::{Count, Endpoint, Entry, Protocol, Reply, Rule, Said, Script, Then, When, Wrong};
+use guildhall_model_server::{AnswerKind, Entry, Peer};
 use serde_json::{Value, json};
 
 use crate::client::{Connection, Wire, ask, ask_with};
-use crate::start;
+use crate::{replying, start};
 
-fn say(text: &str) -> Rule {
-    Rule::new(Then::Reply(Reply::text(text)))
+/// A rule that replies with a text when a request meets the conditions.
+fn rule(when: &Value, text: &str) -> Value {
+    json!({"when": when, "then": {"reply": {"text": text}}})
+}
+
+fn replying_x() -> Peer {
+    replying(&json!({"text": "x"}))
 }
 
 fn text(got: &crate::client::Got) -> String {
@@ -17,9 +22,8 @@ fn text(got: &crate::client::Got) -> String {
 }
 
 #[test]
-fn the_log_has_what_was_sent_but_no_key() {
-    let script = Script { key: Some("sk-right".into()), ..Script::new([say("x")]) };
-    let peer = start(&script);
+fn the_log_has_the_requests_without_keys() {
+    let peer = start(&json!({"key": "sk-right", "rules": [rule(&json!({}), "x")]}));
     let body = Wire::Anthropic.request("hello");
     let right = ask_with(&peer, Wire::Anthropic, &[("x-api-key", "sk-right"), ("x-trace", "7")], &body);
     let bearer = ask_with(&peer, Wire::OpenAi, &[("authorization", "Bearer sk-right")], &Wire::OpenAi.request(""));
@@ -45,8 +49,8 @@ fn the_log_has_what_was_sent_but_no_key() {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_logged_as_text() {
-    let peer = start(&Script::new([say("x")]));
+fn a_body_that_is_not_json_is_logged_as_text() {
+    let peer = replying_x();
     let mut connection = Connection::open(peer.address());
     connection.send("POST", "/v1/messages?beta=true", &[], "{oops");
     connection.receive();
@@ -56,62 +60,61 @@ fn a_body_that_is_no_json_is_logged_as_text() {
 }
 
 #[test]
-fn rules_are_tried_in_order_and_fire_as_often_as_they_may() {
-    let only = |when| move |text| say(text).when(when);
-    let script = Script::new([
-        say("first two").repeat(2),
-        only(When { nth: Some(Count::Exactly(4)), ..When::default() })("fourth"),
-        only(When { protocol: Some(Protocol::OpenAi), ..When::default() })("openai"),
-        only(When { last_user: Some("secret".into()), ..When::default() })("user"),
-        only(When { model: Some("other".into()), ..When::default() })("model"),
-        only(When { request_key: Some("k".into()), ..When::default() })("key"),
-        only(When { messages: Some(Count::Between { from: 2, to: 9 }), ..When::default() })("messages"),
-        only(When { tool_result: Some("42".into()), ..When::default() })("result 42"),
-        only(When { has_tool_result: Some(true), ..When::default() })("result"),
-        say("rest"),
-    ]);
-    let peer = start(&Script { lenient: true, ..script });
-    let mut said = Vec::new();
-    let mut tell = |wire, headers: &[(&str, &str)], body: &Value| {
-        said.push(text(&ask_with(&peer, wire, headers, body)));
+fn the_first_rule_that_matches_answers_at_most_repeat_times() {
+    let peer = start(&json!({"lenient": true, "rules": [
+        {"then": {"reply": {"text": "first two"}}, "repeat": 2},
+        rule(&json!({"nth": 4}), "fourth"),
+        rule(&json!({"protocol": "openai"}), "openai"),
+        rule(&json!({"last_user": "secret"}), "user"),
+        rule(&json!({"model": "other"}), "model"),
+        rule(&json!({"request_key": "k"}), "key"),
+        rule(&json!({"messages": {"from": 2, "to": 9}}), "messages"),
+        rule(&json!({"tool_result": "42"}), "result 42"),
+        rule(&json!({"has_tool_result": true}), "result"),
+        rule(&json!({}), "rest"),
+    ]}));
+    let mut replies = Vec::new();
+    let mut send = |wire, headers: &[(&str, &str)], body: &Value| {
+        replies.push(text(&ask_with(&peer, wire, headers, body)));
     };
     let plain = Wire::Anthropic.request("x");
     for _ in 0..4 {
-        tell(Wire::Anthropic, &[], &plain);
+        send(Wire::Anthropic, &[], &plain);
     }
-    tell(Wire::OpenAi, &[], &Wire::OpenAi.request("x"));
-    tell(Wire::Anthropic, &[], &Wire::Anthropic.request("a secret"));
+    send(Wire::OpenAi, &[], &Wire::OpenAi.request("x"));
+    send(Wire::Anthropic, &[], &Wire::Anthropic.request("a secret"));
     let mut other = plain.clone();
     other["model"] = json!("other");
-    tell(Wire::Anthropic, &[], &other);
-    tell(Wire::Anthropic, &[("idempotency-key", "k")], &plain);
+    send(Wire::Anthropic, &[], &other);
+    send(Wire::Anthropic, &[("idempotency-key", "k")], &plain);
     let result = |text| json!({"role": "user", "content": [{"type": "tool_result", "content": text}]});
     let mut messages = plain.clone();
     messages["messages"] = json!([plain["messages"][0], plain["messages"][0]]);
-    tell(Wire::Anthropic, &[], &messages);
+    send(Wire::Anthropic, &[], &messages);
     messages["messages"] = json!([result("is 42")]);
-    tell(Wire::Anthropic, &[], &messages);
+    send(Wire::Anthropic, &[], &messages);
     messages["messages"] = json!([result("is 43")]);
-    tell(Wire::Anthropic, &[], &messages);
+    send(Wire::Anthropic, &[], &messages);
     let expect = "first two|first two|rest|fourth|openai|user|model|key|messages|result 42|result";
-    assert_eq!(said.join("|"), expect);
+    assert_eq!(replies.join("|"), expect);
 }
 
 #[test]
 fn requests_are_counted_per_agent() {
-    let nth = |nth| When { agent: Some("ada".into()), nth_of_agent: Some(Count::Exactly(nth)), ..When::default() };
-    let peer = start(&Script::new([say("ada 1").when(nth(1)), say("ada 2").when(nth(2)), say("else")]));
+    let nth = |nth| json!({"agent": "ada", "nth_of_agent": nth});
+    let rules = [rule(&nth(1), "ada 1"), rule(&nth(2), "ada 2"), rule(&json!({}), "else")];
+    let peer = start(&json!({"rules": rules}));
     let mut bob = Wire::Anthropic.request("");
     bob["system"] = json!("You are bob.");
     let ada = Wire::Anthropic.request("");
-    let said = [&bob, &ada, &bob, &ada, &ada].map(|body| text(&ask_with(&peer, Wire::Anthropic, &[], body)));
-    assert_eq!(said, ["else", "ada 1", "else", "ada 2", "else"]);
+    let replies = [&bob, &ada, &bob, &ada, &ada].map(|body| text(&ask_with(&peer, Wire::Anthropic, &[], body)));
+    assert_eq!(replies, ["else", "ada 1", "else", "ada 2", "else"]);
 }
 
 #[test]
-fn the_list_of_models_can_go_wrong_too() {
-    let models = When { endpoint: Endpoint::Models, ..When::default() };
-    let peer = start(&Script::new([Rule::new(Then::Wrong(Wrong::Server)).when(models), say("x")]));
+fn a_rule_can_break_the_list_of_models() {
+    let broken = json!({"when": {"endpoint": "models"}, "then": {"wrong": "server"}});
+    let peer = start(&json!({"rules": [broken, rule(&json!({}), "x")]}));
     let mut connection = Connection::open(peer.address());
     connection.send("GET", "/v1/models", &[], "");
     assert_eq!(connection.receive().status, 500);
@@ -121,8 +124,8 @@ fn the_list_of_models_can_go_wrong_too() {
 }
 
 #[test]
-fn templates_carry_what_was_asked_and_what_tools_said() {
-    let peer = start(&Script::new([say("{{last_user}}|{{tool_result}}|{{messages}}|{{model}}|{{n}}")]));
+fn templates_contain_values_of_the_request() {
+    let peer = replying(&json!({"text": "{{last_user}}|{{tool_result}}|{{messages}}|{{model}}|{{n}}"}));
     let body = json!({"model": "m", "messages": [
         {"role": "user", "content": "add"}, {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]},
         {"role": "tool", "tool_call_id": "a", "content": "3"}, {"role": "tool", "tool_call_id": "b", "content": "4"}]});
@@ -130,14 +133,14 @@ fn templates_carry_what_was_asked_and_what_tools_said() {
 }
 
 #[test]
-fn what_a_provider_would_not_take_is_refused_in_its_words() {
-    let peer = start(&Script::new([say("x")]));
+fn a_request_that_a_provider_refuses_gets_the_message_of_the_provider() {
+    let peer = replying_x();
     let mut body = Wire::OpenAi.request("x");
     body["messages"] = json!([{"role": "assistant", "tool_calls": [{"id": "a"}]}]);
     let got = ask_with(&peer, Wire::OpenAi, &[], &body);
     assert_eq!(got.status, 400);
-    let told = got.json()["error"]["message"].to_string();
-    assert!(told.contains("The following tool_call_ids did not have response messages: a"), "{told}");
-    let answers = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Answer { said: Said::BadRequest, .. }));
-    assert_eq!(answers.count(), 1);
+    let message = got.json()["error"]["message"].to_string();
+    assert!(message.contains("The following tool_call_ids did not have response messages: a"), "{message}");
+    let is_refusal = |entry: &&Entry| matches!(entry, Entry::Answer { kind: AnswerKind::BadRequest, .. });
+    assert_eq!(peer.log().iter().filter(is_refusal).count(), 1);
 }

@@ -1,5 +1,5 @@
-//! The real program as a child process, seen from the other side of the socket.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+//! Tests the real program as a child process, over a socket.
+#![allow(clippy::unwrap_used, reason = "a test that can't continue panics")]
 
 mod client;
 mod examples;
@@ -14,21 +14,22 @@ mod requests;
 
 use std::path::Path;
 
-use guildhall_model_server::{Peer, Reply, Rule, Script, Then};
+use guildhall_model_server::Peer;
+use serde_json::{Value, json};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_guildhall-model-server"))
 }
 
-fn start(script: &Script) -> Peer {
+fn start(script: &Value) -> Peer {
     Peer::start_program(program(), script)
 }
 
-/// A server that answers everything with this.
-fn always(then: Then) -> Peer {
-    start(&Script::new([Rule::new(then)]))
+/// Starts a server that gives every request the same answer.
+fn always(then: &Value) -> Peer {
+    start(&json!({"rules": [{"then": then}]}))
 }
 
-fn replying(reply: Reply) -> Peer {
-    always(Then::Reply(Box::new(reply)))
+fn replying(reply: &Value) -> Peer {
+    always(&json!({"reply": reply}))
 }

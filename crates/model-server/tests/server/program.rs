@@ -1,11 +1,12 @@
-//! The command line: where it listens, what it reads and writes, how it stops.
+//! The command line: its options, its files, and how the program stops.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use guildhall_model_server::{Entry, Reply, Rule, Script, Then};
+use guildhall_model_server::{Entry, Peer};
+use serde_json::json;
 
 use crate::client::{Connection, Wire};
 use crate::program;
@@ -17,8 +18,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 }
 
 fn launch(name: &str) -> (Child, PathBuf, String) {
-    let script = Script::new([Rule::new(Then::Reply(Reply::text("x")))]);
-    let script = file(&format!("{name}.json"), &serde_json::to_string(&script).unwrap());
+    let script = file(&format!("{name}.json"), r#"{"rules": [{"then": {"reply": {"text": "x"}}}]}"#);
     let log = file(&format!("{name}.jsonl"), "");
     let mut child = Command::new(program())
         .args(["--port", "0", "--script"])
@@ -36,7 +36,7 @@ fn launch(name: &str) -> (Child, PathBuf, String) {
 }
 
 #[test]
-fn it_serves_a_file_writes_a_log_and_stops_with_its_stdin() {
+fn the_program_reads_a_script_writes_a_log_and_stops_when_stdin_ends() {
     let (mut child, log, address) = launch("stdin");
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let mut connection = Connection::open(address.parse().unwrap());
@@ -50,7 +50,7 @@ fn it_serves_a_file_writes_a_log_and_stops_with_its_stdin() {
 }
 
 #[test]
-fn it_stops_at_sigterm() {
+fn the_program_stops_on_sigterm() {
     let (mut child, _, _) = launch("sigterm");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -58,31 +58,34 @@ fn it_stops_at_sigterm() {
 }
 
 #[test]
-fn what_can_not_be_run_is_named() {
-    let check = |args: &[&str], complaint: &str| {
+fn invalid_options_and_scripts_are_reported() {
+    let check = |args: &[&str], message: &str| {
         let output = Command::new(program()).args(args).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(complaint), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(message), "{stderr}");
     };
     let script = |name, text| file(name, text).to_str().unwrap().to_string();
     let run = |name, text| script(name, text).leak() as &str;
     check(&["--port", "0"], "--script is missing");
-    check(&["--port", "x", "--script", "-"], "x is no port");
+    check(&["--port", "x", "--script", "-"], "x is not a port number");
     check(&["--port", "0", "--script", "nowhere.json"], "nowhere.json: No such file");
     check(&["--port", "0", "--script", run("typo.json", r#"{"rulez": []}"#)], "unknown field `rulez`");
-    let lonely = r#"{"rules": [{"when": {"nth_of_agent": 1}, "then": "close"}]}"#;
+    let no_agent = r#"{"rules": [{"when": {"nth_of_agent": 1}, "then": "close"}]}"#;
     check(
-        &["--port", "0", "--script", run("lonely.json", lonely)],
-        "rule 0 of the script: `nth_of_agent` needs `agent`",
+        &["--port", "0", "--script", run("no_agent.json", no_agent)],
+        "rule 0 of the script (the first rule is 0): `nth_of_agent` needs `agent`",
     );
     let header = r#"{"rules": [{"then": {"redirect": {"to": "a\nb"}}}]}"#;
-    check(&["--port", "0", "--script", run("header.json", header)], "a header can't have this value");
+    check(
+        &["--port", "0", "--script", run("header.json", header)],
+        "the value of a header must be printable ASCII on one line",
+    );
 }
 
 #[test]
 fn a_test_of_another_crate_finds_the_program() {
-    let peer = guildhall_model_server::Peer::start(&Script::new([Rule::new(Then::Reply(Reply::text("x")))]));
+    let peer = Peer::start(&json!({"rules": [{"then": {"reply": {"text": "x"}}}]}));
     let got = crate::client::ask(&peer, Wire::Anthropic, "");
     assert_eq!((got.status, peer.executions()), (200, 1));
 }

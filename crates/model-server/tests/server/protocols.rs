@@ -1,42 +1,31 @@
-//! Both protocols, streamed and not, compared whole.
+//! Both protocols, streamed and not streamed. Each body is compared as a whole.
 
-use guildhall_model_server::{Amount, Call, Pace, Reply, Script, Text, Thinking, Usage, UsageTold};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{Connection, End, STREAMS, WIRES, Wire, ask};
 use crate::{replying, start};
 
-fn rich() -> Reply {
-    let usage = Usage {
-        input: Amount::Whole(10),
-        output: Amount::Whole(5),
-        cache_read: Amount::Whole(3),
-        cache_write: Amount::Whole(2),
-        ..Usage::default()
-    };
-    Reply {
-        thinking: vec![
-            Thinking::Open { thinking: Text::Plain("hm \"é\"".into()), signature: "sig==".into() },
-            Thinking::Redacted { redacted: "xyz".into() },
-        ],
-        text: Some(Text::Plain("Let me see, {{last_user}}.".into())),
-        calls: vec![Call::new("read_file", json!({"path": "a.txt"})).id("call-1"), Call::new("list_files", json!({}))],
-        usage: UsageTold::Given(usage),
-        pace: Pace { chunk_chars: Some(20), ..Pace::default() },
-        ..Reply::default()
-    }
+/// A reply with every kind of part.
+fn full_reply() -> Value {
+    json!({
+        "thinking": [{"thinking": "hm \"é\"", "signature": "sig=="}, {"redacted": "xyz"}],
+        "text": "Let me see, {{last_user}}.",
+        "calls": [{"name": "read_file", "arguments": {"path": "a.txt"}, "id": "call-1"}, {"name": "list_files"}],
+        "usage": {"input": 10, "output": 5, "cache_read": 3, "cache_write": 2},
+        "pace": {"chunk_chars": 20},
+    })
 }
 
 fn check(wire: Wire, content_type: &str, expect: &str) {
-    let peer = replying(rich());
+    let peer = replying(&full_reply());
     let got = ask(&peer, wire, "Ada");
-    assert_eq!((got.status, got.end), (200, End::Whole));
+    assert_eq!((got.status, got.end), (200, End::Complete));
     assert_eq!(got.headers["content-type"], content_type);
     assert_eq!(got.text(), expect);
 }
 
 #[test]
-fn anthropic_messages_are_whole() {
+fn anthropic_messages_are_complete() {
     check(
         Wire::Anthropic,
         "application/json",
@@ -45,7 +34,7 @@ fn anthropic_messages_are_whole() {
 }
 
 #[test]
-fn anthropic_streams_are_whole() {
+fn anthropic_streams_are_complete() {
     check(
         Wire::AnthropicStream,
         "text/event-stream; charset=utf-8",
@@ -117,7 +106,7 @@ data: {"type":"message_stop"}
 }
 
 #[test]
-fn openai_completions_are_whole() {
+fn openai_completions_are_complete() {
     check(
         Wire::OpenAi,
         "application/json",
@@ -126,7 +115,7 @@ fn openai_completions_are_whole() {
 }
 
 #[test]
-fn openai_streams_are_whole() {
+fn openai_streams_are_complete() {
     let chunk = |choices: &str, usage: &str| {
         format!(
             "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"m\",\"choices\":[{choices}],\"usage\":{usage}}}\n\n"
@@ -156,8 +145,8 @@ fn openai_streams_are_whole() {
 }
 
 #[test]
-fn an_openai_stream_tells_its_usage_only_when_asked() {
-    let peer = replying(rich());
+fn an_openai_stream_has_a_usage_only_on_request() {
+    let peer = replying(&full_reply());
     let mut body = Wire::OpenAi.request("Ada");
     body["stream"] = true.into();
     let got = crate::client::ask_with(&peer, Wire::OpenAiStream, &[], &body);
@@ -166,9 +155,8 @@ fn an_openai_stream_tells_its_usage_only_when_asked() {
 }
 
 #[test]
-fn texts_come_in_deltas_of_the_length_asked_for() {
-    let pace = Pace { chunk_chars: Some(2), ..Pace::default() };
-    let peer = replying(Reply { pace, ..*Reply::text("añb世c") });
+fn texts_are_sent_in_deltas_of_chunk_chars() {
+    let peer = replying(&json!({"text": "añb世c", "pace": {"chunk_chars": 2}}));
     let anthropic = ask(&peer, Wire::AnthropicStream, "").events();
     let texts: Vec<&str> = anthropic.iter().filter_map(|event| event["delta"]["text"].as_str()).collect();
     assert_eq!(texts, ["añ", "b世", "c"]);
@@ -178,16 +166,15 @@ fn texts_come_in_deltas_of_the_length_asked_for() {
 }
 
 #[test]
-fn a_huge_text_comes_in_a_thousand_deltas() {
-    let text = Text::Again { again: "ab".into(), times: 1_000_000 };
-    let peer = replying(Reply { text: Some(text), ..Reply::default() });
+fn a_huge_text_is_sent_in_a_thousand_deltas() {
+    let peer = replying(&json!({"text": {"again": "ab", "times": 1_000_000}}));
     let events = ask(&peer, Wire::AnthropicStream, "").events();
     let texts = events.iter().filter_map(|event| event["delta"]["text"].as_str());
     assert_eq!((texts.clone().count(), texts.map(str::len).sum::<usize>()), (1000, 2_000_000));
 }
 
 #[test]
-fn stop_reasons_are_translated_and_unknown_ones_are_not() {
+fn known_stop_reasons_are_translated_and_unknown_ones_are_sent_unchanged() {
     for (stop, finish) in [
         (None, json!("stop")),
         (Some("max_tokens"), json!("length")),
@@ -195,12 +182,12 @@ fn stop_reasons_are_translated_and_unknown_ones_are_not() {
         (Some("weird"), json!("weird")),
         (Some("missing"), json!(null)),
     ] {
-        let peer = replying(Reply { stop: stop.map(Into::into), ..*Reply::text("x") });
+        let peer = replying(&json!({"text": "x", "stop": stop}));
         let reason = ask(&peer, Wire::Anthropic, "").json()["stop_reason"].clone();
         let expect = match stop {
             None => json!("end_turn"),
             Some("missing") => json!(null),
-            Some(word) => json!(word),
+            Some(reason) => json!(reason),
         };
         assert_eq!(reason, expect);
         assert_eq!(ask(&peer, Wire::OpenAi, "").json()["choices"][0]["finish_reason"], finish);
@@ -208,8 +195,8 @@ fn stop_reasons_are_translated_and_unknown_ones_are_not() {
 }
 
 #[test]
-fn noise_is_made_of_what_clients_must_pass_over() {
-    let peer = replying(Reply { noise: true, ..*Reply::text("x") });
+fn noise_adds_comments_and_unknown_events_to_a_stream() {
+    let peer = replying(&json!({"text": "x", "noise": true}));
     for wire in STREAMS {
         let text = ask(&peer, wire, "").text();
         assert!(text.starts_with(": still here\r\n\r\n"), "{text}");
@@ -220,23 +207,21 @@ fn noise_is_made_of_what_clients_must_pass_over() {
 }
 
 #[test]
-fn many_requests_go_over_one_connection() {
-    let peer = replying(*Reply::text("{{n}}"));
+fn one_connection_serves_many_requests() {
+    let peer = replying(&json!({"text": "{{n}}"}));
     let mut connection = Connection::open(peer.address());
     for n in 1..=8 {
         let wire = WIRES[n % 4];
         connection.send("POST", wire.path(), &[], &wire.request("").to_string());
         let got = connection.receive();
-        assert_eq!(got.end, End::Whole);
+        assert_eq!(got.end, End::Complete);
         assert!(got.text().contains(&format!("\"{n}\"")), "{}", got.text());
     }
 }
 
 #[test]
-fn models_are_listed_in_both_ways_and_others_are_unknown() {
-    let mut script = Script::new([]);
-    script.models = vec!["small".into(), "large".into()];
-    let peer = start(&script);
+fn models_are_listed_in_both_protocols_and_other_models_are_refused() {
+    let peer = start(&json!({"models": ["small", "large"], "rules": []}));
     let list = |headers: &[(&str, &str)]| {
         let mut connection = Connection::open(peer.address());
         connection.send("GET", "/v1/models", headers, "");
@@ -263,8 +248,8 @@ fn models_are_listed_in_both_ways_and_others_are_unknown() {
 }
 
 #[test]
-fn a_request_that_no_rule_matches_is_said_so() {
-    let peer = start(&Script::new([]));
+fn a_request_that_no_rule_matches_gets_a_message_about_that() {
+    let peer = start(&json!({"rules": []}));
     let got = ask(&peer, Wire::Anthropic, "");
     assert_eq!(got.status, 400);
     assert_eq!(got.json()["error"]["message"], "model-server: no rule of the script matches request 1");

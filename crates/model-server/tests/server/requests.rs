@@ -1,6 +1,6 @@
-//! How requests are read, in both protocols: what a provider refuses, what rules see, what templates fill in.
+//! How requests are read in both protocols: checks of the providers, conditions of rules, templates.
 
-use guildhall_model_server::{Call, Peer, Reply, Rule, Script, Then, Tree, When};
+use guildhall_model_server::Peer;
 use serde_json::{Value, json};
 
 use crate::client::{Wire, ask_with};
@@ -14,8 +14,8 @@ fn user(content: &str) -> Value {
     json!({"role": "user", "content": content})
 }
 
-/// What the server says when it takes the request, or why it doesn't.
-fn told(peer: &Peer, wire: Wire, body: &Value) -> String {
+/// The text of the reply, or the message of the refusal.
+fn reply_text(peer: &Peer, wire: Wire, body: &Value) -> String {
     let got = ask_with(peer, wire, &[], body).json();
     let places = ["/content/0/text", "/choices/0/message/content", "/error/message"];
     places.iter().find_map(|place| got.pointer(place)?.as_str()).unwrap().into()
@@ -23,19 +23,19 @@ fn told(peer: &Peer, wire: Wire, body: &Value) -> String {
 
 fn check(wire: Wire, messages: &[&Value], expect: &str) {
     let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
-    let told = told(&replying(*Reply::text("taken")), wire, &body);
-    assert!(told.contains(expect), "{told}");
+    let text = reply_text(&replying(&json!({"text": "accepted"})), wire, &body);
+    assert!(text.contains(expect), "{text}");
 }
 
 #[test]
-fn anthropic_wants_calls_and_results_in_pairs() {
+fn anthropic_requires_a_result_for_each_call() {
     let user = user("x");
     let call = |id: &&str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
     let calls = |ids: &[&str]| json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>()});
     let result = |id: &&str| json!({"type": "tool_result", "tool_use_id": id, "content": ""});
     let results = |ids: &[&str]| json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()});
     let check = |messages: &[&Value], expect| check(Wire::Anthropic, messages, expect);
-    check(&[&user, &calls(&["a", "b"]), &results(&["b", "a"])], "taken");
+    check(&[&user, &calls(&["a", "b"]), &results(&["b", "a"])], "accepted");
     check(&[&user, &calls(&["a", "b"]), &results(&["b"])], "without `tool_result` blocks immediately after: a.");
     check(&[&user, &calls(&["a"]), &user], "messages.1: `tool_use` ids were found without");
     check(&[&user, &results(&["a"])], "messages.1: unexpected `tool_use_id`");
@@ -48,29 +48,29 @@ fn anthropic_wants_calls_and_results_in_pairs() {
 }
 
 #[test]
-fn openai_wants_a_message_for_each_call() {
+fn openai_requires_a_message_for_each_call() {
     let user = user("x");
     let calls = json!({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]});
     let tool = |id| json!({"role": "tool", "tool_call_id": id, "content": ""});
     let check = |messages: &[&Value], expect| check(Wire::OpenAi, messages, expect);
-    check(&[&user, &calls, &tool("b"), &tool("a"), &user], "taken");
+    check(&[&user, &calls, &tool("b"), &tool("a"), &user], "accepted");
     check(&[&user, &calls, &tool("b"), &user, &tool("a")], "did not have response messages: a");
     check(&[&user, &calls], "did not have response messages: a, b");
     check(&[&user, &tool("a")], "must be a response to a preceeding message");
 }
 
 #[test]
-fn requests_have_limits_and_tools_have_names() {
-    let peer = replying(*Reply::text("taken"));
+fn anthropic_requires_max_tokens_valid_tool_names_and_few_cache_marks() {
+    let peer = replying(&json!({"text": "accepted"}));
     let check = |body: &Value, expect: &str| {
-        let told = told(&peer, Wire::Anthropic, body);
-        assert!(told.contains(expect), "{told}");
+        let text = reply_text(&peer, Wire::Anthropic, body);
+        assert!(text.contains(expect), "{text}");
     };
     let mut body = json!({"model": "m", "messages": [user("x")]});
     check(&json!("{oops"), "model: Field required");
     check(&body, "max_tokens: Field required");
     body["max_tokens"] = json!(1);
-    check(&body, "taken");
+    check(&body, "accepted");
     body["tools"] = json!([{"name": "read file"}]);
     check(&body, "\"read file\" should match pattern");
     let cached = json!({"name": "f", "cache_control": {"type": "ephemeral"}});
@@ -79,7 +79,7 @@ fn requests_have_limits_and_tools_have_names() {
 }
 
 #[test]
-fn both_protocols_are_read_alike() {
+fn both_protocols_are_read_the_same_way() {
     let result = |content: Value| json!({"type": "tool_result", "content": content});
     let anthropic = json!({"model": "m", "system": [text("You are ada.")], "messages": [
         user("add"), {"role": "assistant", "content": []}, {"role": "user", "content": [result("1".into())]},
@@ -89,26 +89,27 @@ fn both_protocols_are_read_alike() {
         {"role": "system", "content": "You are ada."}, user("add"), {"role": "assistant", "tool_calls": []},
         {"role": "tool", "content": "1"}, {"role": "assistant", "content": "hm"}, {"role": "tool", "content": "3"},
         {"role": "tool", "content": [text("4")]}, {"role": "user", "content": [text("and"), text("now")]}]});
-    let when = When { agent: Some("You are ada.".into()), ..When::default() };
-    let say = Then::Reply(Reply::text("{{last_user}}|{{tool_result}}|{{messages}}"));
-    let peer = start(&Script { lenient: true, ..Script::new([Rule::new(say).when(when)]) });
-    assert_eq!(told(&peer, Wire::Anthropic, &anthropic), "and\nnow|3\n4|5");
-    assert_eq!(told(&peer, Wire::OpenAi, &openai), "and\nnow|3\n4|7");
+    let reply = json!({"text": "{{last_user}}|{{tool_result}}|{{messages}}"});
+    let rule = json!({"when": {"agent": "You are ada."}, "then": {"reply": reply}});
+    let peer = start(&json!({"lenient": true, "rules": [rule]}));
+    assert_eq!(reply_text(&peer, Wire::Anthropic, &anthropic), "and\nnow|3\n4|5");
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &openai), "and\nnow|3\n4|7");
 }
 
 #[test]
 fn templates_are_filled_in_once() {
     let body = Wire::OpenAi.request("{{n}} }} {{");
-    let peer = replying(*Reply::text("{{last_user}}|{{n}}|{{messages}}{{model}}|{{what}} {{ {{n}} }}"));
-    assert_eq!(told(&peer, Wire::OpenAi, &body), "{{n}} }} {{|1|1m|{{what}} {{ 1 }}");
-    let peer = replying(*Reply::calls([Call::new("f", json!({"a": ["{{n}}", 1, {"b": "{{model}}"}]}))]));
+    let peer = replying(&json!({"text": "{{last_user}}|{{n}}|{{messages}}{{model}}|{{what}} {{ {{n}} }}"}));
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &body), "{{n}} }} {{|1|1m|{{what}} {{ 1 }}");
+    let arguments = json!({"a": ["{{n}}", 1, {"b": "{{model}}"}]});
+    let peer = replying(&json!({"calls": [{"name": "f", "arguments": arguments}]}));
     let got = ask_with(&peer, Wire::Anthropic, &[], &Wire::Anthropic.request("x")).json();
     assert_eq!(got["content"][0]["input"], json!({"a": ["1", 1, {"b": "m"}]}));
 }
 
 #[test]
-fn a_tree_hires_with_a_share_of_its_budget_and_sums_the_reports() {
-    let peer = always(Then::Tree(Tree::default()));
+fn a_tree_divides_its_budget_among_hires_and_adds_up_their_reports() {
+    let peer = always(&json!({"tree": {}}));
     let task = "Do: TREE depth=2 fanout=3 budget=100\nthanks";
     let hires = ask_with(&peer, Wire::Anthropic, &[], &Wire::Anthropic.request(task)).json();
     let arguments = json!({"specialty": "worker", "task": "TREE depth=1 fanout=3 budget=25", "budget": 25});
@@ -118,16 +119,16 @@ fn a_tree_hires_with_a_share_of_its_budget_and_sums_the_reports() {
     let reports = [tool("a", "done d=1 n=3 err=0"), tool("b", "Report: done d=1 n=2 err=1."), tool("c", "refused")];
     let mut messages = vec![user("TREE depth=2 fanout=3"), calls];
     messages.extend(reports);
-    assert_eq!(told(&peer, Wire::OpenAi, &json!({"model": "m", "messages": messages})), "done d=2 n=5 err=2");
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &json!({"model": "m", "messages": messages})), "done d=2 n=5 err=2");
 }
 
 #[test]
-fn a_reply_that_is_held_to_a_schema_is_one_object() {
-    let rules = [
-        Rule::new(Then::Reply(Reply::calls([Call::new("read_file", json!({"path": "a.txt"}))]))).repeat(1),
-        Rule::new(Then::Reply(Reply::text("It says {{tool_result}}."))),
-    ];
-    let peer = start(&Script::new(rules));
+fn a_reply_to_a_request_with_a_schema_is_one_object() {
+    let call = json!({"name": "read_file", "arguments": {"path": "a.txt"}});
+    let peer = start(&json!({"rules": [
+        {"then": {"reply": {"calls": [call]}}, "repeat": 1},
+        {"then": {"reply": {"text": "It says {{tool_result}}."}}},
+    ]}));
     let mut body = Wire::OpenAi.request("read it");
     body["response_format"] = json!({"type": "json_schema", "json_schema": {}});
     let first = ask_with(&peer, Wire::OpenAi, &[], &body).json();
@@ -135,5 +136,5 @@ fn a_reply_that_is_held_to_a_schema_is_one_object() {
     assert_eq!(first["choices"][0]["message"]["content"], calls);
     assert_eq!(first["choices"][0]["finish_reason"], "stop");
     body["messages"] = json!([user("read it"), {"role": "assistant", "content": calls}, user("hello")]);
-    assert_eq!(told(&peer, Wire::OpenAi, &body), r#"{"report":"It says hello."}"#);
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &body), r#"{"report":"It says hello."}"#);
 }

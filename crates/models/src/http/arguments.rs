@@ -1,18 +1,18 @@
-//! Reads the arguments of a call: one JSON object without a key twice, no deeper and no larger than allowed. What is
-//! not that is kept as text, so that the model can be told what it wrote.
+//! Reads the arguments of a call: one JSON object with unique keys, within the limits on depth and size. Other arguments stay
+//! text, so that the error message to the model can quote them.
 
 use serde_json::{Map, Value};
 
 /// The most bytes the arguments of one call may have.
 const ARGUMENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// How much of larger ones is kept, to tell the model what they began with.
+/// How many bytes of too large arguments stay, for the error message to the model.
 const EXCERPT_BYTES_MAX: usize = 1024;
 
-/// Under this key a provider is shown arguments again that were no object: the wire has no other place for them.
+/// Arguments that are not an object are sent back to the provider under this key: the protocols accept only objects.
 const INVALID: &str = "INVALID_JSON";
 
-/// Reads arguments. None at all are an empty object: that is what a call without arguments looks like on the wire.
+/// Reads arguments. An empty text is an empty object: some servers send a call without arguments that way.
 pub(crate) fn read(text: &str) -> Result<Value, String> {
     if text.len() > ARGUMENT_BYTES_MAX {
         let cut = text.floor_char_boundary(EXCERPT_BYTES_MAX);
@@ -22,12 +22,12 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
         return Ok(Value::Object(Map::new()));
     }
     match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) if !has_key_twice(text, &value) => Ok(value),
+        Ok(value @ Value::Object(_)) if !has_repeated_key(text, &value) => Ok(value),
         Ok(_) | Err(_) => Err(text.to_owned()),
     }
 }
 
-/// Reads arguments that a server has already read, or has left as a text.
+/// Reads arguments that a server sent as JSON or as text.
 pub(crate) fn read_value(value: &Value) -> Result<Value, String> {
     match value {
         Value::String(text) => read(text),
@@ -37,7 +37,7 @@ pub(crate) fn read_value(value: &Value) -> Result<Value, String> {
     }
 }
 
-/// Returns the object to show a provider for these arguments.
+/// Returns the arguments as the object that is sent back to a provider.
 pub(crate) fn shown(arguments: &Result<Value, String>) -> Value {
     match arguments {
         Ok(value) => value.clone(),
@@ -45,9 +45,9 @@ pub(crate) fn shown(arguments: &Result<Value, String>) -> Value {
     }
 }
 
-/// Whether an object within a value that was read from a JSON text has a key twice there: it then has fewer keys than the
-/// text, in which each key is followed by a colon.
-fn has_key_twice(json: &str, read: &Value) -> bool {
+/// Whether an object in the text has a repeated key. The text has a colon after each key, so the value that was read from it then
+/// has fewer keys than the text has colons.
+fn has_repeated_key(json: &str, read: &Value) -> bool {
     let (mut written, mut quoted, mut escaped) = (0, false, false);
     for byte in json.bytes() {
         match byte {
@@ -61,7 +61,7 @@ fn has_key_twice(json: &str, read: &Value) -> bool {
     keys(read) < written
 }
 
-/// How many keys the objects within a value have.
+/// Counts the keys of all objects in a value.
 fn keys(value: &Value) -> usize {
     match value {
         Value::Object(map) => map.len() + map.values().map(keys).sum::<usize>(),

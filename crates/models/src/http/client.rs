@@ -1,5 +1,5 @@
-//! Asks over HTTP: one request, one stream, and a new request only while it is certain that the last one cost nothing.
-//! It follows no redirect, uses no proxy it was not given, and decompresses nothing.
+//! A model over HTTP. One ask is one request and one stream; a new request follows only if the last one certainly cost nothing.
+//! The client follows no redirects, uses no proxy and decompresses nothing.
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use guildhall_agent::{
     Attempt, Billing, CallFormat, Delta, Model, ModelError, Prompt, Reported, Task, WaitReason, Watch, Wire,
 };
@@ -21,72 +20,66 @@ use crate::http::reduce::{Fault, Piece, Reducer};
 use crate::http::request::{self, Form};
 use crate::http::retry::Tries;
 use crate::http::sse::{Frame, Sse};
-use crate::http::verdict::{Said, Verdict, judge, wait};
+use crate::http::verdict::{ProviderMessage, Verdict, judge, wait};
 
-/// The most bytes of a stream, all its wrapping included.
+/// The most bytes of a stream, including its framing.
 const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The most bytes of a reply that comes whole.
+/// The most bytes of a reply that is not streamed.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The most bytes that are read of an answer which is no reply.
+/// The most bytes that are read of an error response.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
-/// How long to wait for the end of a stream whose reply is whole, so that the connection can serve again.
+/// How long to wait for the end of a stream after a complete reply, so that the connection can be reused.
 const TAIL_WAIT: Duration = Duration::from_millis(100);
 
-/// How long to wait for the body of an answer that is no reply: its status has said the most.
+/// How long to wait for the body of an error response. The status is usually enough.
 const ERROR_WAIT: Duration = Duration::from_secs(10);
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A model over one of the two protocols: Anthropic Messages, or Chat Completions as `OpenAI`, Ollama, llama.cpp, vLLM,
-/// LM Studio, `OpenRouter` and others have it.
+/// A model over one of the two protocols: Anthropic Messages, or Chat Completions as served by `OpenAI`, Ollama,
+/// llama.cpp, vLLM, LM Studio, `OpenRouter` and others.
 #[derive(Debug)]
 pub struct Provider {
     wire: Wire,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
-    /// Whether the server has refused to hold a reply to a schema.
+    /// Whether the server has refused a request with a schema for the reply.
     refused_json: AtomicBool,
 }
 
-/// What came of one request.
-enum Once {
-    Over(Attempt),
-    /// The server can't make anything of the request: perhaps of one without a part that it does not know.
+/// The result of one request.
+enum RequestResult {
+    Final(Attempt),
+    /// The server refused the request. It may accept a request without a part that the server does not know.
     BadRequest(Attempt),
-    /// Nothing was done.
-    Again {
+    /// The request can't have cost anything, and may succeed later.
+    Retry {
         why: WaitReason,
-        said: String,
+        message: String,
         wait: Option<Duration>,
     },
 }
 
-/// What came of asking in one form.
-enum Asked {
-    Over(Attempt),
-    BadRequest(Attempt),
-}
-
 impl Model for Provider {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
-        Box::pin(self.ask_simply(prompt, watch))
+        Box::pin(self.ask_until_final(prompt, watch))
     }
 
     fn billing(&self) -> Billing {
         if self.endpoint.is_local() { Billing::Nominal } else { Billing::Billed }
     }
 
-    /// Whether replies are JSON turns: the server has not refused that.
+    /// Whether replies are JSON turns. False after the server has refused a schema.
     fn has_json_turns(&self) -> bool {
         self.wire == Wire::OpenAi && self.form().calls == CallFormat::Json
     }
 }
 
 impl Provider {
-    /// Makes the model. No connection is made before it is asked.
+    /// Creates the model. The first ask opens the connection.
     pub fn new(wire: Wire, endpoint: Endpoint) -> Provider {
         Provider { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
     }
@@ -96,80 +89,74 @@ impl Provider {
         if self.refused_json.load(Ordering::Relaxed) { Form { calls: CallFormat::Tools, ..form } } else { form }
     }
 
-    /// Asks, and asks for less if the server refuses a part of the request that not every server knows.
-    async fn ask_simply(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
+    /// Sends requests until one has a final result: again after a failure that can't have cost anything, and in a simpler form
+    /// if the server refuses a part of the request that not every server knows.
+    async fn ask_until_final(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
         let mut form = self.form();
-        loop {
-            let (attempt, simpler) = match self.ask_in(form, prompt, watch).await {
-                Asked::Over(attempt) => return attempt,
-                Asked::BadRequest(attempt) => (attempt, form.simpler(prompt)),
-            };
-            let Some(simpler) = simpler else { return attempt };
-            if form.calls != simpler.calls {
-                self.refused_json.store(true, Ordering::Relaxed);
-            }
-            form = simpler;
-        }
-    }
-
-    async fn ask_in(&self, form: Form, prompt: &Prompt, watch: Watch<'_>) -> Asked {
-        let Some(body) = request::body(self.wire, &self.endpoint, prompt, form) else {
-            let outcome = Err(self.refused("a model within the process has no wire"));
-            return Asked::Over(Attempt { outcome, usage: Reported::Nothing });
-        };
-        let body = Bytes::from(body.to_string());
         let mut tries = Tries::new(&self.endpoint.retry);
         loop {
-            let (why, said, wait) = match self.once(&body, form, prompt, watch).await {
-                Once::Over(attempt) => return Asked::Over(attempt),
-                Once::BadRequest(attempt) => return Asked::BadRequest(attempt),
-                Once::Again { why, said, wait } => (why, said, wait),
-            };
-            let Some(pause) = tries.pause(why, wait, chance(prompt, tries.made())) else {
-                let outcome = Err(self.given_up(&said, why, tries.made(), wait));
-                return Asked::Over(Attempt { outcome, usage: Reported::Nothing });
-            };
-            let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
-            watch(Delta::Waiting { seconds, why, said: &said });
-            sleep(pause).await;
+            match self.request(form, prompt, watch).await {
+                RequestResult::Final(attempt) => return attempt,
+                RequestResult::BadRequest(attempt) => {
+                    let Some(simpler) = form.simpler(prompt) else { return attempt };
+                    if form.calls != simpler.calls {
+                        self.refused_json.store(true, Ordering::Relaxed);
+                    }
+                    form = simpler;
+                    tries = Tries::new(&self.endpoint.retry);
+                }
+                RequestResult::Retry { why, message, wait } => {
+                    let Some(pause) = tries.pause(why, wait, chance(prompt, tries.made)) else {
+                        return failed(self.no_more_tries(&message, why, tries.made, wait));
+                    };
+                    let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+                    watch(Delta::Waiting { seconds, why, said: &message });
+                    sleep(pause).await;
+                }
+            }
         }
     }
 
-    /// The error after the last try. A server that answered was reached: it refuses.
-    fn given_up(&self, said: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
+    /// Returns the error after the last try.
+    fn no_more_tries(&self, message: &str, why: WaitReason, tries: u32, asked_wait: Option<Duration>) -> ModelError {
         let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
         match why {
-            WaitReason::Unreachable => self.unavailable(&format!("{said}, tried {times}")),
+            WaitReason::Unreachable => self.unavailable(&format!("{message}, tried {times}")),
             WaitReason::RateLimited | WaitReason::Unavailable => {
-                let back = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
+                let when = asked_wait.map_or_else(|| "later".to_owned(), |wait| format!("in {} s", wait.as_secs()));
                 self.refused(&format!(
-                    "it turns requests away for now ({said}), asked {times}. What to do: come back {back}"
+                    "the server does not accept requests now ({message}), tried {times}. What to do: try again {when}"
                 ))
             }
         }
     }
 
-    async fn once(&self, body: &Bytes, form: Form, prompt: &Prompt, watch: Watch<'_>) -> Once {
-        let http = match self.http.get_or_init(|| connectable(&self.endpoint.base_url, self.endpoint.timeouts.connect))
+    async fn request(&self, form: Form, prompt: &Prompt, watch: Watch<'_>) -> RequestResult {
+        let Some(body) = request::body(self.wire, &self.endpoint, prompt, form) else {
+            return final_error(self.refused("a model inside this process has no HTTP protocol"));
+        };
+        let http = match self.http.get_or_init(|| http_client(&self.endpoint.base_url, self.endpoint.timeouts.connect))
         {
             Ok(http) => http,
-            Err(why) => return over(self.unavailable(why)),
+            Err(why) => return final_error(self.unavailable(why)),
         };
         let method = if self.wire == Wire::Anthropic { MESSAGES } else { COMPLETIONS };
         let url = self.endpoint.base_url.method(method);
-        let request = http.post(url).headers(self.headers(prompt)).body(body.clone());
+        let request = http.post(url).headers(self.headers(prompt)).body(body.to_string());
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
         watch(Delta::Asking);
         match timeout_at(deadline, request.send()).await {
             Err(_) => self.broken(&self.no_answer()),
             Ok(Err(error)) if error.is_connect() => {
-                Once::Again { why: WaitReason::Unreachable, said: root_cause(&error), wait: None }
+                RequestResult::Retry { why: WaitReason::Unreachable, message: root_cause(&error), wait: None }
             }
-            Ok(Err(error)) => self.broken(&format!("the connection broke before an answer: {}", root_cause(&error))),
+            Ok(Err(error)) => {
+                self.broken(&format!("the connection broke before an answer arrived: {}", root_cause(&error)))
+            }
             Ok(Ok(response)) if response.status() == StatusCode::OK => {
                 self.read(response, deadline, (form, prompt), watch).await
             }
-            Ok(Ok(response)) => self.refusal(response).await,
+            Ok(Ok(response)) => self.read_error(response).await,
         }
     }
 
@@ -194,8 +181,8 @@ impl Provider {
         headers
     }
 
-    /// Reads an answer that is no reply, and judges it.
-    async fn refusal(&self, mut response: Response) -> Once {
+    /// Reads an error response, and decides whether to send the request again.
+    async fn read_error(&self, mut response: Response) -> RequestResult {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let wait = wait(header("retry-after-ms"), header("retry-after"), header("date"));
@@ -204,102 +191,104 @@ impl Provider {
         while body.len() < ERROR_BYTES_MAX {
             match timeout_at(deadline, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk[..chunk.len().min(ERROR_BYTES_MAX - body.len())]),
-                // Whatever is missing of it: the status stands.
+                // The rest of the body is not needed: the status is known.
                 Ok(Ok(None) | Err(_)) | Err(_) => break,
             }
         }
-        let said = Said::in_body(&String::from_utf8_lossy(&body));
-        let why = format!("HTTP {}: {said}", status.as_u16());
-        match judge(status.as_u16(), &said, wait) {
-            Verdict::Again(reason) => Once::Again { why: reason, said: self.redacted(&why), wait },
+        let message = ProviderMessage::in_body(&String::from_utf8_lossy(&body));
+        let why = format!("HTTP {}: {message}", status.as_u16());
+        match judge(status.as_u16(), &message, wait) {
+            Verdict::Retry(reason) => RequestResult::Retry { why: reason, message: self.redacted(&why), wait },
             Verdict::Refused(remedy) => {
-                let outcome = Err(self.refused(&format!("{why}. What to do: {remedy}")));
-                let attempt = Attempt { outcome, usage: Reported::Nothing };
-                if status == StatusCode::BAD_REQUEST { Once::BadRequest(attempt) } else { Once::Over(attempt) }
+                let attempt = failed(self.refused(&format!("{why}. What to do: {remedy}")));
+                if status == StatusCode::BAD_REQUEST {
+                    RequestResult::BadRequest(attempt)
+                } else {
+                    RequestResult::Final(attempt)
+                }
             }
             Verdict::TooLong => {
                 let (provider, why) = (self.endpoint.name.clone(), self.redacted(&why));
-                over(ModelError::TooLong { provider, why })
+                final_error(ModelError::TooLong { provider, why })
             }
             Verdict::Lost => self.broken(&why),
         }
     }
 
-    /// Reads a reply, however it comes: as a stream or whole, whatever its content type claims.
+    /// Reads a reply, as a stream or as one body. The content type is ignored.
     async fn read(
         &self,
         mut response: Response,
         deadline: Instant,
         (form, prompt): (Form, &Prompt),
         watch: Watch<'_>,
-    ) -> Once {
+    ) -> RequestResult {
         if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
             && encoding != "identity"
         {
-            return self.broken("a compressed body, which was not asked for");
+            return self.broken("the server sent a compressed body, although the request does not allow that");
         }
         let written = self.endpoint.written_calls;
-        let reducer = match self.wire {
-            Wire::Anthropic => Reducer::anthropic(prompt, written),
-            Wire::OpenAi | Wire::Inside => Reducer::openai(prompt, written).in_format(form.calls),
-        };
-        let mut reading = Reading { reducer, form: BodyForm::Unknown(Vec::new()), bytes: 0, told: 0, watch };
+        let reducer = Reducer::new(self.wire, prompt, written, form.calls);
+        let mut reader = BodyReader { reducer, form: BodyForm::Unknown(Vec::new()), bytes: 0, reported: 0, watch };
         let mut deadline = deadline;
         let end = loop {
             let chunk = match timeout_at(deadline, response.chunk()).await {
                 Err(_) => break Err(End::Silent),
                 Ok(Err(error)) => break Err(End::Cut(root_cause(&error))),
-                Ok(Ok(None)) => break reading.end(),
+                Ok(Ok(None)) => break reader.end(),
                 Ok(Ok(Some(chunk))) => chunk,
             };
-            match reading.take(&chunk) {
-                Ok(Alive::Yes) => deadline = Instant::now() + self.endpoint.timeouts.idle,
-                Ok(Alive::Unproven) => {}
+            match reader.take(&chunk) {
+                Ok(true) => deadline = Instant::now() + self.endpoint.timeouts.idle,
+                Ok(false) => {}
                 Err(end) => break Err(end),
             }
-            if reading.reducer.is_done() {
-                // Lost or not, the reply is whole; this only lets the connection be used again.
+            if reader.reducer.is_done() {
+                // The reply is complete. Reading the end only allows the connection to be reused.
                 let _ = timeout(TAIL_WAIT, response.chunk()).await;
                 break Ok(());
             }
         };
-        self.ended(reading.reducer, end, reading.bytes)
+        self.ended(reader.reducer, end, reader.bytes)
     }
 
-    /// What came of a reply of which so many bytes arrived.
-    fn ended(&self, reducer: Reducer, end: Result<(), End>, bytes: usize) -> Once {
+    /// Returns the result of a request whose response ended after this many bytes.
+    fn ended(&self, reducer: Reducer, end: Result<(), End>, bytes: usize) -> RequestResult {
         let (usage, final_usage) = (reducer.usage(), reducer.final_usage());
         let has_begun = reducer.has_begun();
         let end = match (reducer.finish(), end) {
-            // The reason why the model stopped comes last: whatever goes wrong after it, the reply is whole.
-            (Ok(reply), _) => return Once::Over(Attempt { outcome: Ok(reply), usage: final_usage }),
+            // The stop reason is the last part of a reply. After it, no error can make the reply incomplete.
+            (Ok(reply), _) => return RequestResult::Final(Attempt { outcome: Ok(reply), usage: final_usage }),
             (Err(fault), Ok(())) => End::Fault(fault),
             (Err(_), Err(end)) => end,
         };
-        if let End::Fault(Fault::Said(said)) = &end
-            && let Some(why) = said.busy().filter(|_| !has_begun)
+        if let End::Fault(Fault::ProviderError(message)) = &end
+            && let Some(why) = message.busy().filter(|_| !has_begun)
         {
-            return Once::Again { why, said: self.redacted(&said.to_string()), wait: None };
+            return RequestResult::Retry { why, message: self.redacted(&message.to_string()), wait: None };
         }
         let why = match end {
             End::Silent if bytes == 0 => self.no_answer(),
-            End::Silent => format!("silent for {} s after {bytes} bytes", self.endpoint.timeouts.idle.as_secs()),
+            End::Silent => {
+                format!("the server sent nothing for {} s after {bytes} bytes", self.endpoint.timeouts.idle.as_secs())
+            }
             End::Cut(why) => format!("the connection broke after {bytes} bytes: {why}"),
-            End::TooMuch(why) => why,
-            End::Fault(fault @ Fault::BrokeOff) => format!("{fault}, after {bytes} bytes"),
+            End::TooLarge(why) => why,
+            End::Fault(fault @ Fault::Incomplete) => format!("{fault}, after {bytes} bytes"),
             End::Fault(fault) => fault.to_string(),
         };
-        // What was used by then is passed on as it was reported, and is no bill: output is counted at the end.
+        // The usage reported so far is not the final one: providers count output at the end of a reply.
         let provider = self.endpoint.name.clone();
-        Once::Over(Attempt { outcome: Err(ModelError::Broken { provider, why: self.redacted(&why) }), usage })
+        RequestResult::Final(Attempt { outcome: Err(ModelError::Broken { provider, why: self.redacted(&why) }), usage })
     }
 
     fn no_answer(&self) -> String {
         format!("no answer within {} s", self.endpoint.timeouts.first_byte.as_secs())
     }
 
-    fn broken(&self, why: &str) -> Once {
-        over(ModelError::Broken { provider: self.endpoint.name.clone(), why: self.redacted(why) })
+    fn broken(&self, why: &str) -> RequestResult {
+        final_error(ModelError::Broken { provider: self.endpoint.name.clone(), why: self.redacted(why) })
     }
 
     fn refused(&self, why: &str) -> ModelError {
@@ -315,49 +304,49 @@ impl Provider {
     }
 }
 
-/// What makes the pauses of one ask differ from those of another, and is the same whenever it is asked.
+/// Makes the pauses of different asks differ. The same ask always has the same pauses.
 fn chance(prompt: &Prompt, tries: u32) -> u8 {
     let mut hasher = DefaultHasher::new();
     (prompt.key.to_string(), tries).hash(&mut hasher);
     hasher.finish().to_le_bytes()[0]
 }
 
-fn over(error: ModelError) -> Once {
-    Once::Over(Attempt { outcome: Err(error), usage: Reported::Nothing })
+fn failed(error: ModelError) -> Attempt {
+    Attempt { outcome: Err(error), usage: Reported::Nothing }
 }
 
-/// How a body ended that is no whole reply.
+fn final_error(error: ModelError) -> RequestResult {
+    RequestResult::Final(failed(error))
+}
+
+/// Why a response has no complete reply.
 enum End {
     Silent,
     Cut(String),
-    TooMuch(String),
+    TooLarge(String),
     Fault(Fault),
 }
 
-/// Whether what came proves that the other side is alive. Half an event does not: one byte a minute would do.
-enum Alive {
-    Yes,
-    Unproven,
-}
-
-struct Reading<'a> {
+struct BodyReader<'a> {
     reducer: Reducer,
     form: BodyForm,
     bytes: usize,
-    /// How many bytes of the model's the watcher knows of.
-    told: u64,
+    /// How many bytes that the model wrote were reported to `watch`.
+    reported: u64,
     watch: Watch<'a>,
 }
 
-/// The form of a body, which its first character shows. Content types lie.
+/// The form of a body, decided by its first character. Content types are often wrong.
 enum BodyForm {
     Unknown(Vec<u8>),
     Stream(Sse),
-    Whole(Vec<u8>),
+    Json(Vec<u8>),
 }
 
-impl Reading<'_> {
-    fn take(&mut self, chunk: &[u8]) -> Result<Alive, End> {
+impl BodyReader<'_> {
+    /// Takes bytes of the body, and returns whether they prove that the server still works. Half an event does not: a server could
+    /// send one byte a minute.
+    fn take(&mut self, chunk: &[u8]) -> Result<bool, End> {
         self.bytes += chunk.len();
         match &mut self.form {
             BodyForm::Unknown(start) => {
@@ -366,59 +355,58 @@ impl Reading<'_> {
                 self.form = BodyForm::of(&start)?;
                 if let BodyForm::Unknown(so_far) = &mut self.form {
                     *so_far = start;
-                    return self.within(ERROR_BYTES_MAX);
+                    self.check_size(ERROR_BYTES_MAX)?;
+                    return Ok(false);
                 }
                 self.bytes -= start.len();
                 self.take(&start)
             }
             BodyForm::Stream(sse) => {
-                let frames = sse.push(chunk).map_err(|error| End::TooMuch(error.to_string()))?;
+                let frames = sse.push(chunk).map_err(|error| End::TooLarge(error.to_string()))?;
                 let is_alive = !frames.is_empty();
                 for frame in frames {
                     if let Frame::Event(event) = frame {
                         let pieces = self.reducer.reduce(&event).map_err(End::Fault)?;
-                        self.tell(&pieces);
+                        self.report(&pieces);
                     }
                 }
-                self.within(STREAM_BYTES_MAX)?;
-                Ok(if is_alive { Alive::Yes } else { Alive::Unproven })
+                self.check_size(STREAM_BYTES_MAX)?;
+                Ok(is_alive)
             }
-            BodyForm::Whole(body) => {
+            BodyForm::Json(body) => {
                 body.extend_from_slice(chunk);
-                self.within(BODY_BYTES_MAX)?;
-                Ok(Alive::Yes)
+                self.check_size(BODY_BYTES_MAX)?;
+                Ok(true)
             }
         }
     }
 
-    fn within(&self, bytes_max: usize) -> Result<Alive, End> {
-        if self.bytes > bytes_max {
-            return Err(End::TooMuch(format!("a body of more than {bytes_max} bytes")));
-        }
-        Ok(Alive::Unproven)
+    fn check_size(&self, bytes_max: usize) -> Result<(), End> {
+        let too_large = || End::TooLarge(format!("the body is larger than {bytes_max} bytes"));
+        if self.bytes > bytes_max { Err(too_large()) } else { Ok(()) }
     }
 
     fn end(&mut self) -> Result<(), End> {
         let pieces = match std::mem::replace(&mut self.form, BodyForm::Unknown(Vec::new())) {
-            BodyForm::Unknown(_) => return Err(End::Fault(Fault::Malformed("an empty body".into()))),
+            BodyForm::Unknown(_) => return Err(End::Fault(Fault::Malformed("the body is empty".into()))),
             BodyForm::Stream(sse) => match sse.finish() {
                 Some(event) => self.reducer.reduce(&event),
                 None => Ok(Vec::new()),
             },
-            BodyForm::Whole(body) => self.reducer.whole(&String::from_utf8_lossy(&body)),
+            BodyForm::Json(body) => self.reducer.read_body(&String::from_utf8_lossy(&body)),
         };
-        self.tell(&pieces.map_err(End::Fault)?);
+        self.report(&pieces.map_err(End::Fault)?);
         Ok(())
     }
 
-    fn tell(&mut self, pieces: &[Piece]) {
+    fn report(&mut self, pieces: &[Piece]) {
         for piece in pieces {
             (self.watch)(piece.delta());
         }
         let written = self.reducer.written_bytes();
-        if written > self.told {
-            (self.watch)(Delta::Received { bytes: written - self.told });
-            self.told = written;
+        if written > self.reported {
+            (self.watch)(Delta::Received { bytes: written - self.reported });
+            self.reported = written;
         }
     }
 }
@@ -428,25 +416,27 @@ impl BodyForm {
         let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
         match text.first() {
             None => Ok(BodyForm::Unknown(Vec::new())),
-            Some(b'{') => Ok(BodyForm::Whole(Vec::new())),
-            Some(b'<') => Err(End::Fault(Fault::Malformed("an HTML page instead of JSON: check the base URL".into()))),
-            // The fields of an event stream, a comment, or half of the mark that may precede them.
+            Some(b'{') => Ok(BodyForm::Json(Vec::new())),
+            Some(b'<') => {
+                Err(End::Fault(Fault::Malformed("the body is an HTML page instead of JSON: check the base URL".into())))
+            }
+            // The fields of an event stream, or a comment. Below: the start of a byte order mark.
             Some(b'd' | b'e' | b'i' | b'r' | b':') => Ok(BodyForm::Stream(Sse::default())),
             Some(0xef) if text.len() < 3 => Ok(BodyForm::Unknown(Vec::new())),
-            Some(_) => Err(End::Fault(Fault::Malformed("neither JSON nor a stream of events".into()))),
+            Some(_) => Err(End::Fault(Fault::Malformed("the body is neither JSON nor a stream of events".into()))),
         }
     }
 }
 
-/// TLS is set up only for those who need it: it reads the system's certificates.
-pub(crate) fn connectable(base_url: &BaseUrl, wait_max: Duration) -> Result<reqwest::Client, String> {
+/// Creates an HTTP client. It sets up TLS only for https, because TLS reads the system's certificates.
+pub(crate) fn http_client(base_url: &BaseUrl, wait_max: Duration) -> Result<reqwest::Client, String> {
     let builder =
         reqwest::Client::builder().redirect(Policy::none()).no_proxy().referer(false).connect_timeout(wait_max);
-    let builder = if base_url.is_https() { builder } else { builder.tls_certs_only([]) };
+    let builder = if base_url.as_str().starts_with("https:") { builder } else { builder.tls_certs_only([]) };
     builder.build().map_err(|error| root_cause(&error))
 }
 
-/// The innermost of an error's causes: the outer ones repeat the URL.
+/// Returns the innermost cause of an error: the outer causes repeat the URL.
 pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {

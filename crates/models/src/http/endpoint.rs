@@ -1,4 +1,4 @@
-//! Where a model is and how it is asked. Everything comes in as a parameter; nothing is read from the environment.
+//! The address of a model and the settings for its requests. Everything is a parameter; nothing is read from the environment.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,34 +11,34 @@ use serde_json::{Map, Value};
 
 use crate::http::retry::Retry;
 
-/// A model at a place.
+/// A model at an address.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// What it is called in messages: `anthropic`, `ollama`, `127.0.0.1:8080`.
+    /// The provider's name in messages: `anthropic`, `ollama`, `127.0.0.1:8080`.
     pub name: String,
-    /// Where.
+    /// The address of the server.
     pub base_url: BaseUrl,
-    /// The key, if it needs one.
+    /// The key, if the server needs one.
     pub key: Option<Key>,
     /// The model's full name.
     pub model: String,
-    /// How long to wait for what.
+    /// The time limits.
     pub timeouts: Timeouts,
-    /// How to ask again when nothing was done.
+    /// How to retry after a failure that can't have cost anything.
     pub retry: Retry,
     /// What to do with calls written as text.
     pub written_calls: WrittenCalls,
     /// How the model makes calls.
     pub calls: CallFormat,
-    /// More fields of the request, such as `temperature` or `thinking`. Those that Guildhall sets itself win.
+    /// More fields of the request, such as `temperature` or `thinking`. A field that Guildhall sets itself is not replaced.
     pub extra: Map<String, Value>,
-    /// The session's id. If there is one, each request carries `idempotency-key: <session>/<ask>`, by which a server that
-    /// knows keys recognises a repeated ask. An ask's key alone is no such id: every session has an ask `1#1`.
+    /// The session's id. If present, each request has the header `idempotency-key: <session>/<ask>`, by which a server that
+    /// supports such keys recognises a repeated ask. The ask alone is not unique: every session has an ask `1#1`.
     pub session: Option<String>,
 }
 
 impl Endpoint {
-    /// Describes a model at a place, with what is usual for everything else.
+    /// Creates an endpoint with default settings.
     pub fn new(base_url: BaseUrl, key: Option<Key>, model: impl Into<String>) -> Endpoint {
         let written_calls = if base_url.is_makers() { WrittenCalls::Leave } else { WrittenCalls::Read };
         Endpoint {
@@ -55,7 +55,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it runs on this machine and wants no key: nobody will send a bill.
+    /// Whether the server runs on this machine and needs no key. Nobody sends a bill for such a server.
     pub fn is_local(&self) -> bool {
         self.key.is_none() && self.base_url.is_loopback()
     }
@@ -64,20 +64,20 @@ impl Endpoint {
 /// What to do when a model writes a call as text instead of making it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenCalls {
-    /// Read it as a call, if it made no real one.
+    /// Read the text as a call, if the reply has no tool call.
     Read,
-    /// Leave it as words: the large providers' models call properly, and may quote a call.
+    /// Leave the text: the models of the large providers use tool calls, and may quote a call in a text.
     Leave,
 }
 
-/// How long to wait. There is no limit on the whole: a long reply is not a broken one.
+/// Time limits. There is no limit on the total time: a long reply is not a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the connection.
     pub connect: Duration,
-    /// For the first event; models that think, and small machines that read a long prompt, are silent for minutes.
+    /// For the first event. Models that think, and small machines with a long prompt, may send nothing for minutes.
     pub first_byte: Duration,
-    /// Between two events. A ping is one.
+    /// Between two events. A ping is an event, too.
     pub idle: Duration,
 }
 
@@ -87,25 +87,25 @@ impl Default for Timeouts {
     }
 }
 
-/// A key to a provider. It is shown to nobody.
+/// An API key of a provider. It is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
-/// Says why something is no key.
+/// A text is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key is not valid: it must be one non-empty line of printable characters. Copy the key again")]
 pub struct KeyError;
 
 impl Key {
-    /// Takes a key; blanks around it are dropped.
+    /// Takes a key. White space around it is removed.
     pub fn new(text: &str) -> Result<Key, KeyError> {
         let text = text.trim();
         let is_printable = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.is_empty() || !is_printable { Err(KeyError) } else { Ok(Key(text.to_owned())) }
     }
 
-    /// Returns the text with every occurrence of the key removed: servers quote keys in their messages. One of less than
-    /// [`SECRET_BYTES_MIN`] bytes is no secret, and is left where it is.
+    /// Replaces every occurrence of the key in a text: servers quote keys in their messages. A key of less than
+    /// [`SECRET_BYTES_MIN`] bytes does not count as a secret and is not replaced.
     pub(crate) fn redact(&self, text: &str) -> String {
         if self.0.len() < SECRET_BYTES_MIN { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }
@@ -124,28 +124,25 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Where a server is, up to and without the method.
+/// The address of a server, without the method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(Url);
 
-/// Says why something is no base URL.
+/// Why a text is not a valid base URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// Not a URL.
-    #[error("{text:?} is no URL: write it like http://127.0.0.1:11434 or https://openrouter.ai/api/v1")]
-    NoUrl {
-        /// What was given.
-        text: String,
-    },
-    /// A name and password, a query or a fragment.
-    #[error("a base URL has no user, password, query or fragment: give the key as the key")]
+    /// The text is not a URL.
+    #[error("{0:?} is not a URL: write it like http://127.0.0.1:11434 or https://openrouter.ai/api/v1")]
+    NoUrl(String),
+    /// The URL has a user, a password, a query or a fragment.
+    #[error("a base URL must not have a user, password, query or fragment: configure the key separately")]
     TooMuch,
 }
 
 impl BaseUrl {
     /// Reads a base URL.
     pub fn parse(text: &str) -> Result<BaseUrl, BaseUrlError> {
-        let no_url = || BaseUrlError::NoUrl { text: text.to_owned() };
+        let no_url = || BaseUrlError::NoUrl(text.to_owned());
         let url = Url::parse(text.trim()).map_err(|_| no_url())?;
         if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
             return Err(no_url());
@@ -155,12 +152,12 @@ impl BaseUrl {
         if more.contains(&true) { Err(BaseUrlError::TooMuch) } else { Ok(BaseUrl(url)) }
     }
 
-    /// Anthropic's own.
+    /// Returns the base URL of Anthropic.
     pub fn anthropic() -> BaseUrl {
         BaseUrl::parse("https://api.anthropic.com").expect("a constant that is a URL")
     }
 
-    /// `OpenAI`'s own.
+    /// Returns the base URL of `OpenAI`.
     pub fn openai() -> BaseUrl {
         BaseUrl::parse("https://api.openai.com/v1").expect("a constant that is a URL")
     }
@@ -177,23 +174,18 @@ impl BaseUrl {
         host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether TLS is needed to get there.
-    pub(crate) fn is_https(&self) -> bool {
-        self.0.scheme() == "https"
-    }
-
-    /// Whether it belongs to one of the two makers whose protocols these are.
+    /// Whether the server belongs to Anthropic or `OpenAI`, the makers of the two protocols.
     pub fn is_makers(&self) -> bool {
         ["api.anthropic.com", "api.openai.com"].contains(&self.0.host_str().unwrap_or_default())
     }
 
-    /// The host, with its port if that is not the usual one.
+    /// Returns the host, with the port if it is not the default port.
     pub(crate) fn host(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// The URL of a method. People give a base with and without the version, and sometimes with the method.
+    /// Returns the URL of a method. People write base URLs with or without the version, and sometimes with the method.
     pub(crate) fn method(&self, method: &str) -> Url {
         let path = self.0.path().trim_end_matches('/');
         let path = path.strip_suffix(method).unwrap_or(path).trim_end_matches('/');
@@ -210,7 +202,7 @@ impl BaseUrl {
 pub(crate) const MESSAGES: &str = "messages";
 /// The method of Chat Completions.
 pub(crate) const COMPLETIONS: &str = "chat/completions";
-/// The list of models, in both.
+/// The list of models, in both protocols.
 pub(crate) const MODELS: &str = "models";
 
 fn is_version(segment: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Ids of calls: each is there, and once only within a reply. Providers refuse a conversation in which that is not so.
+//! Ids of calls. Every call has an id that is unique within its reply: providers refuse a conversation without that.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Begins a reply. Ids that are made up carry the ask's key, so that no two replies of a contract share one.
+    /// Starts a reply. Generated ids contain the ask's key, so that two replies of a contract never have the same id.
     pub(crate) fn new(key: &AskKey) -> Ids {
         Ids { seed: plain(&key.to_string()), given: BTreeSet::new() }
     }
 
-    /// Returns the id that the model gave if it gave one that is free, and one like it otherwise.
+    /// Returns the id from the model if it is not empty and not used yet, else a similar new id.
     pub(crate) fn give(&mut self, wanted: &str) -> String {
         let stem = if wanted.trim().is_empty() { format!("call_{}", self.seed) } else { wanted.to_owned() };
         let mut id = stem.clone();
@@ -30,7 +30,7 @@ impl Ids {
     }
 }
 
-/// Returns the id with nothing in it but what every provider accepts.
+/// Replaces every character that some provider would refuse in an id.
 pub(crate) fn plain(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }).collect()
 }

@@ -1,5 +1,5 @@
-//! JSON turns: one JSON object per turn in place of native tool calls, for servers that can hold a reply to a schema. Small local
-//! models make valid calls that way, and seldom otherwise. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
+//! JSON turns: one JSON object per turn instead of native tool calls, for servers that can force a reply to follow a schema. Small
+//! local models often make valid calls only in this way. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
 use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, ToolSpec};
@@ -7,18 +7,19 @@ use serde_json::{Map, Value, json};
 
 use crate::http::arguments;
 use crate::http::ids::Ids;
+use crate::http::lenient::escape;
 use crate::http::reduce::stop;
 use crate::http::written::{self, Written};
 
-/// The most calls of one turn. Those after that are not made.
+/// The most calls of one turn. More calls are ignored.
 const CALLS_MAX: usize = 8;
 
-/// Parts of a tool's schema that servers stumble over when they make a grammar of it. None of them changes what a call means.
+/// Parts of a tool's schema that some servers can't turn into a grammar. Without these parts a call means the same.
 const UNSUPPORTED: &str =
     "minLength maxLength pattern format minItems maxItems minimum maximum examples default $schema";
 
-/// Returns a prompt as one without tools: the calls are listed in its instructions, and what they brought is quoted.
-pub(crate) fn plain(prompt: &Prompt) -> Prompt {
+/// Returns the prompt without tools. The tools are listed in the instructions, and results of calls are quoted as text.
+pub(crate) fn without_tools(prompt: &Prompt) -> Prompt {
     let mut names = Vec::new();
     let messages = prompt.messages.iter().map(|message| match message {
         Message::Assistant(reply) => {
@@ -36,7 +37,7 @@ pub(crate) fn plain(prompt: &Prompt) -> Prompt {
     }
 }
 
-/// A reply as the object that it was.
+/// Returns a reply as the JSON object that the model wrote.
 fn written_turn(reply: &Reply) -> String {
     if reply.calls.is_empty() {
         return json!({"report": reply.words.as_deref().unwrap_or_default()}).to_string();
@@ -45,7 +46,7 @@ fn written_turn(reply: &Reply) -> String {
     json!({"calls": reply.calls.iter().map(call).collect::<Vec<_>>()}).to_string()
 }
 
-/// What a call brought, as quoted words.
+/// Returns the result of a call as quoted text.
 fn quoted(part: &Part, names: &[(String, String)]) -> Part {
     match part {
         Part::Words(_) => part.clone(),
@@ -58,7 +59,7 @@ fn quoted(part: &Part, names: &[(String, String)]) -> Part {
     }
 }
 
-/// What a model is told about its turns.
+/// Returns the instructions for JSON turns.
 fn rules(tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
         return "Answer with one JSON object and nothing else: {\"report\": \"…\"}.".to_owned();
@@ -73,11 +74,11 @@ fn rules(tools: &[ToolSpec]) -> String {
 fn listed(tool: &ToolSpec) -> String {
     let required = tool.schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
-    let fields = tool.schema["properties"].as_object().into_iter().flatten().map(|(name, is)| {
+    let fields = tool.schema["properties"].as_object().into_iter().flatten().map(|(name, field)| {
         let optional = if is_required(name) { "" } else { "?" };
-        let kind = match is["enum"].as_array() {
+        let kind = match field["enum"].as_array() {
             Some(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" | "),
-            None => is["type"].as_str().unwrap_or("any").to_owned(),
+            None => field["type"].as_str().unwrap_or("any").to_owned(),
         };
         format!("{name}{optional}: {kind}")
     });
@@ -85,7 +86,7 @@ fn listed(tool: &ToolSpec) -> String {
     format!("- {} {{{fields}}}: {}", tool.name, tool.description)
 }
 
-/// Returns the schema that a reply is held to.
+/// Returns the schema that a reply must follow.
 pub(crate) fn response_format(prompt: &Prompt) -> Value {
     let tools = prompt.tools.iter().filter(|tool| prompt.must_call.as_ref().is_none_or(|must| *must == tool.name));
     let calls: Vec<Value> = tools.map(call_schema).collect();
@@ -109,11 +110,12 @@ fn call_schema(tool: &ToolSpec) -> Value {
 
 fn object(fields: &[(&str, Value)]) -> Value {
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    let properties: Map<String, Value> = fields.iter().map(|(name, is)| ((*name).to_owned(), is.clone())).collect();
+    let properties: Map<String, Value> =
+        fields.iter().map(|(name, field)| ((*name).to_owned(), field.clone())).collect();
     json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
 }
 
-/// A schema without the parts that servers stumble over. The names of fields are no such parts.
+/// Removes the [`UNSUPPORTED`] parts from a schema. A field whose name is one of those words stays.
 fn supported(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
@@ -121,7 +123,7 @@ fn supported(schema: &Value) -> Value {
             let cleaned = kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {
                     ("properties", Value::Object(fields)) => {
-                        fields.iter().map(|(name, is)| (name.clone(), supported(is))).collect()
+                        fields.iter().map(|(name, field)| (name.clone(), supported(field))).collect()
                     }
                     (_, value) => supported(value),
                 };
@@ -134,62 +136,57 @@ fn supported(schema: &Value) -> Value {
     }
 }
 
-/// Reads a reply whose words should be one object. Prose is searched for calls; without any, the prose is the report.
+/// Reads a reply whose text should be one JSON object. In other text it looks for calls; without calls, the text is the report.
 pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
-    let Some(said) = &reply.words else { return reply };
-    let turn = turn(said, tools);
+    let Some(text) = &reply.words else { return reply };
+    let turn = turn(text, tools);
     let calls =
         turn.calls.into_iter().take(CALLS_MAX).map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
     let stop = stop(Some(reply.stop), &calls);
-    // The provider's own form has no calls in it: the reply is shown again by its words and calls.
+    // The raw message has no calls. Without it, later requests show the text and the calls.
     Reply { raw: Value::Null, words: turn.words, calls, stop, ..reply }
 }
 
-fn turn(said: &str, tools: &[&str]) -> Written {
+fn turn(text: &str, tools: &[&str]) -> Written {
     let report = |report: String| Written { words: Some(report), calls: Vec::new() };
-    if let Ok(Value::Object(object)) = serde_json::from_str(said.trim()) {
+    if let Ok(Value::Object(object)) = serde_json::from_str(text.trim()) {
         if let Some(calls) = object.get("calls").and_then(Value::as_array) {
             return Written { words: None, calls: calls.iter().filter_map(called).collect() };
         }
-        if let Some(words) = object.get("report").and_then(Value::as_str) {
-            return report(words.to_owned());
+        if let Some(text) = object.get("report").and_then(Value::as_str) {
+            return report(text.to_owned());
         }
     }
-    let half = Report::default().push(said).filter(|half| !half.trim().is_empty());
-    half.map(report).or_else(|| written::read(said, tools)).unwrap_or_else(|| report(said.to_owned()))
+    let partial = PartialReport::default().push(text).filter(|partial| !partial.trim().is_empty());
+    partial.map(report).or_else(|| written::read(text, tools)).unwrap_or_else(|| report(text.to_owned()))
 }
 
-/// One call. A tool that is not there is a call all the same: its model is told so.
+/// Reads one call. A call of an unknown tool is a call, too: the model then gets an error for it.
 fn called(call: &Value) -> Option<(String, Result<Value, String>)> {
-    let name = call["tool"].as_str()?.to_owned();
-    let arguments = match call.get("arguments") {
-        None | Some(Value::Null) => Ok(json!({})),
-        Some(value) => arguments::read_value(value),
-    };
-    Some((name, arguments))
+    Some((call["tool"].as_str()?.to_owned(), arguments::read_value(&call["arguments"])))
 }
 
 /// Decodes the text of a report while its object arrives.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
-    /// What has arrived and was not decoded yet.
+pub(crate) struct PartialReport {
+    /// Text that has arrived but is not decoded yet.
     rest: String,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It may become a report.
+    /// The object may become a report.
     #[default]
     Before,
     Inside,
-    /// The report has ended, or this is none.
+    /// The report has ended, or the object is not a report.
     Over,
 }
 
-impl Report {
-    /// Takes what arrived, and returns what of the report's text is new.
+impl PartialReport {
+    /// Takes the text that arrived, and returns the newly decoded text of the report.
     pub(crate) fn push(&mut self, arrived: &str) -> Option<String> {
         self.rest.push_str(arrived);
         if self.state == State::Before {
@@ -198,7 +195,7 @@ impl Report {
         (self.state == State::Inside).then(|| self.decode()).filter(|text| !text.is_empty())
     }
 
-    /// Looks for `{"report": "`, with whatever blanks.
+    /// Looks for `{"report": "`, with any white space between.
     fn begin(&mut self) {
         let mut rest = self.rest.as_str();
         for token in ["{", "\"report\"", ":", "\""] {
@@ -216,7 +213,7 @@ impl Report {
         self.state = State::Inside;
     }
 
-    /// Decodes as much as there is. An escape that is not whole waits for the rest of it.
+    /// Decodes the available text. An incomplete escape sequence waits for its rest.
     fn decode(&mut self) -> String {
         let mut text = String::new();
         let mut at = 0;
@@ -239,34 +236,5 @@ impl Report {
         }
         self.rest.drain(..at);
         text
-    }
-}
-
-/// The character that an escape stands for, and how long the escape is; `None` if more of it is to come.
-fn escape(text: &str) -> Option<(char, usize)> {
-    let plain = |letter| Some((letter, 2));
-    match text[1..].chars().next()? {
-        'n' => plain('\n'),
-        't' => plain('\t'),
-        'r' => plain('\r'),
-        'b' => plain('\u{8}'),
-        'f' => plain('\u{c}'),
-        'u' => {
-            let first = text.get(2..6)?;
-            let Ok(high) = u32::from_str_radix(first, 16) else { return Some((char::REPLACEMENT_CHARACTER, 2)) };
-            if !(0xd800..0xdc00).contains(&high) {
-                return Some((char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6));
-            }
-            let rest = &text[6..];
-            if rest.len() < 6 && (rest.starts_with("\\u") || "\\u".starts_with(rest)) {
-                return None;
-            }
-            let low = rest.strip_prefix("\\u").and_then(|digits| digits.get(..4));
-            let low =
-                low.and_then(|low| u32::from_str_radix(low, 16).ok()).filter(|low| (0xdc00..0xe000).contains(low));
-            let pair = low.and_then(|low| char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
-            Some(pair.map_or((char::REPLACEMENT_CHARACTER, 6), |letter| (letter, 12)))
-        }
-        other => Some((other, 1 + other.len_utf8())),
     }
 }

@@ -1,45 +1,65 @@
-//! Reads what servers send as JSON and nearly is: lone surrogates, which some write for a split emoji, become `\ufffd`.
+//! Reads JSON in which a server may have written lone surrogates, which some servers write for a split emoji. A lone surrogate
+//! becomes U+FFFD.
 
 use serde_json::Value;
 
-const REPLACEMENT: &str = "\\ufffd";
+/// The length of `\ud800` in bytes.
+const UNICODE_ESCAPE_BYTES: usize = 6;
 
-/// Reads a value, and repairs lone surrogates if they are what is wrong with it.
+/// Reads a value. If the text is not valid JSON, tries again with every lone surrogate replaced.
 pub(crate) fn value(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match repaired(text) {
-        Some(repaired) => serde_json::from_str(&repaired),
-        None => Err(error),
-    })
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&without_lone_surrogates(text)))
 }
 
-/// Replaces lone surrogate escapes; `None` if there are none.
-fn repaired(text: &str) -> Option<String> {
+fn without_lone_surrogates(text: &str) -> String {
     let mut repaired = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(found) = text[at..].find('\\') {
-        let escape = at + found;
-        let (kind, length) = match unit(&text[escape..]) {
-            Some(first @ 0xd800..0xdc00) => match unit(&text[escape + 6..]) {
-                Some(0xdc00..0xe000) => (None, 12),
-                _ => (Some(first), 6),
-            },
-            Some(lone @ 0xdc00..0xe000) => (Some(lone), 6),
-            Some(_) => (None, 6),
-            // Another escape: its second character, whatever it is, is not the start of one.
-            None => (None, 1 + text[escape + 1..].chars().next().map_or(0, char::len_utf8)),
-        };
-        if kind.is_some() {
-            repaired.push_str(&text[copied..escape]);
-            repaired.push_str(REPLACEMENT);
-            copied = escape + length;
+    let mut rest = text;
+    while let Some((before, (letter, bytes))) = rest.find('\\').and_then(|at| Some((at, escape(&rest[at..])?))) {
+        let (copied, after) = rest.split_at(before + bytes);
+        if letter == char::REPLACEMENT_CHARACTER && bytes == UNICODE_ESCAPE_BYTES {
+            repaired.push_str(&copied[..before]);
+            repaired.push_str("\\ufffd");
+        } else {
+            repaired.push_str(copied);
         }
-        at = escape + length;
+        rest = after;
     }
-    (copied > 0).then(|| repaired + &text[copied..])
+    repaired + rest
 }
 
-fn unit(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) { u32::from_str_radix(digits, 16).ok() } else { None }
+/// Decodes the escape sequence at the start of a text. Returns the character and the length of the sequence; `None` if the end of
+/// the sequence is missing. A lone surrogate, or a `\u` without four digits, becomes U+FFFD.
+pub(crate) fn escape(text: &str) -> Option<(char, usize)> {
+    let plain = |letter| Some((letter, 2));
+    match text[1..].chars().next()? {
+        'n' => plain('\n'),
+        't' => plain('\t'),
+        'r' => plain('\r'),
+        'b' => plain('\u{8}'),
+        'f' => plain('\u{c}'),
+        'u' => {
+            let Some(high) = code_unit(text.get(2..UNICODE_ESCAPE_BYTES)?) else {
+                return plain(char::REPLACEMENT_CHARACTER);
+            };
+            if !(0xd800..0xdc00).contains(&high) {
+                let letter = char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER);
+                return Some((letter, UNICODE_ESCAPE_BYTES));
+            }
+            let rest = &text[UNICODE_ESCAPE_BYTES..];
+            if rest.len() < UNICODE_ESCAPE_BYTES && (rest.starts_with("\\u") || "\\u".starts_with(rest)) {
+                return None;
+            }
+            let low = rest.strip_prefix("\\u").and_then(|digits| code_unit(digits.get(..4)?));
+            let low = low.filter(|low| (0xdc00..0xe000).contains(low));
+            let pair = low.and_then(|low| char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
+            let lone = (char::REPLACEMENT_CHARACTER, UNICODE_ESCAPE_BYTES);
+            Some(pair.map_or(lone, |letter| (letter, 2 * UNICODE_ESCAPE_BYTES)))
+        }
+        other => Some((other, 1 + other.len_utf8())),
+    }
+}
+
+fn code_unit(digits: &str) -> Option<u32> {
+    // `from_str_radix` also accepts a sign.
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }

@@ -1,5 +1,5 @@
-//! Makes a reply out of the events of a stream, or out of a body that came whole. Pure: events in, pieces and at the
-//! end a reply out, whatever the events are. What a stream may grow to is bounded here.
+//! Builds a reply from the events of a stream, or from one body. Pure: takes events, returns pieces and at the end a reply.
+//! Limits the size of a reply.
 
 mod anthropic;
 mod counts;
@@ -13,32 +13,32 @@ use crate::http::ids::Ids;
 use crate::http::json_turn;
 use crate::http::lenient;
 use crate::http::sse::Event;
-use crate::http::verdict::Said;
+use crate::http::verdict::ProviderMessage;
 use counts::Counts;
 
 pub use counts::TOKENS_MAX;
 
-/// The most bytes that a reply may have: words, thinking and arguments together.
+/// The most bytes of a reply: text, thinking and arguments together.
 pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The most calls, or other blocks, that a reply may have.
+/// The most calls, or other blocks, of a reply.
 pub const CALLS_MAX: usize = 1024;
 
-/// What an event brought, for those who watch.
+/// A part of a reply that an event added, for the caller's `watch` function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Words.
+    /// Text.
     Words(String),
     /// The model thinks.
     Thinking,
     /// A call of the named tool has begun.
     Call(String),
-    /// What has been used so far.
+    /// The usage reported so far.
     Used(Usage),
 }
 
 impl Piece {
-    /// Returns the piece as a watcher is told it.
+    /// Returns the piece in the form for the `watch` function.
     pub fn delta(&self) -> Delta<'_> {
         match self {
             Piece::Words(words) => Delta::Words(words),
@@ -49,33 +49,33 @@ impl Piece {
     }
 }
 
-/// Why the events make no reply.
+/// Why there is no complete reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The provider sent an error instead of the rest.
     #[error("{0}")]
-    Said(Said),
-    /// Something came that the protocol does not have.
+    ProviderError(ProviderMessage),
+    /// The data does not follow the protocol.
     #[error("{0}")]
     Malformed(String),
-    /// It was more than a reply may be.
-    #[error("a reply of more than {REPLY_BYTES_MAX} bytes or {CALLS_MAX} blocks")]
-    TooMuch,
-    /// The stream ended before the reply did.
-    #[error("the stream ended before the reply did")]
-    BrokeOff,
+    /// The reply is larger than the limit.
+    #[error("the reply is larger than {REPLY_BYTES_MAX} bytes or {CALLS_MAX} blocks")]
+    TooLarge,
+    /// The stream ended before the reply was complete.
+    #[error("the stream ended before the reply was complete")]
+    Incomplete,
 }
 
-/// Reduces the events of one reply.
+/// Builds one reply from its events.
 #[derive(Debug)]
 pub struct Reducer {
-    wire: State,
+    protocol: State,
     progress: Progress,
     ids: Ids,
     tools: Vec<String>,
     written: WrittenCalls,
-    /// Of a JSON turn, the report that is being decoded.
-    json: Option<json_turn::Report>,
+    /// The report that is being decoded, if the reply is a JSON turn.
+    json: Option<json_turn::PartialReport>,
 }
 
 #[derive(Debug)]
@@ -84,7 +84,7 @@ enum State {
     OpenAi(openai::State),
 }
 
-/// How far a reply has come, whatever the protocol.
+/// The progress of a reply, for both protocols.
 #[derive(Debug, Default)]
 struct Progress {
     phase: Phase,
@@ -98,54 +98,43 @@ enum Phase {
     #[default]
     Waiting,
     Begun,
-    /// The reason why the model stopped came: the reply is whole, even if the connection breaks now. Usage may follow.
+    /// The stop reason was received: the reply is complete, even if the connection breaks now. Usage may follow.
     Stopped,
     Done,
 }
 
 impl Reducer {
-    /// Begins the reply to a prompt over Anthropic Messages.
-    pub fn anthropic(prompt: &Prompt, written: WrittenCalls) -> Reducer {
-        Reducer::new(State::Anthropic(anthropic::State::default()), prompt, written)
-    }
-
-    /// Begins the reply to a prompt over Chat Completions.
-    pub fn openai(prompt: &Prompt, written: WrittenCalls) -> Reducer {
-        Reducer::new(State::OpenAi(openai::State::default()), prompt, written)
-    }
-
-    fn new(wire: State, prompt: &Prompt, written: WrittenCalls) -> Reducer {
+    /// Starts the reply to a prompt. Only Chat Completions has JSON turns, so `calls` is ignored for Anthropic Messages.
+    pub fn new(wire: Wire, prompt: &Prompt, written: WrittenCalls, calls: CallFormat) -> Reducer {
+        let (protocol, calls) = match wire {
+            Wire::Anthropic => (State::Anthropic(anthropic::State::default()), CallFormat::Tools),
+            Wire::OpenAi | Wire::Inside => (State::OpenAi(openai::State::default()), calls),
+        };
         let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
-        Reducer { wire, progress: Progress::default(), ids: Ids::new(&prompt.key), tools, written, json: None }
+        let json = (calls == CallFormat::Json).then(json_turn::PartialReport::default);
+        Reducer { protocol, progress: Progress::default(), ids: Ids::new(&prompt.key), tools, written, json }
     }
 
-    /// Reads the reply as a JSON turn if the request asked for one.
-    #[must_use]
-    pub fn in_format(mut self, calls: CallFormat) -> Reducer {
-        self.json = (calls == CallFormat::Json).then(json_turn::Report::default);
-        self
-    }
-
-    /// Takes the next event of a stream. What comes after the end of a reply is ignored.
+    /// Takes the next event of a stream. Events after the end of a reply are ignored.
     pub fn reduce(&mut self, event: &Event) -> Result<Vec<Piece>, Fault> {
         if self.is_done() || event.data.trim().is_empty() {
             return Ok(Vec::new());
         }
-        if let (State::OpenAi(_), "[DONE]") = (&self.wire, event.data.trim()) {
+        if let (State::OpenAi(_), "[DONE]") = (&self.protocol, event.data.trim()) {
             if self.has_begun() {
                 self.progress.phase = Phase::Done;
             }
             return Ok(Vec::new());
         }
         let value = parsed(&event.data, "an event")?;
-        let pieces = match &mut self.wire {
+        let pieces = match &mut self.protocol {
             State::Anthropic(state) => state.event(&event.name, &value, &mut self.progress),
             State::OpenAi(state) => state.chunk(&value, &mut self.progress),
         };
         Ok(self.decoded(pieces?))
     }
 
-    /// Of a JSON turn, those who watch are told the report's text.
+    /// Replaces the JSON text of a JSON turn by the decoded text of its report.
     fn decoded(&mut self, pieces: Vec<Piece>) -> Vec<Piece> {
         let Some(report) = &mut self.json else { return pieces };
         let decoded = pieces.into_iter().filter_map(|piece| match piece {
@@ -155,45 +144,45 @@ impl Reducer {
         decoded.collect()
     }
 
-    /// Takes a reply that came whole.
-    pub fn whole(&mut self, body: &str) -> Result<Vec<Piece>, Fault> {
-        let value = parsed(body, "a body")?;
-        let pieces = match &mut self.wire {
+    /// Takes a reply that was not streamed.
+    pub fn read_body(&mut self, body: &str) -> Result<Vec<Piece>, Fault> {
+        let value = parsed(body, "the body")?;
+        let pieces = match &mut self.protocol {
             State::Anthropic(state) => state.body(&value, &mut self.progress),
             State::OpenAi(state) => state.body(&value, &mut self.progress),
         };
         Ok(self.decoded(pieces?))
     }
 
-    /// Whether the reply is whole and nothing more is to come.
+    /// Whether the reply is complete and the stream has ended.
     pub fn is_done(&self) -> bool {
         self.progress.phase == Phase::Done
     }
 
-    /// Whether anything came that may have cost something.
+    /// Whether a part of the reply was received, which may have cost something.
     pub fn has_begun(&self) -> bool {
         self.progress.phase != Phase::Waiting
     }
 
-    /// Returns what was reported as used so far.
+    /// Returns the usage reported so far.
     pub fn usage(&self) -> Reported {
         self.progress.counts.usage()
     }
 
-    /// Returns what was reported as used for a reply that is whole: a part if output was counted only before there was any.
+    /// Returns the usage of a complete reply. It is `Reported::Part` if output was only counted before the model wrote any.
     pub fn final_usage(&self) -> Reported {
         self.progress.counts.final_usage()
     }
 
-    /// Returns how many bytes the model has written so far: words, thoughts, names and arguments of calls.
+    /// Returns how many bytes the model has written so far: text, thinking, names and arguments of calls.
     pub fn written_bytes(&self) -> u64 {
         self.progress.weight.written as u64
     }
 
-    /// Ends the stream and returns the reply, if it is whole.
+    /// Ends the stream and returns the reply, if it is complete.
     pub fn finish(mut self) -> Result<Reply, Fault> {
         if self.progress.phase < Phase::Stopped {
-            return Err(Fault::BrokeOff);
+            return Err(Fault::Incomplete);
         }
         let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         let is_json = self.json.is_some();
@@ -202,7 +191,7 @@ impl Reducer {
             WrittenCalls::Read | WrittenCalls::Leave => &[],
         };
         let stop = self.progress.stop;
-        let reply = match self.wire {
+        let reply = match self.protocol {
             State::Anthropic(state) => state.finish(stop, &mut self.ids, written),
             State::OpenAi(state) => state.finish(stop, &mut self.ids, written),
         };
@@ -211,20 +200,20 @@ impl Reducer {
     }
 }
 
-/// Reads what should be a reply or a part of one; the provider may have sent an error in its place.
+/// Reads a reply or a part of one. Returns the provider's error if the provider sent one instead.
 fn parsed(text: &str, what: &str) -> Result<Value, Fault> {
-    let value = lenient::value(text).map_err(|error| Fault::Malformed(format!("{what} that is no JSON ({error})")))?;
-    Said::in_reply(&value).map_or(Ok(value), |said| Err(Fault::Said(said)))
+    let value = lenient::value(text).map_err(|error| Fault::Malformed(format!("{what} is not JSON ({error})")))?;
+    ProviderMessage::in_reply(&value).map_or(Ok(value), |message| Err(Fault::ProviderError(message)))
 }
 
 impl Progress {
-    /// What those who watch are told of a report of usage.
+    /// Returns the piece for a report of usage, once the usage is complete.
     fn used(&self, report: &Value) -> Option<Piece> {
         self.counts.usage().whole().filter(|_| report.is_object()).map(Piece::Used)
     }
 }
 
-/// Keeps a running total within [`REPLY_BYTES_MAX`], and counts what of it the model wrote.
+/// Counts the bytes of a reply, up to [`REPLY_BYTES_MAX`], and the bytes of them that the model wrote.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     total: usize,
@@ -239,11 +228,11 @@ impl Weight {
 
     fn add_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
         self.total = self.total.saturating_add(bytes);
-        if self.total > REPLY_BYTES_MAX { Err(Fault::TooMuch) } else { Ok(()) }
+        if self.total > REPLY_BYTES_MAX { Err(Fault::TooLarge) } else { Ok(()) }
     }
 }
 
-/// How many bytes of a part of a reply are the model's: not the wrapping that its provider adds.
+/// Counts the bytes of a part of a reply that the model wrote, without the fields that the provider adds.
 fn written(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -256,13 +245,13 @@ fn written(value: &Value) -> usize {
 fn written_under(key: &str, value: &Value) -> usize {
     match key {
         "type" | "id" | "index" => 0,
-        // Arguments that come as an object: the model wrote their names, too. A call that begins has none yet.
+        // Arguments as an object: the model also wrote the keys. At the start of a streamed call the object is empty.
         "input" if value.as_object().is_some_and(|input| !input.is_empty()) => value.to_string().len(),
         _ => written(value),
     }
 }
 
-/// About how many bytes a value takes. Events are at most 128 deep, so this ends.
+/// Estimates the size of a value in bytes. `serde_json` limits the depth to 128, so the recursion is limited, too.
 fn weight(value: &Value) -> usize {
     const EACH: usize = 8;
     match value {
@@ -273,16 +262,16 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Why a reply ended, given what the provider said and what is in it: the two may contradict each other.
-pub(crate) fn stop(said: Option<Stop>, calls: &[RawCall]) -> Stop {
-    match (said, calls.is_empty()) {
+/// Returns why a reply ended, from the provider's stop reason and the calls: the two may contradict each other.
+pub(crate) fn stop(reason: Option<Stop>, calls: &[RawCall]) -> Stop {
+    match (reason, calls.is_empty()) {
         (Some(stop @ (Stop::Length | Stop::Refusal)), _) => stop,
         (Some(Stop::End | Stop::Calls) | None, false) => Stop::Calls,
         (Some(Stop::End | Stop::Calls) | None, true) => Stop::End,
     }
 }
 
-/// Adds a part to what is there: texts and lists grow, all else is replaced.
+/// Adds a part to a field: texts and lists are extended, other values are replaced.
 fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
     match (into.get_mut(key), part) {
         (Some(Value::String(so_far)), Value::String(text)) => so_far.push_str(text),
@@ -293,7 +282,7 @@ fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
     }
 }
 
-/// Words as those who watch are told them.
+/// Returns text as a piece, unless it is empty.
 fn words(text: &str) -> Option<Piece> {
     (!text.is_empty()).then(|| Piece::Words(text.to_owned()))
 }
@@ -302,7 +291,7 @@ fn some_words(words: &str) -> Option<String> {
     (!words.trim().is_empty()).then(|| words.to_owned())
 }
 
-fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, said: Option<Stop>) -> Reply {
-    let stop = stop(said, &calls);
+fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
+    let stop = stop(reason, &calls);
     Reply { wire, raw, words, calls, stop }
 }

@@ -1,22 +1,22 @@
-//! When to ask again for what can't have cost anything. Pure: the clock and the source of chance are the caller's.
+//! When to send a request again that can't have cost anything. Pure: the caller provides the clock and the randomness.
 
 use std::time::Duration;
 
 use guildhall_agent::WaitReason;
 
-/// How to ask again when nothing was done.
+/// How to retry after a failure that can't have cost anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// The first pause, and the shortest: a server that says to come back at once is not flooded with requests.
+    /// The first and shortest pause. It also applies to a server that allows an immediate retry.
     pub pause_min: Duration,
-    /// The longest pause that is chosen here. Each is twice as long as the one before until then. A server that says when
-    /// to come back is believed instead, if that is later than `pause_min`.
+    /// The longest pause. Each pause is twice as long as the one before, up to this limit. If the server says when to retry, that
+    /// time is used instead, but at least `pause_min`.
     pub pause_max: Duration,
-    /// The longest time to pause in all. A pause that does not fit ends the attempt at once.
+    /// The limit on the sum of all pauses. A pause that would exceed the limit ends the attempt immediately.
     pub pauses_total_max: Duration,
-    /// How many requests are made at the most.
+    /// The largest number of requests.
     pub tries_max: u32,
-    /// How many connections in a row are tried at the most.
+    /// The largest number of failed connections in a row.
     pub connects_max: u32,
 }
 
@@ -32,11 +32,12 @@ impl Default for Retry {
     }
 }
 
-/// The requests of one attempt so far. None of them can have cost anything.
+/// The failed requests of one attempt so far. None of them can have cost anything.
 #[derive(Debug)]
 pub(crate) struct Tries<'a> {
     retry: &'a Retry,
-    made: u32,
+    /// How many requests failed.
+    pub(crate) made: u32,
     connects: u32,
     paused: Duration,
 }
@@ -46,13 +47,8 @@ impl<'a> Tries<'a> {
         Tries { retry, made: 0, connects: 0, paused: Duration::ZERO }
     }
 
-    /// How many requests were made.
-    pub(crate) fn made(&self) -> u32 {
-        self.made
-    }
-
-    /// Counts a request that came to nothing, and says how long to pause before the next; `None` if there is to be none.
-    /// `asked` is what the server wants. `chance` makes pauses differ, so that not all who wait come back at once.
+    /// Counts a failed request, and returns the pause before the next one; `None` if there must be no more requests.
+    /// `asked` is the pause that the server asked for. `chance` makes pauses differ, so that clients don't all retry at the same time.
     pub(crate) fn pause(&mut self, why: WaitReason, asked: Option<Duration>, chance: u8) -> Option<Duration> {
         self.made += 1;
         self.connects = match why {
@@ -69,7 +65,7 @@ impl<'a> Tries<'a> {
         Some(pause)
     }
 
-    /// Twice as long each time, and up to a quarter longer by chance.
+    /// Returns a pause that doubles with each request, plus up to a quarter by chance.
     fn growing(&self, chance: u8) -> Duration {
         let doublings = (self.made - 1).min(16);
         let pause = self.retry.pause_min.saturating_mul(1 << doublings).min(self.retry.pause_max);
@@ -84,7 +80,7 @@ mod tests {
     use super::{Retry, Tries};
 
     #[test]
-    fn only_connections_that_are_refused_in_a_row_count() {
+    fn the_limit_on_connections_counts_only_failures_in_a_row() {
         let retry = Retry::default();
         let mut tries = Tries::new(&retry);
         for why in [Unreachable, Unreachable, Unreachable, Unavailable, Unreachable, Unreachable, Unreachable] {

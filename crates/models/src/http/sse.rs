@@ -1,7 +1,7 @@
-//! Server-sent events, out of bytes as they come. A character or a line end may be split between chunks; an event that
-//! grows beyond its limit is an error, never memory.
+//! Decodes server-sent events from bytes. A character or a line end may be split between two chunks. An event larger than the
+//! limit is an error, so that a server can't fill the memory.
 
-/// The most bytes one event may have. Some servers send a whole tool call in one.
+/// The most bytes of one event. Some servers send a complete tool call in one event.
 pub const EVENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -9,24 +9,24 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// An event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Its name; empty if it has none.
+    /// The name; empty if the event has none.
     pub name: String,
-    /// Its data, lines joined by line feeds.
+    /// The data lines, joined by line feeds.
     pub data: String,
 }
 
-/// What a stream consists of.
+/// A part of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// An event.
     Event(Event),
-    /// A comment: it says that the other side is alive.
+    /// A comment. It shows that the server still works.
     Comment,
 }
 
-/// An event was larger than allowed.
+/// An event was larger than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event of more than {bytes_max} bytes")]
+#[error("an event is larger than {bytes_max} bytes")]
 pub struct TooBig {
     /// The limit.
     pub bytes_max: usize,
@@ -58,12 +58,12 @@ impl Default for Sse {
 }
 
 impl Sse {
-    /// Begins a stream whose events may have that many bytes.
+    /// Starts a stream whose events have at most this many bytes.
     pub fn with_limit(bytes_max: usize) -> Sse {
         Sse { bytes_max, line: Vec::new(), event: Event::default(), has_data: false, after_cr: false, at_start: true }
     }
 
-    /// Takes more of the stream and returns what became whole by it.
+    /// Takes more bytes of the stream and returns the parts that are now complete.
     pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<Frame>, TooBig> {
         let mut frames = Vec::new();
         let mut rest = chunk;
@@ -89,7 +89,7 @@ impl Sse {
         Ok(frames)
     }
 
-    /// Ends the stream. Some servers leave out the last empty line, so an event whose lines are whole counts.
+    /// Ends the stream. Some servers omit the last empty line, so an event counts if all its lines are complete.
     pub fn finish(mut self) -> Option<Event> {
         if self.line.is_empty() { self.take() } else { None }
     }
@@ -117,7 +117,7 @@ impl Sse {
                 }
                 self.event.data.push_str(value);
             }
-            // Ids and reconnection times: a paid call is never resumed by asking again.
+            // Ids and reconnection times are for clients that reconnect, which this client never does.
             _ => {}
         }
         None

@@ -1,34 +1,34 @@
-//! Calls that a model wrote as text. Small local models do that instead of calling: as fenced JSON, between tags, or as
-//! a bare object. Only what names a tool that the model was shown counts; all other text stays text.
+//! Calls that a model wrote as text. Small local models do that instead of using tool calls: as fenced JSON, between tags, or as
+//! a bare object. Only a call of a tool that the prompt lists counts; all other text stays text.
 
 use serde_json::{Map, Value};
 
 use crate::http::arguments;
 
-/// How much of a reply is searched.
+/// How many bytes of a reply are searched.
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;
 
-/// How many places are tried, so that a reply full of braces costs no more than another.
+/// How many places are tried, so that a reply full of braces does not take long.
 const PLACES_MAX: usize = 256;
 
 const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENT_KEYS: [&str; 5] = ["arguments", "parameters", "args", "input", "params"];
 
-/// What surrounds a call; it goes with the call. Openers and closers are dropped each for itself, as models forget one.
+/// Marks around a call. They are removed with the call. Each is removed separately, because models often forget one of the two.
 const OPENERS: &str =
     "<tool_call> <function_call> <tools> <|tool_call|> <|python_tag|> [TOOL_CALLS] ```json ```tool_call ```";
 const CLOSERS: &str = "</tool_call> </function_call> </tools> <|/tool_call|> ```";
 
-/// What was read out of a text.
+/// The calls in a text, and the rest of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// What is left of the text for a reader.
+    /// The text without the calls.
     pub words: Option<String>,
-    /// The calls, in order: the tool's name and its arguments, or the text that was no JSON object without a key twice.
+    /// The calls, in order: the name of the tool, and the arguments, or their text if it is not a JSON object with unique keys.
     pub calls: Vec<(String, Result<Value, String>)>,
 }
 
-/// Reads the calls of the named tools out of a text; `None` if there are none.
+/// Finds the calls of the listed tools in a text; `None` if there are none.
 ///
 /// ```
 /// let reply = "Let me look.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.rs\"}}\n```";
@@ -56,7 +56,7 @@ pub fn read(text: &str, tools: &[&str]) -> Option<Written> {
                 calls.extend(read);
                 at = copied.min(searched.len());
             }
-            // An object that is no call holds none either: a call quoted within data is data.
+            // Calls inside another object don't count: they are data.
             None => at = end,
         }
     }
@@ -66,7 +66,7 @@ pub fn read(text: &str, tools: &[&str]) -> Option<Written> {
     (!calls.is_empty()).then_some(Written { words, calls })
 }
 
-/// Reads the object or list that starts there, and says where it ends.
+/// Reads the object or list at a position, and returns its end.
 fn value_at(text: &str, start: usize) -> Option<(Value, usize)> {
     let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter();
     let value = stream.next()?.ok()?;
@@ -75,12 +75,12 @@ fn value_at(text: &str, start: usize) -> Option<(Value, usize)> {
 
 type Call = (String, Result<Value, String>);
 
-/// Returns the calls that a value is: one, or a list of nothing else.
+/// Reads a value as a call or as a list of calls.
 fn called(value: &Value, source: &str, tools: &[&str]) -> Option<Vec<Call>> {
     match value {
         Value::Object(map) => {
             let (name, arguments) = one(map, tools)?;
-            // Read again, strictly: a key twice must not silently become the second.
+            // Read again, strictly: of a repeated key, the second value must not win silently.
             let strict = arguments::read(source);
             Some(vec![(name, if strict.is_ok() { arguments } else { Err(source.to_owned()) })])
         }
@@ -98,11 +98,12 @@ fn one(map: &Map<String, Value>, tools: &[&str]) -> Option<Call> {
     }
     let name = NAME_KEYS.iter().find_map(|key| map.get(*key)?.as_str()).filter(|name| tools.contains(name))?;
     let arguments = ARGUMENT_KEYS.iter().find_map(|key| map.get(*key));
-    // A name alone is a call without arguments; a name among other things is a thing with a name.
-    let only_named = || map.keys().all(|key| ["name", "tool", "tool_name", "function", "type", "id"].contains(&&**key));
+    // An object with only a name is a call without arguments. An object with other fields is not a call.
+    let has_only_name =
+        || map.keys().all(|key| ["name", "tool", "tool_name", "function", "type", "id"].contains(&&**key));
     match arguments {
         Some(value) => Some((name.to_owned(), arguments::read_value(value))),
-        None => only_named().then(|| (name.to_owned(), Ok(Value::Object(Map::new())))),
+        None => has_only_name().then(|| (name.to_owned(), Ok(Value::Object(Map::new())))),
     }
 }
 

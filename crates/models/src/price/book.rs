@@ -1,5 +1,5 @@
-//! What models cost: as the config says, as a local server's tariff, or as the price table of `genai-prices` has it. A
-//! model that is in none of them has no price, and is never taken to be free.
+//! Prices of models: from the config, the fixed price of local servers, or the price table of `genai-prices`. A model without a
+//! price is an error, never free.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -13,23 +13,23 @@ use super::{LOCAL_PRICE, Price, Rate, Usd, table};
 #[cfg(feature = "http")]
 use crate::http::Endpoint;
 
-/// The most output tokens to ask for in one reply, unless a model can't give so many.
+/// The most output tokens of one reply, unless the model has a lower limit.
 pub const REPLY_TOKENS_MAX: u32 = 8192;
 
-/// Models that give fewer, by how their names begin.
+/// Models with a lower limit, by the start of their names.
 const SHORT_REPLIES: [(&str, u32); 5] =
     [("claude-3-haiku", 4096), ("claude-3-opus", 4096), ("claude-3-sonnet", 4096), ("gpt-3.5", 4096), ("gpt-4-", 4096)];
 
-/// Up to here the table is asked for its dearest tier, unless a model's window is smaller.
+/// The prompt length for which the most expensive tier is looked up, unless the model's window is smaller.
 const WINDOW_TOKENS_MAX: u64 = 1_000_000;
 
-/// Up to here a prompt pays the lowest tier everywhere.
+/// A prompt of this length pays the cheapest tier of every model.
 const SMALL_TOKENS: u64 = 1000;
 
-/// Who is paid for tokens.
+/// The party that is paid for tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seller {
-    /// Nobody: the server is the user's own.
+    /// Nobody: the server belongs to the user.
     Local,
     /// A provider, by its id in the price table.
     Provider(String),
@@ -37,90 +37,87 @@ pub enum Seller {
 
 #[cfg(feature = "http")]
 impl Seller {
-    /// Returns who is paid at an endpoint. A place the table does not know is taken to be a proxy of the protocol's
-    /// maker: a model that the maker does not sell has no price there.
+    /// Returns the seller at an endpoint. A URL that the table does not know counts as a proxy of Anthropic or OpenAI, by its
+    /// protocol. A model that this company does not sell has no price there.
     pub fn of(wire: Wire, endpoint: &Endpoint) -> Seller {
         if endpoint.is_local() || wire == Wire::Inside {
             return Seller::Local;
         }
-        let maker = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
-        Seller::Provider(table::provider_at(endpoint.base_url.as_str()).unwrap_or(maker).to_owned())
+        let company = if wire == Wire::Anthropic { "anthropic" } else { "openai" };
+        Seller::Provider(table::provider_at(endpoint.base_url.as_str()).unwrap_or(company).to_owned())
     }
 }
 
-/// There is no price for a model.
+/// The price of a model is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no price is known for the model {model:?} of {seller}: set its price per million tokens in the config")]
 pub struct NoPrice {
     /// The model.
     pub model: String,
-    /// Who sells it.
+    /// The provider that sells the model.
     pub seller: String,
 }
 
 /// A model of the price table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Who sells it.
+    /// The provider that sells the model.
     pub provider: String,
-    /// Its full name.
+    /// The full name.
     pub model: String,
-    /// Its price for prompts of usual length.
+    /// The price for prompts of usual length.
     pub price: Price,
-    /// How many tokens its window has, if that is known.
+    /// The size of the model's window in tokens, if known.
     pub window: Option<u64>,
 }
 
-/// The prices of one moment and the rate of that moment. Both are locked when a session's request opens.
+/// The prices and the rate at one point in time. Both stay fixed for the duration of a root contract.
 #[derive(Clone, Debug)]
 pub struct PriceBook {
     rate: Rate,
     at: SystemTime,
-    set: BTreeMap<String, Price>,
+    set_prices: BTreeMap<String, Price>,
     prompt_tokens_max: u64,
 }
 
 impl PriceBook {
-    /// Opens the book at a moment.
+    /// Creates the price book for a point in time.
     pub fn new(rate: Rate, at: SystemTime) -> PriceBook {
-        PriceBook { rate, at, set: BTreeMap::new(), prompt_tokens_max: WINDOW_TOKENS_MAX }
+        PriceBook { rate, at, set_prices: BTreeMap::new(), prompt_tokens_max: WINDOW_TOKENS_MAX }
     }
 
-    /// Sets a model's price, as the config has it. It counts more than the table and a local server's tariff.
+    /// Sets the price of a model from the config. It replaces the price of the table and of local servers.
     #[must_use]
     pub fn with_price(mut self, model: impl Into<String>, price: Price) -> PriceBook {
-        self.set.insert(model.into(), price);
+        self.set_prices.insert(model.into(), price);
         self
     }
 
-    /// Promises that no prompt will be longer: tariffs leave out the tiers that only longer ones pay.
+    /// Limits the length of prompts. Tariffs then ignore the tiers of longer prompts.
     #[must_use]
     pub fn with_prompt_max(mut self, tokens: u64) -> PriceBook {
         self.prompt_tokens_max = tokens.clamp(SMALL_TOKENS, WINDOW_TOKENS_MAX);
         self
     }
 
-    /// Returns the rate.
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// Returns what a usage costs. The dollar amount is rounded to its billionth, the result once, upwards.
+    /// Returns the cost of a usage. The dollar amount is rounded to the nearest billionth, the result upwards.
     pub fn cost(&self, seller: &Seller, model: &str, usage: &Usage) -> Result<Msat, NoPrice> {
         let dollars = match self.price_set(seller, model) {
             Some(price) => price.of(usage),
             None => Some(self.calculated(seller, model, usage)?.total),
         };
-        // More than there is: no purse can pay it, and its hold is all that is charged.
+        // The amount is too large for any purse. A contract is never charged more than its hold.
         Ok(dollars.map_or(Msat::SUPPLY, |dollars| self.rate.to_msat(dollars)))
     }
 
-    /// Returns the prices that a contract holds by: the most that a token of input and of output can cost. That is the
-    /// dearest tier that a prompt within the model's window can reach, and input as it costs when it is written to a cache.
+    /// Returns the prices for the holds of a contract: the highest price of an input token and of an output token. These are the
+    /// prices of the most expensive tier that a prompt within the model's window can reach; input includes writing to a cache.
     pub fn tariff(&self, seller: &Seller, model: &str) -> Result<Tariff, NoPrice> {
-        let price = match self.price_set(seller, model) {
-            Some(price) => price,
-            None => self.price_at(seller, model, self.prompt_max(seller, model))?,
+        let price = if let Some(price) = self.price_set(seller, model) {
+            price
+        } else {
+            let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
+            self.price_at(seller, model, window.clamp(SMALL_TOKENS, self.prompt_tokens_max))?
         };
         let input = price.input.max(price.cache_write).max(price.cache_read);
         let short = SHORT_REPLIES.iter().find(|(start, _)| model.starts_with(start));
@@ -136,7 +133,7 @@ impl PriceBook {
         self.price_set(seller, model).map_or_else(|| self.price_at(seller, model, SMALL_TOKENS), Ok)
     }
 
-    /// Lists the models of a provider that take and give text for money, in the table's order.
+    /// Lists the models of a provider that have a price for input and for output, in the table's order.
     pub fn listed(&self, provider: &str) -> Vec<Listed> {
         let seller = Seller::Provider(provider.to_owned());
         let priced = table::models_of(provider).into_iter().filter_map(|(model, window)| {
@@ -152,10 +149,10 @@ impl PriceBook {
             Seller::Local => Some(LOCAL_PRICE),
             Seller::Provider(_) => None,
         };
-        self.set.get(model).copied().or(local)
+        self.set_prices.get(model).copied().or(local)
     }
 
-    /// Returns the prices per million in a call of that many tokens.
+    /// Returns the prices per million tokens for a call with this many tokens.
     fn price_at(&self, seller: &Seller, model: &str, tokens: u64) -> Result<Price, NoPrice> {
         let usage = Usage { input: tokens, output: tokens, ..Usage::default() };
         let plain = self.calculated(seller, model, &usage)?;
@@ -175,12 +172,7 @@ impl PriceBook {
         })
     }
 
-    fn prompt_max(&self, seller: &Seller, model: &str) -> u64 {
-        let window = self.window(seller, model).unwrap_or(WINDOW_TOKENS_MAX);
-        window.clamp(SMALL_TOKENS, self.prompt_tokens_max)
-    }
-
-    /// Returns how many tokens a model can be shown, if the table says.
+    /// Returns the size of a model's window in tokens, if the table has it.
     pub fn window(&self, seller: &Seller, model: &str) -> Option<u64> {
         let found = self.calculated(seller, model, &Usage::default()).ok()?;
         table::models_of(&found.provider).into_iter().find(|(model, _)| *model == found.model)?.1
@@ -192,7 +184,7 @@ impl PriceBook {
     }
 }
 
-/// What the table says of a usage.
+/// The cost of a usage according to the table.
 pub(super) struct Calculated {
     pub(super) input: Usd,
     pub(super) output: Usd,

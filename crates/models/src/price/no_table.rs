@@ -1,4 +1,4 @@
-//! Without providers there is no price table: what a model costs must be said.
+//! The empty price table of a build without the feature `http`: the caller must set every price.
 
 use std::time::SystemTime;
 

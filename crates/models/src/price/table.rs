@@ -1,4 +1,4 @@
-//! The price table of `genai-prices`. It calculates in floats, and they end here.
+//! The price table of `genai-prices`. It calculates in floats; this module converts them to integers.
 
 use std::time::SystemTime;
 
@@ -7,10 +7,10 @@ use guildhall_agent::{Usage, Usd};
 
 use super::book::Calculated;
 
-/// Counts beyond this are no counts; floats are exact up to here.
+/// The limit on token counts. Floats are exact up to here.
 const TOKENS_MAX: u64 = 1 << 53;
 
-/// Returns the provider at a URL, if the table knows the place.
+/// Returns the provider at a URL, if the table knows the URL.
 pub(super) fn provider_at(url: &str) -> Option<&'static str> {
     Some(Calculator::bundled().find_provider(None, Some(url)).ok()??.id())
 }
@@ -22,7 +22,7 @@ pub(super) fn models_of(provider: &str) -> Vec<(String, Option<u64>)> {
     models.map(|model| (model.id().to_owned(), model.context_window())).collect()
 }
 
-/// Returns what a usage costs at a moment, if the table knows the model.
+/// Returns the cost of a usage at a point in time, if the table knows the model.
 pub(super) fn calculated(provider: &str, model: &str, usage: &Usage, at: SystemTime) -> Option<Calculated> {
     let input = usage.input.min(TOKENS_MAX);
     let cache_read = usage.cache_read.min(input);
@@ -48,8 +48,8 @@ fn float(tokens: u64) -> f64 {
     tokens as f64
 }
 
-/// Takes a float from the price table, rounded to the billionth: it is off by less, and rounding up first would
-/// charge for its error. One beyond the largest amount becomes that; below zero or no number is none.
+/// Rounds a float of the price table to the nearest billionth. The float's error is smaller than that, and rounding up here would
+/// charge for the error. A too large float becomes the largest amount; a negative one or NaN becomes `None`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and it saturates")]
 fn from_float(dollars: f64) -> Option<Usd> {
     (dollars >= 0.0).then_some(Usd::from_nanos((dollars * 1e9).round() as u128))

@@ -59,7 +59,7 @@ fn with_end(mut events: Vec<Value>, reason: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_streamed_reply_is_whole_and_its_cache_tokens_are_part_of_the_input() {
+async fn a_streamed_reply_is_complete_and_its_input_includes_cache_tokens() {
     let asked = ask(Wire::Anthropic, vec![vec![stream(named(&hello()))]]).await;
     let usage = Usage { input: 2310, cache_read: 2000, cache_write: 300, output: 42 };
     let reply = Reply {
@@ -70,7 +70,7 @@ async fn a_streamed_reply_is_whole_and_its_cache_tokens_are_part_of_the_input() 
         stop: Stop::End,
     };
     assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));
-    assert_eq!(asked.told, ["(2310 in, 1 out)", "Hel", "lo.", "(2310 in, 42 out)"]);
+    assert_eq!(asked.watched, ["(2310 in, 1 out)", "Hel", "lo.", "(2310 in, 42 out)"]);
     let head = &asked.requests[0].head;
     assert!(head.starts_with("post /v1/messages http/1.1"), "{head}");
     assert!(head.contains("x-api-key: sk-secret") && head.contains("anthropic-version: 2023-06-01"), "{head}");
@@ -78,7 +78,7 @@ async fn a_streamed_reply_is_whole_and_its_cache_tokens_are_part_of_the_input() 
 }
 
 #[tokio::test]
-async fn a_reply_that_comes_whole_is_the_same() {
+async fn a_reply_that_is_not_streamed_is_the_same() {
     let body = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [
         {"type": "text", "text": "I look."}, {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "a"}}],
         "stop_reason": "tool_use", "usage": {"input_tokens": 5, "output_tokens": 6}});
@@ -88,11 +88,11 @@ async fn a_reply_that_comes_whole_is_the_same() {
     let call = RawCall { id: "t1".into(), name: "read_file".into(), arguments: Ok(json!({"path": "a"})) };
     assert_eq!((reply.raw, reply.calls, reply.stop), (body["content"].clone(), vec![call], Stop::Calls));
     assert_eq!(asked.attempt.usage, Reported::Whole(Usage { input: 5, output: 6, ..Usage::default() }));
-    assert_eq!(asked.told, ["I look.", "(read_file)", "(5 in, 6 out)"]);
+    assert_eq!(asked.watched, ["I look.", "(read_file)", "(5 in, 6 out)"]);
 }
 
 #[test]
-fn parallel_calls_are_told_apart_by_their_index() {
+fn parallel_calls_are_distinguished_by_their_index() {
     let events = with_end(
         vec![
             tool(1, "b", "list_files"),
@@ -112,7 +112,7 @@ fn parallel_calls_are_told_apart_by_their_index() {
 }
 
 #[test]
-fn thinking_and_blocks_we_do_not_know_are_kept_as_they_came() {
+fn thinking_and_unknown_blocks_are_stored_unchanged() {
     let events = with_end(
         vec![
             block(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
@@ -137,7 +137,7 @@ fn thinking_and_blocks_we_do_not_know_are_kept_as_they_came() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_kept_as_text_and_can_be_shown_again() {
+fn arguments_that_are_not_an_object_stay_text_and_can_be_sent_back() {
     for text in ["{\"path\":", "[1]", "{\"a\":1,\"a\":2}", "null"] {
         let reply =
             reduce(Wire::Anthropic, &with_end(vec![tool(0, "a", "read_file"), input(0, text)], "max_tokens")).unwrap();
@@ -153,7 +153,7 @@ fn a_call_without_arguments_has_an_empty_object() {
 }
 
 #[test]
-fn ids_that_are_missing_or_come_twice_are_made_unique() {
+fn missing_and_repeated_ids_are_made_unique() {
     let events = with_end(vec![tool(0, "a", "x"), tool(1, "a", "x"), tool(2, "", "x"), tool(3, "", "x")], "tool_use");
     let reply = reduce(Wire::Anthropic, &events).unwrap();
     let ids: Vec<&str> = reply.calls.iter().map(|call| call.id.as_str()).collect();
@@ -162,7 +162,7 @@ fn ids_that_are_missing_or_come_twice_are_made_unique() {
 }
 
 #[test]
-fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
+fn the_stop_depends_on_the_stop_reason_and_the_content() {
     let stop = |reason: &str, blocks: Vec<Value>| reduce(Wire::Anthropic, &with_end(blocks, reason)).unwrap().stop;
     assert_eq!(stop("tool_use", vec![]), Stop::End);
     assert_eq!(stop("end_turn", vec![tool(0, "a", "x")]), Stop::Calls);
@@ -173,23 +173,23 @@ fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
 }
 
 #[test]
-fn a_reply_whose_reason_came_is_whole_without_the_last_event() {
+fn a_reply_with_a_stop_reason_is_complete_without_the_last_event() {
     let mut events = hello();
     events.pop();
     assert_eq!(reduce(Wire::Anthropic, &events).unwrap().words.as_deref(), Some("Hello."));
     events.pop();
-    assert_eq!(reduce(Wire::Anthropic, &events), Err(Fault::BrokeOff));
+    assert_eq!(reduce(Wire::Anthropic, &events), Err(Fault::Incomplete));
 }
 
 #[test]
-fn what_comes_after_the_end_is_ignored() {
+fn events_after_the_end_are_ignored() {
     let mut events = hello();
     events.extend([json!({"type": "message_stop"}), text(0, " And more."), json!(7)]);
     assert_eq!(reduce(Wire::Anthropic, &events).unwrap().words.as_deref(), Some("Hello."));
 }
 
 #[test]
-fn usage_that_is_no_count_was_not_reported_and_the_largest_report_counts() {
+fn invalid_usage_is_ignored_and_the_largest_report_counts() {
     let usage = |reports: &[Value]| {
         let mut reducer = reducer(Wire::Anthropic);
         for report in reports {
@@ -210,20 +210,20 @@ fn usage_that_is_no_count_was_not_reported_and_the_largest_report_counts() {
 }
 
 #[test]
-fn five_hundred_calls_are_read_and_more_than_the_limit_are_not() {
+fn five_hundred_calls_are_read_and_more_calls_than_the_limit_are_a_fault() {
     let calls = |count: u64| (0..count).map(|index| tool(index, &format!("t{index}"), "read_file")).collect();
     assert_eq!(reduce(Wire::Anthropic, &with_end(calls(500), "tool_use")).unwrap().calls.len(), 500);
-    assert_eq!(reduce(Wire::Anthropic, &with_end(calls(CALLS_MAX as u64 + 1), "tool_use")), Err(Fault::TooMuch));
+    assert_eq!(reduce(Wire::Anthropic, &with_end(calls(CALLS_MAX as u64 + 1), "tool_use")), Err(Fault::TooLarge));
 }
 
 #[test]
-fn a_reply_without_end_is_cut_off_at_its_limit() {
+fn an_endless_reply_is_a_fault_at_the_limit() {
     let mut reducer = reducer(Wire::Anthropic);
     let piece = "x".repeat(1024 * 1024);
     let events = [start(), block(0, &json!({"type": "text", "text": ""}))];
     let flood = std::iter::repeat_with(|| text(0, &piece));
     let fault = events.into_iter().chain(flood).find_map(|value| reducer.reduce(&event(&value)).err());
-    assert_eq!(fault, Some(Fault::TooMuch));
+    assert_eq!(fault, Some(Fault::TooLarge));
     const { assert!(REPLY_BYTES_MAX < 50_000_000) };
 }
 
@@ -257,7 +257,7 @@ fn events_that_break_the_protocol_are_faults() {
 }
 
 #[test]
-fn a_call_written_as_text_becomes_a_real_one_for_the_provider_too() {
+fn a_call_written_as_text_is_sent_back_as_a_tool_call() {
     let written = "I look.\n<tool_call>{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}</tool_call>";
     let events = with_end(vec![block(0, &json!({"type": "text", "text": written}))], "end_turn");
     let reply = reduce(Wire::Anthropic, &events).unwrap();

@@ -1,4 +1,4 @@
-//! The arguments of calls, and events that are nearly JSON.
+//! The arguments of calls, and events that are nearly valid JSON.
 
 use guildhall_agent::{Reply, Wire};
 use guildhall_models::Event;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::setting::{delta, finish, reduce, reducer};
 
-/// Reads a call whose arguments are these.
+/// Reads a call with these arguments.
 fn called(arguments: &Value) -> Reply {
     let call = json!({"index": 0, "id": "a", "function": {"name": "read_file", "arguments": arguments}});
     reduce(Wire::OpenAi, &[delta(&json!({"tool_calls": [call]})), finish("tool_calls")]).unwrap()
@@ -17,7 +17,7 @@ fn read(text: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn an_object_is_read_as_it_is() {
+fn an_object_is_read_unchanged() {
     let text = r#"{"a":[1,-2,0.5,true,null,"ü"],"b":{"c":18446744073709551615}}"#;
     assert_eq!(read(text), Ok(json!({"a": [1, -2, 0.5, true, null, "ü"], "b": {"c": u64::MAX}})));
     assert_eq!(read(""), Ok(json!({})));
@@ -25,7 +25,7 @@ fn an_object_is_read_as_it_is() {
 }
 
 #[test]
-fn what_is_no_object_stays_text() {
+fn arguments_that_are_not_an_object_stay_text() {
     let deep = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     for text in [
         "null",
@@ -46,14 +46,14 @@ fn what_is_no_object_stays_text() {
 }
 
 #[test]
-fn what_is_too_large_is_cut_to_an_excerpt() {
+fn arguments_that_are_too_large_are_cut_to_an_excerpt() {
     let text = format!("{{\"a\":\"{}\"}}", "ü".repeat(512 * 1024));
     let excerpt = read(&text).unwrap_err();
     assert!(excerpt.len() < 1200 && excerpt.ends_with("(1048584 bytes, more than 1048576)"), "{excerpt}");
 }
 
 #[test]
-fn arguments_a_server_has_read_are_taken_and_shown_as_an_object() {
+fn arguments_sent_as_json_are_read_and_sent_back_as_an_object() {
     for (arguments, expect) in [(json!({"a": 1}), json!({"a": 1})), (json!(null), json!({}))] {
         assert_eq!(called(&arguments).calls[0].arguments, Ok(expect));
     }
@@ -62,8 +62,8 @@ fn arguments_a_server_has_read_are_taken_and_shown_as_an_object() {
 }
 
 #[test]
-fn lone_surrogates_are_replaced_and_what_is_wrong_otherwise_stays_wrong() {
-    let said = |text: &str| {
+fn lone_surrogates_are_replaced_and_other_errors_stay_errors() {
+    let words = |text: &str| {
         let mut reducer = reducer(Wire::OpenAi);
         let data = format!(r#"{{"choices":[{{"delta":{{"content":{text}}},"finish_reason":"stop"}}]}}"#);
         reducer.reduce(&Event { name: String::new(), data }).ok()?;
@@ -75,9 +75,9 @@ fn lone_surrogates_are_replaced_and_what_is_wrong_otherwise_stays_wrong() {
         (r#""\\ud83d""#, "\\ud83d"),
         (r#""\ud800\\""#, "\u{fffd}\\"),
     ] {
-        assert_eq!(said(text).as_deref(), Some(expect), "{text}");
+        assert_eq!(words(text).as_deref(), Some(expect), "{text}");
     }
     for text in [r#""\ud83d"#, "{", r#"["\u12"]"#, r#"["\ü"]"#, "[\"\\", &"[".repeat(10_000)] {
-        assert_eq!(said(text), None, "{text:.20}");
+        assert_eq!(words(text), None, "{text:.20}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a model is: base URLs as people give them, and keys that nobody is shown.
+//! Base URLs as people write them, and keys that are never shown.
 
 use guildhall_agent::Wire;
 use guildhall_models::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, WrittenCalls};
@@ -8,7 +8,7 @@ use crate::server::Server;
 use crate::setting::{ask_at, ask_with, endpoint};
 
 #[tokio::test]
-async fn a_base_url_leads_to_the_method_however_it_is_given() {
+async fn every_form_of_a_base_url_leads_to_the_method() {
     for (wire, base, path) in [
         (Wire::OpenAi, "", "/v1/chat/completions"),
         (Wire::OpenAi, "/v1/", "/v1/chat/completions"),
@@ -28,9 +28,9 @@ async fn a_base_url_leads_to_the_method_however_it_is_given() {
 }
 
 #[test]
-fn what_is_no_base_url_is_refused_with_an_example() {
+fn an_invalid_base_url_is_refused() {
     for text in ["localhost:11434", "", "ftp://x", "http://", "/v1"] {
-        assert!(matches!(BaseUrl::parse(text), Err(BaseUrlError::NoUrl { .. })), "{text}");
+        assert!(matches!(BaseUrl::parse(text), Err(BaseUrlError::NoUrl(_))), "{text}");
     }
     for text in ["http://u:p@x", "http://x/?key=1", "http://x/#a"] {
         assert_eq!(BaseUrl::parse(text), Err(BaseUrlError::TooMuch), "{text}");
@@ -61,7 +61,7 @@ async fn a_key_is_never_shown() {
 }
 
 #[test]
-fn calls_written_as_text_are_read_except_from_the_makers() {
+fn calls_written_as_text_are_read_except_from_anthropic_and_openai() {
     let of = |url| Endpoint::new(url, None, "m").written_calls;
     assert_eq!(of(BaseUrl::openai()), WrittenCalls::Leave);
     assert_eq!(of(BaseUrl::parse("http://127.0.0.1:8080").unwrap()), WrittenCalls::Read);

@@ -1,4 +1,4 @@
-//! Replies that break off, are none, or are too much, over a real connection; and requests that are refused.
+//! Replies that are incomplete, invalid or too large, over a real connection, and requests that are refused.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use crate::{anthropic, openai};
 
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
-/// A whole reply that says "Hello.".
+/// A complete reply "Hello.".
 pub(crate) fn hello(wire: Wire) -> Step {
     if wire == Wire::Anthropic { stream(named(&anthropic::hello())) } else { stream(openai::hello()) }
 }
 
-/// The first half of a reply, and what was reported by then.
+/// The first half of a reply, and the usage reported in it.
 pub(crate) fn half(wire: Wire) -> (String, Option<Usage>) {
     match wire {
         Wire::Anthropic => {
@@ -27,7 +27,7 @@ pub(crate) fn half(wire: Wire) -> (String, Option<Usage>) {
             (named(&anthropic::hello()[..4]), Some(usage))
         }
         Wire::OpenAi => (chunks(&[delta(&json!({"content": "Hel"}))]), None),
-        Wire::Inside => panic!("no wire"),
+        Wire::Inside => panic!("not an HTTP protocol"),
     }
 }
 
@@ -46,11 +46,11 @@ pub(crate) fn check_hello(attempt: Attempt) {
     assert!(attempt.usage.whole().is_some());
 }
 
-/// Checks that the attempt broke for that reason, with that usage.
+/// Checks that the attempt broke for this reason, with this usage.
 pub(crate) fn check_broken(attempt: &Attempt, why: &str, usage: Option<Usage>) {
     match &attempt.outcome {
-        Err(ModelError::Broken { provider, why: said }) => {
-            assert!(provider == "tester" && said.contains(why), "{said:?} has no {why:?}");
+        Err(ModelError::Broken { provider, why: message }) => {
+            assert!(provider == "tester" && message.contains(why), "{message:?} does not contain {why:?}");
         }
         other => panic!("not broken but {other:?}"),
     }
@@ -58,8 +58,8 @@ pub(crate) fn check_broken(attempt: &Attempt, why: &str, usage: Option<Usage>) {
 }
 
 pub(crate) fn check_refused(attempt: &Attempt, why: &[&str]) {
-    let Err(ModelError::Refused { why: said, .. }) = &attempt.outcome else { panic!("{:?}", attempt.outcome) };
-    assert!(why.iter().all(|why| said.contains(why)), "{said:?} has not all of {why:?}");
+    let Err(ModelError::Refused { why: message, .. }) = &attempt.outcome else { panic!("{:?}", attempt.outcome) };
+    assert!(why.iter().all(|why| message.contains(why)), "{message:?} does not contain all of {why:?}");
     assert_eq!(attempt.usage, Reported::Nothing);
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn fault(status: u16, headers: &str, kind: &str, message: &str) -> Ve
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_refused_and_never_repeated_in_a_message() {
+async fn a_wrong_key_is_refused_and_never_shown_in_a_message() {
     for wire in WIRES {
         let asked = ask(wire, vec![fault(401, "", "authentication_error", "Incorrect key: sk-secret")]).await;
         check_refused(&asked.attempt, &["401", "Incorrect key: [key]", "check the key"]);
@@ -77,7 +77,7 @@ async fn a_wrong_key_is_refused_and_never_repeated_in_a_message() {
 }
 
 #[tokio::test]
-async fn an_unknown_model_and_an_unreadable_request_are_refused_with_advice() {
+async fn an_unknown_model_and_an_invalid_request_are_refused_with_advice() {
     for wire in WIRES {
         let asked = ask(wire, vec![fault(404, "", "not_found_error", "model: tester-1")]).await;
         check_refused(&asked.attempt, &["model: tester-1", "name of the model"]);
@@ -87,7 +87,7 @@ async fn an_unknown_model_and_an_unreadable_request_are_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_does_not_fit_is_told_apart() {
+async fn a_prompt_that_is_too_long_has_its_own_error() {
     for (wire, kind, text) in [
         (Wire::Anthropic, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
         (Wire::OpenAi, "context_length_exceeded", "Too much."),
@@ -98,7 +98,7 @@ async fn a_prompt_that_does_not_fit_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_so_that_the_key_stays_here() {
+async fn a_redirect_is_not_followed_so_that_the_key_is_not_sent_elsewhere() {
     for wire in WIRES {
         let elsewhere = Server::start(vec![vec![hello(wire)]]);
         let headers = format!("location: {}/v1/messages\r\n", elsewhere.url());
@@ -106,7 +106,7 @@ async fn a_redirect_is_not_followed_so_that_the_key_stays_here() {
             let asked = ask(wire, vec![vec![answer(status, &headers, "")]]).await;
             check_refused(&asked.attempt, &["redirects are not followed"]);
         }
-        // The first connection elsewhere is this one.
+        // This is the first connection to the other server.
         let (attempt, _) = ask_at(wire, endpoint(&elsewhere.url())).await;
         check_hello(attempt);
         assert_eq!(elsewhere.requests().await.len(), 1);
@@ -114,14 +114,14 @@ async fn a_redirect_is_not_followed_so_that_the_key_stays_here() {
 }
 
 #[tokio::test]
-async fn a_page_instead_of_a_reply_is_no_reply() {
+async fn an_html_page_is_not_a_reply() {
     for wire in WIRES {
         for body in ["<!doctype html><html>", "  \n<html>"] {
             let asked = ask(wire, vec![vec![answer(200, "content-type: text/html\r\n", body)]]).await;
             check_broken(&asked.attempt, "an HTML page instead of JSON", None);
         }
         for (body, why) in
-            [("", "an empty body"), ("Hello", "neither JSON"), ("{\"ha", "no JSON"), ("{}", "a body without")]
+            [("", "is empty"), ("Hello", "neither JSON"), ("{\"ha", "is not JSON"), ("{}", "the body has no")]
         {
             let asked = ask(wire, vec![vec![answer(200, "", body)]]).await;
             check_broken(&asked.attempt, why, None);
@@ -142,11 +142,11 @@ async fn a_compressed_body_is_not_unpacked() {
 }
 
 #[tokio::test]
-async fn half_a_stream_is_lost_after_so_many_bytes_and_what_was_reported_is_passed_on() {
+async fn half_a_stream_is_an_error_with_its_size_and_the_reported_usage() {
     for wire in WIRES {
         let (text, usage) = half(wire);
         let asked = ask(wire, vec![vec![stream(&text)]]).await;
-        let after = format!("ended before the reply did, after {} bytes", text.len());
+        let after = format!("ended before the reply was complete, after {} bytes", text.len());
         check_broken(&asked.attempt, &after, usage);
         let asked = ask(wire, vec![vec![chunked(&text)]]).await;
         check_broken(&asked.attempt, &format!("the connection broke after {} bytes: ", text.len()), usage);
@@ -154,15 +154,15 @@ async fn half_a_stream_is_lost_after_so_many_bytes_and_what_was_reported_is_pass
         // Cut within a character of an event.
         let cut = format!("{text}data: {{\"x\":\"").into_bytes().into_iter().chain([0xf0, 0x9f]).collect::<Vec<u8>>();
         let asked = ask(wire, vec![vec![stream(cut)]]).await;
-        check_broken(&asked.attempt, "ended before the reply did", usage);
+        check_broken(&asked.attempt, "ended before the reply was complete", usage);
     }
 }
 
 #[tokio::test]
-async fn a_reset_is_broken_before_and_within_a_stream() {
+async fn a_reset_breaks_an_attempt_before_and_within_a_stream() {
     for wire in WIRES {
         let asked = ask(wire, vec![vec![Step::Reset]]).await;
-        check_broken(&asked.attempt, "the connection broke before an answer: ", None);
+        check_broken(&asked.attempt, "the connection broke before an answer arrived: ", None);
         let (text, usage) = half(wire);
         let asked = ask(wire, vec![vec![chunked(&text), Step::Reset]]).await;
         check_broken(&asked.attempt, &format!("the connection broke after {} bytes: ", text.len()), usage);
@@ -170,7 +170,7 @@ async fn a_reset_is_broken_before_and_within_a_stream() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_after_the_last_word_loses_nothing() {
+async fn a_connection_that_breaks_after_the_stop_reason_loses_nothing() {
     let mut events = anthropic::hello();
     events.pop();
     let asked = ask(Wire::Anthropic, vec![vec![chunked(named(&events))]]).await;
@@ -189,20 +189,20 @@ async fn silence_ends_an_attempt_before_and_within_a_stream() {
             check_broken(&asked.attempt, "no answer within 1 s", None);
         }
         let (text, usage) = half(wire);
-        let said = format!("silent for 1 s after {} bytes", text.len());
+        let message = format!("the server sent nothing for 1 s after {} bytes", text.len());
         let asked =
             ask_with(wire, vec![vec![chunked(text), Step::Hold]], |endpoint| endpoint.timeouts.idle = short).await;
-        check_broken(&asked.attempt, &said, usage);
+        check_broken(&asked.attempt, &message, usage);
     }
 }
 
 #[tokio::test]
-async fn pings_and_comments_are_signs_of_life_and_half_events_are_not() {
+async fn pings_and_comments_extend_the_time_limit_and_half_events_do_not() {
     let idle = |endpoint: &mut Endpoint| endpoint.timeouts.idle = Duration::from_millis(400);
     let ping = named(&[json!({"type": "ping"})]) + ": still here\n";
     let head = answer(200, "", named(&anthropic::hello()[..1]));
     let rest = Step::Send(named(&anthropic::hello()[1..]).into_bytes());
-    // Each ping takes about 100 ms, all of them far longer than the limit on silence.
+    // Each ping takes about 100 ms, and all pings together take much longer than the limit.
     let pings: String = ping.repeat(10);
     let script = vec![vec![head, Step::Drip(pings.into_bytes(), Duration::from_millis(2)), rest]];
     check_hello(ask_with(Wire::Anthropic, script, idle).await.attempt);
@@ -210,42 +210,42 @@ async fn pings_and_comments_are_signs_of_life_and_half_events_are_not() {
     let drip = format!("data: {}", " ".repeat(1000));
     let script = vec![vec![answer(200, "", ": hi\n"), Step::Drip(drip.into_bytes(), Duration::from_millis(10))]];
     let started = Instant::now();
-    check_broken(&ask_with(Wire::OpenAi, script, idle).await.attempt, "silent for ", None);
+    check_broken(&ask_with(Wire::OpenAi, script, idle).await.attempt, "the server sent nothing for ", None);
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test]
-async fn a_body_without_end_is_cut_off() {
+async fn an_endless_body_is_an_error_at_the_limit() {
     let flood = |text: &str| Step::Flood(text.repeat(4096).into_bytes());
     for wire in WIRES {
         let asked = ask(wire, vec![vec![answer(200, "", "data: "), flood("0123456789")]]).await;
-        check_broken(&asked.attempt, "an event of more than", None);
+        check_broken(&asked.attempt, "an event is larger than", None);
         let asked = ask(wire, vec![vec![answer(200, "", "{\"a\":\""), flood("0123456789")]]).await;
-        check_broken(&asked.attempt, "a body of more than", None);
+        check_broken(&asked.attempt, "the body is larger than", None);
         let asked = ask(wire, vec![vec![answer(200, "", ""), flood("          ")]]).await;
-        check_broken(&asked.attempt, "a body of more than", None);
+        check_broken(&asked.attempt, "the body is larger than", None);
         let asked = ask(wire, vec![vec![answer(200, "", ""), flood(": ping\n")]]).await;
-        check_broken(&asked.attempt, "a body of more than", None);
+        check_broken(&asked.attempt, "the body is larger than", None);
         let asked = ask(wire, vec![vec![answer(400, "", ""), flood("x")]]).await;
         check_refused(&asked.attempt, &["HTTP 400: xxx"]);
     }
 }
 
 #[tokio::test]
-async fn fifty_megabytes_of_words_are_cut_off() {
+async fn fifty_megabytes_of_text_are_an_error_at_the_limit() {
     let words = "w".repeat(100_000);
     let used = json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}});
     let event = chunks(&[delta(&json!({"content": words})), used]);
     let asked = ask(Wire::OpenAi, vec![vec![answer(200, "", ""), Step::Flood(event.into_bytes())]]).await;
-    check_broken(&asked.attempt, "a reply of more than", Some(Usage { input: 9, output: 1, ..Usage::default() }));
+    check_broken(&asked.attempt, "the reply is larger than", Some(Usage { input: 9, output: 1, ..Usage::default() }));
 }
 
 #[tokio::test]
-async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() {
+async fn deep_json_is_a_fault_in_a_stream_and_invalid_arguments_in_a_call() {
     let deep = "[".repeat(10_000);
     for wire in WIRES {
         let asked = ask(wire, vec![vec![stream(format!("data: {deep}\n\n"))]]).await;
-        check_broken(&asked.attempt, "no JSON", None);
+        check_broken(&asked.attempt, "is not JSON", None);
     }
     let call = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": deep}}]});
     let stream = stream(chunks(&[delta(&call), finish("tool_calls")]));
@@ -254,14 +254,14 @@ async fn deep_json_in_a_stream_is_a_fault_and_in_arguments_the_models_mistake() 
 }
 
 #[tokio::test]
-async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
+async fn a_dropped_ask_closes_the_connection_and_its_watch_received_the_usage() {
     let server = Server::start(vec![vec![chunked(named(&anthropic::hello()[..4])), Step::Hold]]);
     let model = Provider::new(Wire::Anthropic, endpoint(&server.url()));
     let used = Mutex::new(None);
-    let heard = Notify::new();
+    let received = Notify::new();
     let watch = |delta: Delta<'_>| match delta {
         Delta::Used(usage) => *used.lock().unwrap() = Some(usage),
-        Delta::Words(_) => heard.notify_one(),
+        Delta::Words(_) => received.notify_one(),
         Delta::Asking
         | Delta::Thinking
         | Delta::Call { .. }
@@ -273,9 +273,9 @@ async fn a_dropped_ask_hangs_up_and_its_watcher_knows_what_was_used() {
     let task = model.ask(&prompt, &watch);
     tokio::select! {
         attempt = task => panic!("{attempt:?}"),
-        () = heard.notified() => {}
+        () = received.notified() => {}
     }
-    // Ends only when the connection does.
+    // This call returns only after the client has closed the connection.
     assert_eq!(server.requests().await.len(), 1);
     assert_eq!(used.into_inner().unwrap().map(|usage| usage.input), Some(2310));
 }

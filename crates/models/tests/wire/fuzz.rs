@@ -1,5 +1,5 @@
-//! The readers under arbitrary input: never a panic, never more memory than their limits. A short run here; the same
-//! targets run for as long as one likes with `cargo bolero test`.
+//! The readers with random input: they never panic and stay within their memory limits. The tests are short; `cargo bolero test`
+//! runs the same targets for longer.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use crate::setting::reducer;
 const RUNS: usize = 3000;
 const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
-/// Texts that the protocols are made of, for streams that are nearly right.
-const WORDS: [&str; 40] = [
+/// Parts of the protocols, for streams that are nearly valid.
+const TOKENS: [&str; 40] = [
     "{",
     "}",
     "[",
@@ -56,7 +56,7 @@ const WORDS: [&str; 40] = [
     "```json\n",
 ];
 
-/// Whole events, of which a stream can be shuffled together.
+/// Complete events, for streams with events in any order.
 fn events() -> Vec<Value> {
     let function =
         |arguments: Value| json!([{"index": 0, "id": "a", "function": {"name": "read_file", "arguments": arguments}}]);
@@ -119,24 +119,24 @@ fn any_bytes_are_a_stream_or_a_fault() {
         stream(bytes, usize::from(*size));
         for wire in WIRES {
             let mut reducer = reducer(wire);
-            if reducer.whole(&String::from_utf8_lossy(bytes)).is_ok() {
+            if reducer.read_body(&String::from_utf8_lossy(bytes)).is_ok() {
                 finish(reducer);
             }
         }
     });
 }
 
-/// Streams as servers send them.
+/// Streams of real servers.
 fn corpus() -> Vec<Vec<u8>> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire/corpus");
     let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert!(!paths.is_empty(), "the corpus is lost");
+    assert!(!paths.is_empty(), "the corpus is empty");
     paths.into_iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 #[test]
-fn real_streams_with_bytes_changed_are_streams_or_faults() {
+fn real_streams_with_changed_bytes_are_streams_or_faults() {
     let corpus = corpus();
     for bytes in &corpus {
         (1..bytes.len()).step_by(7).for_each(|size| stream(bytes, size));
@@ -152,9 +152,9 @@ fn real_streams_with_bytes_changed_are_streams_or_faults() {
 }
 
 #[test]
-fn any_jumble_of_the_protocols_words_is_a_stream_or_a_fault() {
+fn any_mix_of_protocol_tokens_is_a_stream_or_a_fault() {
     bolero::check!().with_iterations(RUNS).with_type::<(Vec<u8>, u8)>().for_each(|(picks, size)| {
-        let text: String = picks.iter().map(|pick| WORDS[usize::from(*pick) % WORDS.len()]).collect();
+        let text: String = picks.iter().map(|pick| TOKENS[usize::from(*pick) % TOKENS.len()]).collect();
         stream(text.as_bytes(), usize::from(*size));
         if let Some(written) = read_written_calls(&text, &["read_file"]) {
             assert!(written.calls.iter().all(|(name, _)| name == "read_file"));
@@ -170,7 +170,7 @@ fn any_order_of_events_is_a_reply_or_a_fault() {
         for wire in WIRES {
             let mut reducer = reducer(wire);
             let mut picked = picks.iter().map(|pick| &events[usize::from(*pick) % events.len()]);
-            // Faults are passed over, so that the state after one is tried, too.
+            // The test continues after a fault, to check the state after it, too.
             picked.by_ref().for_each(|event| drop(reducer.reduce(event)));
             finish(reducer);
         }
@@ -178,9 +178,9 @@ fn any_order_of_events_is_a_reply_or_a_fault() {
 }
 
 #[test]
-fn however_a_stream_is_cut_it_is_the_same_stream() {
+fn the_size_of_chunks_does_not_change_a_stream() {
     bolero::check!().with_iterations(RUNS).with_type::<(Vec<u8>, u8)>().for_each(|(picks, size)| {
-        let text: String = picks.iter().map(|pick| WORDS[usize::from(*pick) % WORDS.len()]).collect();
+        let text: String = picks.iter().map(|pick| TOKENS[usize::from(*pick) % TOKENS.len()]).collect();
         let frames = |size: usize| {
             let mut sse = Sse::default();
             let mut frames: Vec<Frame> =

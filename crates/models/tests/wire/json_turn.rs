@@ -1,4 +1,4 @@
-//! JSON turns: one object per turn in place of native calls.
+//! JSON turns: one object per turn instead of native tool calls.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn in_json(endpoint: &mut Endpoint) {
     endpoint.calls = CallFormat::Json;
 }
 
-/// A stream of these words, in pieces of a few letters.
+/// A stream of this text, in pieces of three characters.
 fn says(words: &str, reason: &str) -> Vec<Step> {
     let letters: Vec<char> = words.chars().collect();
     let mut events: Vec<Value> =
@@ -24,10 +24,10 @@ fn says(words: &str, reason: &str) -> Vec<Step> {
     vec![stream(chunks(&events) + "data: [DONE]\n\n")]
 }
 
-/// What comes of words, and what a watcher was told of them.
+/// The reply for a text, and the text that `watch` received.
 async fn reply(words: &str, reason: &str) -> (Reply, String) {
     let asked = ask_with(Wire::OpenAi, vec![says(words, reason)], in_json).await;
-    (asked.attempt.outcome.unwrap(), asked.told.concat())
+    (asked.attempt.outcome.unwrap(), asked.watched.concat())
 }
 
 fn calls(reply: &Reply) -> Vec<(&str, Result<Value, String>)> {
@@ -40,9 +40,9 @@ async fn calls_and_reports_are_read_and_a_report_streams_decoded() {
         {"tool": "read_file", "arguments": {"path": "a.rs"}},
         {"tool": "list_files"},
     ]});
-    let (reply_, told) = reply(&two.to_string(), "stop").await;
+    let (reply_, watched) = reply(&two.to_string(), "stop").await;
     assert_eq!(calls(&reply_), [("read_file", Ok(json!({"path": "a.rs"}))), ("list_files", Ok(json!({})))]);
-    assert_eq!((reply_.words, reply_.stop, told.as_str()), (None, Stop::Calls, ""));
+    assert_eq!((reply_.words, reply_.stop, watched.as_str()), (None, Stop::Calls, ""));
     assert_ne!(reply_.calls[0].id, reply_.calls[1].id);
 
     let text = "It says \"yes\".\n\tGrüße 🦀 \\ {\"calls\": []}";
@@ -51,23 +51,23 @@ async fn calls_and_reports_are_read_and_a_report_streams_decoded() {
         "{ \"report\" : \"It says \\\"yes\\\".\\n\\tGr\\u00fc\\u00dfe \\ud83e\\udd80 \\\\ {\\\"calls\\\": []}\" }"
             .to_owned(),
     ] {
-        let (reply, told) = reply(&written, "stop").await;
-        assert_eq!((reply.words.as_deref(), told.as_str()), (Some(text), text), "{written}");
+        let (reply, watched) = reply(&written, "stop").await;
+        assert_eq!((reply.words.as_deref(), watched.as_str()), (Some(text), text), "{written}");
         assert!(reply.calls.is_empty() && reply.stop == Stop::End);
     }
 }
 
 #[tokio::test]
-async fn a_report_that_was_cut_counts_as_far_as_it_goes() {
+async fn the_received_part_of_an_incomplete_report_counts() {
     for cut in ["{\"report\": \"Half a \\u00e4 sentence \\u00", "{\"report\": \"Half a ä sentence "] {
-        let (reply, told) = reply(cut, "length").await;
-        assert_eq!((reply.words.as_deref(), told.as_str()), (Some("Half a ä sentence "), "Half a ä sentence "));
+        let (reply, watched) = reply(cut, "length").await;
+        assert_eq!((reply.words.as_deref(), watched.as_str()), (Some("Half a ä sentence "), "Half a ä sentence "));
         assert_eq!((reply.stop, reply.calls.len()), (Stop::Length, 0));
     }
 }
 
 #[tokio::test]
-async fn what_is_no_turn_is_searched_for_calls_and_is_the_report_otherwise() {
+async fn other_text_is_searched_for_calls_and_else_it_is_the_report() {
     let prose = "Let me look.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";
     let (written, _) = reply(prose, "stop").await;
     assert_eq!(calls(&written), [("read_file", Ok(json!({"path": "a"})))]);
@@ -87,13 +87,13 @@ async fn what_is_no_turn_is_searched_for_calls_and_is_the_report_otherwise() {
     assert_eq!(
         calls(&reply(&unknown, "stop").await.0),
         [("fly", Ok(json!({})))],
-        "its model is told that there is none"
+        "a call of an unknown tool is a call"
     );
     let many = json!({"calls": vec![json!({"tool": "list_files"}); 50]}).to_string();
     assert_eq!(reply(&many, "stop").await.0.calls.len(), 8);
 }
 
-/// A tool with a schema full of what servers stumble over.
+/// A tool whose schema has parts that some servers do not support.
 fn bounded() -> ToolSpec {
     let text = json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a", "description": "Which."});
     let fields = json!({"pattern": text, "count": {"type": "number", "minimum": 1}, "kind": {"type": "string", "enum": ["a", "b"]}});
@@ -111,18 +111,18 @@ fn shown(prompt: &Prompt) -> Value {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "most of them are a schema")]
-fn a_request_lists_the_calls_quotes_results_and_has_a_schema_that_servers_can_use() {
+#[allow(clippy::too_many_lines, reason = "most lines are a schema")]
+fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_support() {
     let nothing = ToolSpec {
         name: "list_agents".to_owned(),
         description: "Lists.".to_owned(),
         schema: json!({"type": "object", "properties": {}}),
     };
     let call = RawCall { id: "x".to_owned(), name: "search".to_owned(), arguments: Ok(json!({"pattern": "a"})) };
-    let said = Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls };
+    let assistant = Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls };
     let result = Part::Result { call: "x".to_owned(), text: "a.rs:1 \"\"\"".to_owned(), failed: false };
     let first = Message::User(vec![Part::Words("Look.".to_owned())]);
-    let messages = vec![first, Message::Assistant(Arc::new(said)), Message::User(vec![result])];
+    let messages = vec![first, Message::Assistant(Arc::new(assistant)), Message::User(vec![result])];
     let prompt =
         Prompt { tools: vec![bounded(), nothing], messages, status: Some("[status: 5]".to_owned()), ..prompt() };
     let body = shown(&prompt);
@@ -227,7 +227,7 @@ fn a_request_lists_the_calls_quotes_results_and_has_a_schema_that_servers_can_us
 }
 
 #[test]
-fn the_last_turn_can_only_report_and_a_forced_one_only_call() {
+fn the_last_turn_can_only_report_and_a_forced_turn_can_only_call() {
     let schema = |prompt: &Prompt| shown(prompt)["response_format"]["json_schema"]["schema"].to_string();
     let last = schema(&Prompt { tools: Vec::new(), ..prompt() });
     assert!(last.contains("\"report\"") && !last.contains("\"calls\""), "{last}");
@@ -236,7 +236,7 @@ fn the_last_turn_can_only_report_and_a_forced_one_only_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_a_schema_is_asked_with_tools_from_then_on() {
+async fn a_server_that_refuses_a_schema_then_gets_requests_with_tools() {
     let refused = || fault(400, "", "invalid_request_error", "response_format is not supported");
     let native = || says("Hello.", "stop");
     let server = Server::start(vec![refused(), native(), native()]);
@@ -255,7 +255,7 @@ async fn a_server_that_refuses_a_schema_is_asked_with_tools_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_tool_that_must_be_called_is_forced_and_dropped_where_that_is_refused() {
+async fn a_required_call_is_forced_until_the_server_refuses_that() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
         let forced = Prompt { must_call: Some("read_file".to_owned()), ..prompt() };
         let endpoint = endpoint("http://127.0.0.1:1");
@@ -279,9 +279,9 @@ async fn a_tool_that_must_be_called_is_forced_and_dropped_where_that_is_refused(
     assert_eq!((bodies.len(), &bodies[1]["tool_choice"]), (2, &Value::Null));
 }
 
-/// Whatever arrives, in whatever pieces, is decoded the same and is never a panic.
+/// Every text is decoded the same in pieces of every size, without a panic.
 #[test]
-fn no_pieces_change_what_is_decoded() {
+fn the_size_of_pieces_does_not_change_the_decoded_text() {
     let texts = [
         "{\"report\":\"a\\\\\\u0041\\ud83e\\udd80\\ud83ex\\n\\\"b\"}",
         "{\"report\":\"\\ud83e🦀 \\ud83e\\u🦀\"",
@@ -294,22 +294,22 @@ fn no_pieces_change_what_is_decoded() {
     ];
     for text in texts {
         let letters: Vec<char> = text.chars().collect();
-        let told = |size: usize| {
-            let mut reducer = Reducer::openai(&prompt(), WrittenCalls::Read).in_format(CallFormat::Json);
-            let mut told = String::new();
+        let decoded = |size: usize| {
+            let mut reducer = Reducer::new(Wire::OpenAi, &prompt(), WrittenCalls::Read, CallFormat::Json);
+            let mut decoded = String::new();
             for piece in letters.chunks(size) {
                 let data = delta(&json!({"content": String::from_iter(piece)})).to_string();
                 for piece in reducer.reduce(&Event { name: String::new(), data }).unwrap() {
                     if let guildhall_models::Piece::Words(words) = piece {
-                        told.push_str(&words);
+                        decoded.push_str(&words);
                     }
                 }
             }
-            told
+            decoded
         };
-        let whole = told(letters.len());
+        let expect = decoded(letters.len());
         for size in 1..letters.len() {
-            assert_eq!(told(size), whole, "{text} in pieces of {size}");
+            assert_eq!(decoded(size), expect, "{text} in pieces of {size}");
         }
     }
 }

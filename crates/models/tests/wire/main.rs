@@ -1,6 +1,6 @@
-//! The clients against a server that speaks raw HTTP and can be made to fail in every way a provider does.
+//! Tests the client with a server that sends raw HTTP and can play every failure of a provider.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that can't continue panics")]
 
 mod anthropic;
 mod arguments;

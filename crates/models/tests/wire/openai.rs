@@ -1,4 +1,4 @@
-//! Replies over Chat Completions, from servers that each have their own idea of it.
+//! Replies over Chat Completions, from servers that differ in details.
 
 use guildhall_agent::{RawCall, Reply, Reported, Stop, Usage, Wire};
 use guildhall_models::{CALLS_MAX, Event, Fault};
@@ -42,7 +42,7 @@ fn read(id: &str, arguments: Value) -> (String, String, Result<Value, String>) {
 }
 
 #[tokio::test]
-async fn a_streamed_reply_is_whole_and_its_cached_tokens_are_within_the_input() {
+async fn a_streamed_reply_is_complete_and_its_input_includes_cached_tokens() {
     let asked = ask(Wire::OpenAi, vec![vec![stream(hello())]]).await;
     let reply = Reply {
         wire: Wire::OpenAi,
@@ -53,14 +53,14 @@ async fn a_streamed_reply_is_whole_and_its_cached_tokens_are_within_the_input() 
     };
     let usage = Usage { input: 100, cache_read: 60, cache_write: 0, output: 20 };
     assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));
-    assert_eq!(asked.told, ["Hel", "lo.", "(100 in, 20 out)"]);
+    assert_eq!(asked.watched, ["Hel", "lo.", "(100 in, 20 out)"]);
     let head = &asked.requests[0].head;
     assert!(head.starts_with("post /v1/chat/completions http/1.1"), "{head}");
     assert!(head.contains("authorization: bearer sk-secret"), "{head}");
 }
 
 #[tokio::test]
-async fn a_reply_that_comes_whole_is_the_same_whatever_its_content_type() {
+async fn a_reply_that_is_not_streamed_is_the_same_with_any_content_type() {
     let body = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
     for headers in ["content-type: application/json\r\n", "content-type: text/event-stream\r\n", ""] {
@@ -73,14 +73,14 @@ async fn a_reply_that_comes_whole_is_the_same_whatever_its_content_type() {
 }
 
 #[tokio::test]
-async fn a_session_gives_its_requests_keys() {
+async fn requests_of_a_session_have_idempotency_keys() {
     let asked =
         ask_with(Wire::OpenAi, vec![vec![stream(hello())]], |endpoint| endpoint.session = Some("s9".into())).await;
     assert!(asked.requests[0].head.contains("idempotency-key: s9/1#7"), "{}", asked.requests[0].head);
 }
 
 #[test]
-fn parallel_calls_are_told_apart_by_their_index() {
+fn parallel_calls_are_distinguished_by_their_index() {
     let events = [
         call(0, "a", "read_file", ""),
         call(1, "b", "read_file", "{\"n\""),
@@ -93,7 +93,7 @@ fn parallel_calls_are_told_apart_by_their_index() {
 }
 
 #[test]
-fn servers_that_number_all_calls_alike_or_not_at_all_are_understood() {
+fn calls_with_the_same_index_or_without_an_index_are_distinguished() {
     let expect = [read("a", json!({"n": 1})), read("b", json!({"n": 2}))];
     let alike = [call(0, "a", "read_file", "{\"n\":1}"), call(0, "b", "read_file", "{\"n\":2}"), finish("stop")];
     assert_eq!(calls(&alike), expect);
@@ -113,7 +113,7 @@ fn servers_that_number_all_calls_alike_or_not_at_all_are_understood() {
 }
 
 #[test]
-fn ids_that_are_missing_are_made_up_and_arguments_may_be_an_object() {
+fn missing_ids_are_generated_and_arguments_can_be_an_object() {
     let events = [
         delta(&json!({"tool_calls": [{"function": {"name": "read_file", "arguments": {"n": 1}}},
             {"function": {"name": "read_file"}}]})),
@@ -123,7 +123,7 @@ fn ids_that_are_missing_are_made_up_and_arguments_may_be_an_object() {
 }
 
 #[test]
-fn the_raw_message_is_what_the_server_can_be_shown_again() {
+fn the_raw_message_can_be_sent_back() {
     let events = [
         delta(&json!({"role": "assistant", "reasoning_content": "Hm"})),
         delta(&json!({"reasoning_content": "m.", "reasoning_details": [{"text": "a"}]})),
@@ -150,7 +150,7 @@ fn the_raw_message_is_what_the_server_can_be_shown_again() {
 }
 
 #[test]
-fn a_call_written_as_text_becomes_a_real_one_for_the_server_too() {
+fn a_call_written_as_text_is_sent_back_as_a_tool_call() {
     let text = "Sure.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";
     let reply = reduce(Wire::OpenAi, &[delta(&json!({"content": text})), finish("stop")]).unwrap();
     assert_eq!((reply.words.as_deref(), reply.stop), (Some("Sure."), Stop::Calls));
@@ -163,7 +163,7 @@ fn a_call_written_as_text_becomes_a_real_one_for_the_server_too() {
 }
 
 #[test]
-fn text_beside_a_real_call_and_unknown_tools_stay_text() {
+fn a_written_call_stays_text_beside_a_tool_call_or_with_an_unknown_tool() {
     let text = "{\"name\": \"read_file\", \"arguments\": {}}";
     let both = [delta(&json!({"content": text})), call(0, "a", "list_files", "{}"), finish("tool_calls")];
     let reply = reduce(Wire::OpenAi, &both).unwrap();
@@ -174,7 +174,7 @@ fn text_beside_a_real_call_and_unknown_tools_stay_text() {
 }
 
 #[test]
-fn a_thought_left_in_the_text_is_not_for_the_reader() {
+fn thinking_left_in_the_text_is_removed() {
     let events = [delta(&json!({"content": "<think>\nHm.\n</think>\n\nYes."})), finish("stop")];
     let reply = reduce(Wire::OpenAi, &events).unwrap();
     assert_eq!(reply.words.as_deref(), Some("Yes."));
@@ -182,7 +182,7 @@ fn a_thought_left_in_the_text_is_not_for_the_reader() {
 }
 
 #[test]
-fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
+fn the_stop_depends_on_the_stop_reason_and_the_content() {
     let stop = |events: &[Value]| reduce(Wire::OpenAi, events).unwrap().stop;
     assert_eq!(stop(&[call(0, "a", "x", "{}"), finish("stop")]), Stop::Calls);
     assert_eq!(stop(&[finish("tool_calls")]), Stop::End);
@@ -194,13 +194,13 @@ fn why_it_ended_is_taken_from_both_the_reason_and_the_content() {
 }
 
 #[test]
-fn a_stream_without_a_reason_ends_with_its_mark_or_is_broken() {
+fn a_stream_without_a_stop_reason_needs_done_at_its_end() {
     let events = [delta(&json!({"content": "Hi"}))];
-    assert_eq!(reduce(Wire::OpenAi, &events), Err(Fault::BrokeOff));
+    assert_eq!(reduce(Wire::OpenAi, &events), Err(Fault::Incomplete));
     let mut reducer = reducer(Wire::OpenAi);
     let done = Event { name: String::new(), data: "[DONE]".into() };
     reducer.reduce(&done).unwrap();
-    assert!(!reducer.is_done(), "an end before anything began is none");
+    assert!(!reducer.is_done(), "[DONE] before the first chunk does not end the reply");
     reducer.reduce(&event(&events[0])).unwrap();
     reducer.reduce(&done).unwrap();
     assert_eq!(reducer.finish().unwrap().words.as_deref(), Some("Hi"));
@@ -217,14 +217,14 @@ fn usage_in_every_chunk_counts_once() {
 }
 
 #[test]
-fn five_hundred_calls_are_read_and_more_than_the_limit_are_not() {
+fn five_hundred_calls_are_read_and_more_calls_than_the_limit_are_a_fault() {
     let many = |count: u64| {
         let mut events: Vec<Value> = (0..count).map(|n| call(n, &format!("c{n}"), "read_file", "{}")).collect();
         events.push(finish("tool_calls"));
         reduce(Wire::OpenAi, &events)
     };
     assert_eq!(many(500).unwrap().calls.len(), 500);
-    assert_eq!(many(CALLS_MAX as u64 + 1), Err(Fault::TooMuch));
+    assert_eq!(many(CALLS_MAX as u64 + 1), Err(Fault::TooLarge));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! Prices of tokens.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use guildhall_models::{
     ALIASES, BaseUrl, Chosen, Endpoint, Key, LOCAL_PRICE, Price, PriceBook, REPLY_TOKENS_MAX, Rate, Seller, Usd, choose,
 };
 
-/// Mid November 2026.
+/// The middle of November 2026.
 fn now() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_794_700_000)
 }
@@ -30,7 +30,7 @@ fn usd(text: &str) -> Usd {
 }
 
 #[test]
-fn a_cached_call_costs_what_the_hand_sum_says() {
+fn a_cached_call_costs_what_a_calculation_by_hand_gives() {
     let usage = Usage { input: 10_000, cache_read: 8_000, cache_write: 1_000, output: 1_000 };
     // 1000 × 5 + 8000 × 0.5 + 1000 × 6.25 + 1000 × 25 dollars per million are 0.04025 dollars.
     let cost = |rate: &str| book(rate).cost(&anthropic(), "claude-opus-4-5", &usage).unwrap();
@@ -40,7 +40,7 @@ fn a_cached_call_costs_what_the_hand_sum_says() {
 }
 
 #[test]
-fn a_float_that_is_a_hair_too_large_costs_nothing_extra() {
+fn the_error_of_a_float_costs_nothing() {
     let usage = Usage { input: 10_000, output: 1_000, ..Usage::default() };
     assert_eq!(book("100000").cost(&anthropic(), "claude-opus-4-5", &usage), Ok(msat(75_000)));
     assert_eq!(book("100000").cost(&anthropic(), "claude-opus-4-5", &Usage::default()), Ok(Msat::ZERO));
@@ -49,17 +49,17 @@ fn a_float_that_is_a_hair_too_large_costs_nothing_extra() {
 }
 
 #[test]
-fn usage_that_can_not_be_is_bounded_and_never_a_panic() {
+fn impossible_usage_costs_at_most_the_supply_and_never_panics() {
     let all = Usage { input: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, output: u64::MAX };
     let book = book("0.000000001")
-        .with_price("dear", Price::flat(Usd::from_nanos(u64::MAX.into()), Usd::from_nanos(u64::MAX.into())));
+        .with_price("expensive", Price::flat(Usd::from_nanos(u64::MAX.into()), Usd::from_nanos(u64::MAX.into())));
     assert_eq!(book.cost(&anthropic(), "claude-opus-4-5", &all), Ok(Msat::SUPPLY));
-    assert_eq!(book.cost(&anthropic(), "dear", &all), Ok(Msat::SUPPLY));
+    assert_eq!(book.cost(&anthropic(), "expensive", &all), Ok(Msat::SUPPLY));
     assert_eq!(book.cost(&Seller::Local, "x", &all), Ok(Msat::SUPPLY));
 }
 
 #[test]
-fn an_unknown_model_is_named_and_never_free() {
+fn an_unknown_model_is_an_error_and_never_free() {
     let error = book("100000").cost(&anthropic(), "claude-nonesuch", &Usage::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -69,7 +69,7 @@ fn an_unknown_model_is_named_and_never_free() {
 }
 
 #[test]
-fn a_price_in_the_config_counts_more_than_all_else() {
+fn a_price_in_the_config_replaces_all_other_prices() {
     let price = Price { input: usd("1"), cache_read: usd("0.1"), cache_write: usd("2"), output: usd("4") };
     let book = book("100000").with_price("claude-nonesuch", price).with_price("llama", price);
     let usage = Usage { input: 1_000_000, cache_read: 500_000, cache_write: 250_000, output: 1_000_000 };
@@ -84,7 +84,7 @@ fn a_price_in_the_config_counts_more_than_all_else() {
 }
 
 #[test]
-fn a_tariff_is_never_below_what_a_call_costs() {
+fn a_tariff_is_never_below_the_cost_of_a_call() {
     let book = book("91234.56");
     for (_, model) in ALIASES {
         let tariff = book.tariff(&anthropic(), model).unwrap();
@@ -100,7 +100,7 @@ fn a_tariff_is_never_below_what_a_call_costs() {
 }
 
 #[test]
-fn a_promise_of_short_prompts_leaves_out_the_dear_tiers() {
+fn a_limit_on_prompts_removes_the_expensive_tiers() {
     let long = book("100000").tariff(&anthropic(), "claude-haiku-5-5").unwrap();
     let short = book("100000").with_prompt_max(100_000).tariff(&anthropic(), "claude-haiku-5-5").unwrap();
     assert_eq!((long.input, long.output), (msat(625_000), msat(2_500_000)));
@@ -108,7 +108,7 @@ fn a_promise_of_short_prompts_leaves_out_the_dear_tiers() {
 }
 
 #[test]
-fn local_servers_have_a_small_tariff_and_others_are_found_by_their_url() {
+fn local_servers_have_a_low_tariff_and_other_sellers_are_found_by_url() {
     let at = |url: &str, key: Option<&str>| {
         Endpoint::new(BaseUrl::parse(url).unwrap(), key.map(|key| Key::new(key).unwrap()), "m")
     };
@@ -126,7 +126,7 @@ fn local_servers_have_a_small_tariff_and_others_are_found_by_their_url() {
 }
 
 #[test]
-fn the_aliases_name_models_that_the_table_sells() {
+fn the_aliases_are_models_of_the_price_table() {
     for (alias, model) in ALIASES {
         assert_eq!(choose(alias), Chosen::Model(model.to_owned()));
         assert!(book("100000").listed("anthropic").iter().any(|listed| listed.model == model), "{model}");
@@ -159,7 +159,7 @@ fn dollars_and_rates_are_read_and_written_exactly() {
     assert!(Rate::parse("0").is_err());
     let rate = Rate::parse("91234.56").unwrap();
     assert_eq!(rate.to_usd(rate.to_msat(usd("0.25"))).to_string(), "$0.250000028");
-    assert_eq!(rate.to_usd(Msat::SUPPLY).to_string(), "$1915925760000.00", "more than 2^64 billionths");
+    assert_eq!(rate.to_usd(Msat::SUPPLY).to_string(), "$1915925760000.00", "more than 2^64 billionths of a dollar");
     assert_eq!(rate.to_usd(Msat::ZERO).to_string(), "$0.00");
     assert_eq!(serde_json::to_string(&rate.to_usd(Msat::from_sat(1).unwrap())).unwrap(), "\"$0.000912345\"");
     assert_eq!(serde_json::from_str::<Rate>("\"91234.56\"").unwrap(), rate);

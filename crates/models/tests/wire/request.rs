@@ -1,4 +1,4 @@
-//! How a prompt is written down for each protocol.
+//! The request for a prompt, in each protocol.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn reply(wire: Wire, raw: Value) -> Message {
 
 fn results() -> Message {
     let result = |call: &str, text: &str, failed| Part::Result { call: call.into(), text: text.into(), failed };
-    Message::User(vec![result("a.1", "found", false), result("b", "no JSON", true), Part::Words("Go on.".into())])
+    Message::User(vec![result("a.1", "found", false), result("b", "no JSON", true), Part::Words("Continue.".into())])
 }
 
 fn conversation(reply: Message) -> Prompt {
@@ -32,7 +32,7 @@ fn conversation(reply: Message) -> Prompt {
 }
 
 #[test]
-fn anthropic_is_shown_breakpoints_after_the_system_prompt_and_on_the_last_message() {
+fn anthropic_requests_have_breakpoints_after_the_system_prompt_and_on_the_last_message() {
     let body = written(Wire::Anthropic, &prompt());
     let cache = json!({"type": "ephemeral"});
     let expect = json!({
@@ -56,7 +56,7 @@ fn anthropic_without_a_system_prompt_has_its_breakpoint_on_the_last_tool() {
 }
 
 #[test]
-fn a_reply_is_shown_to_its_own_wire_as_it_came() {
+fn a_reply_is_sent_back_unchanged_over_its_own_protocol() {
     let raw = json!([{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": ""},
         {"type": "tool_use", "id": "a.1", "name": "read_file", "input": {"path": "x"}, "new": [1]}]);
     let body = written(Wire::Anthropic, &conversation(reply(Wire::Anthropic, raw.clone())));
@@ -67,7 +67,7 @@ fn a_reply_is_shown_to_its_own_wire_as_it_came() {
 }
 
 #[test]
-fn a_reply_is_shown_to_another_wire_as_words_and_calls() {
+fn a_reply_is_sent_as_text_and_calls_over_another_protocol() {
     let body = written(Wire::Anthropic, &conversation(reply(Wire::OpenAi, json!({"reasoning_content": "mine"}))));
     let expect = json!([
         {"role": "assistant", "content": [
@@ -78,7 +78,7 @@ fn a_reply_is_shown_to_another_wire_as_words_and_calls() {
         {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "a_1", "content": "found"},
             {"type": "tool_result", "tool_use_id": "b", "content": "no JSON", "is_error": true},
-            {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "Continue.", "cache_control": {"type": "ephemeral"}},
         ]},
     ]);
     assert_eq!(body["messages"].as_array().unwrap()[1..], expect.as_array().unwrap()[..]);
@@ -94,21 +94,21 @@ fn a_reply_is_shown_to_another_wire_as_words_and_calls() {
         ]},
         {"role": "tool", "tool_call_id": "a.1", "content": "found"},
         {"role": "tool", "tool_call_id": "b", "content": "Error: no JSON"},
-        {"role": "user", "content": "Go on."},
+        {"role": "user", "content": "Continue."},
     ]);
     assert_eq!(body["messages"], expect);
 }
 
 #[test]
-fn nothing_is_never_said_with_an_empty_message() {
-    let silent =
+fn no_message_is_empty() {
+    let empty =
         |wire, raw| Message::Assistant(Arc::new(Reply { wire, raw, words: None, calls: vec![], stop: Stop::End }));
     let mut prompt = prompt();
     prompt.messages = vec![
         Message::User(vec![Part::Words(" ".into())]),
-        silent(Wire::Anthropic, json!([{"type": "text", "text": " \n"}])),
+        empty(Wire::Anthropic, json!([{"type": "text", "text": " \n"}])),
         Message::User(vec![]),
-        silent(Wire::OpenAi, json!({"role": "assistant", "content": null})),
+        empty(Wire::OpenAi, json!({"role": "assistant", "content": null})),
         Message::User(vec![Part::Result { call: "a".into(), text: String::new(), failed: false }]),
     ];
     let body = written(Wire::Anthropic, &prompt);
@@ -123,7 +123,7 @@ fn nothing_is_never_said_with_an_empty_message() {
 }
 
 #[test]
-fn the_limit_on_output_has_the_name_that_the_server_knows() {
+fn the_limit_on_output_has_the_name_that_the_server_accepts() {
     let mut endpoint = endpoint("http://127.0.0.1:1");
     assert_eq!(body(Wire::OpenAi, &endpoint, &prompt(), Form::of(&endpoint)).unwrap()["max_tokens"], 512);
     endpoint.base_url = BaseUrl::openai();
@@ -132,7 +132,7 @@ fn the_limit_on_output_has_the_name_that_the_server_knows() {
 }
 
 #[test]
-fn more_fields_are_sent_but_never_instead_of_ours() {
+fn extra_fields_are_sent_but_do_not_replace_our_fields() {
     let mut endpoint = endpoint("http://127.0.0.1:1");
     endpoint.extra = json!({"temperature": 0, "max_tokens": 1_000_000, "stream": false}).as_object().unwrap().clone();
     for wire in [Wire::Anthropic, Wire::OpenAi] {
@@ -145,7 +145,7 @@ fn more_fields_are_sent_but_never_instead_of_ours() {
 }
 
 #[test]
-fn the_same_prompt_is_the_same_bytes_and_a_longer_one_begins_alike() {
+fn the_same_prompt_gives_the_same_bytes_and_a_longer_prompt_the_same_beginning() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
         let (short, long) = (written(wire, &prompt()), written(wire, &conversation(reply(Wire::Inside, Value::Null))));
         assert_eq!(short.to_string(), written(wire, &prompt()).to_string());
@@ -157,7 +157,7 @@ fn the_same_prompt_is_the_same_bytes_and_a_longer_one_begins_alike() {
 }
 
 #[test]
-fn a_status_is_the_last_of_the_last_message_and_after_the_breakpoint() {
+fn the_status_is_at_the_end_of_the_last_message_after_the_breakpoint() {
     let with = |prompt: Prompt| Prompt { status: Some("7 left".into()), ..prompt };
     let body = written(Wire::Anthropic, &with(prompt()));
     let look = json!({"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}});
@@ -170,10 +170,10 @@ fn a_status_is_the_last_of_the_last_message_and_after_the_breakpoint() {
     results.messages.push(Message::User(vec![Part::Result { call: "a.1".into(), text: "x".into(), failed: false }]));
     let body = written(Wire::OpenAi, &with(results));
     let last = body["messages"].as_array().unwrap().last().unwrap();
-    assert_eq!(last, &json!({"role": "user", "content": "7 left"}), "a result is no place for the runtime's words");
+    assert_eq!(last, &json!({"role": "user", "content": "7 left"}), "the runtime never adds text to a result");
 }
 
-/// What a provider's cache goes by: the bytes of the messages up to the last of them, without marks for the cache.
+/// The bytes that a provider's cache compares: the messages without cache marks and without the closing brackets.
 fn shown(wire: Wire, prompt: &Prompt) -> String {
     let messages = written(wire, prompt)["messages"].to_string();
     let messages = messages.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
@@ -181,7 +181,7 @@ fn shown(wire: Wire, prompt: &Prompt) -> String {
 }
 
 #[test]
-fn a_request_begins_with_the_one_before_it_but_for_the_status() {
+fn a_request_begins_with_the_previous_request_except_for_the_status() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
         let second = conversation(reply(Wire::Inside, Value::Null));
         let now = Prompt { status: Some("7 left".into()), ..prompt() };

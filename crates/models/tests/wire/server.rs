@@ -1,4 +1,4 @@
-//! A server of raw bytes: each connection is given the next script.
+//! A server that sends raw bytes. Each connection plays the next script.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What to do with one connection after its request was read.
+/// A step of the script of one connection, after its request was read.
 pub(crate) enum Step {
     /// Send bytes.
     Send(Vec<u8>),
-    /// Send bytes one at a time, that far apart, until there are no more or nobody listens.
+    /// Send bytes one at a time, with this pause, until all are sent or the client closes the connection.
     Drip(Vec<u8>, Duration),
-    /// Send the bytes over and over until nobody listens.
+    /// Send the bytes again and again until the client closes the connection.
     Flood(Vec<u8>),
-    /// Say nothing until the other side hangs up.
+    /// Send nothing until the client closes the connection.
     Hold,
-    /// Cut the connection with a reset; the request must not have been read for that.
+    /// Reset the connection. The request is then not read.
     Reset,
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) head: String,
@@ -34,7 +34,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves one connection per script, then closes its door.
+    /// Serves one connection per script, then refuses connections.
     pub(crate) fn start(scripts: Vec<Vec<Step>>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,31 +52,31 @@ impl Server {
 
     /// Waits until every script was played and returns the requests that were read.
     pub(crate) async fn requests(self) -> Vec<Request> {
-        // Beside the runtime, which may still have to hang up.
+        // On another thread: the runtime may still have to close its connection.
         tokio::task::spawn_blocking(|| self.thread.join().unwrap()).await.unwrap()
     }
 }
 
-/// Returns a URL where nobody listens.
-pub(crate) fn nobody() -> String {
+/// Returns a URL that refuses connections.
+pub(crate) fn closed_url() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 fn play(mut stream: TcpStream, script: Vec<Step>) -> Option<Request> {
     let is_reset = script.iter().any(|step| matches!(step, Step::Reset));
-    // With something unread, closing the socket resets the connection.
+    // Closing a socket with unread bytes resets the connection.
     let request = if is_reset { stream.read_exact(&mut [0]).map(|()| None) } else { read(&mut stream).map(Some) };
     for step in script {
         let done = match step {
             Step::Send(bytes) => stream.write_all(&bytes),
-            Step::Drip(bytes, apart) => bytes.iter().try_for_each(|byte| {
-                thread::sleep(apart);
+            Step::Drip(bytes, pause) => bytes.iter().try_for_each(|byte| {
+                thread::sleep(pause);
                 stream.write_all(&[*byte])
             }),
             Step::Flood(bytes) => (0..).try_for_each(|_: u64| stream.write_all(&bytes)),
             Step::Hold => std::io::copy(&mut stream, &mut std::io::sink()).map(drop),
-            // A moment for what was sent to be read: a reset overtakes it.
+            // The pause lets the client read the bytes sent so far: a reset discards unread bytes.
             Step::Reset => {
                 thread::sleep(Duration::from_millis(50));
                 Ok(())
@@ -98,11 +98,11 @@ fn read(stream: &mut TcpStream) -> std::io::Result<Request> {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break end;
         }
-        assert!(read > 0, "a request without an end: {:?}", String::from_utf8_lossy(&bytes));
+        assert!(read > 0, "the request has no end: {:?}", String::from_utf8_lossy(&bytes));
     };
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-    // Only a question for the list of models has no body.
+    // Only a request for the list of models has no body.
     let length = length.map_or(0, |length| length.parse().unwrap());
     let mut body = bytes.split_off(end + 4);
     while body.len() < length {
@@ -113,14 +113,14 @@ fn read(stream: &mut TcpStream) -> std::io::Result<Request> {
     Ok(Request { head, body })
 }
 
-/// An answer with a status, more header lines, and a body; the end of the connection ends it.
+/// A response with a status, header lines, and a body that ends with the connection.
 pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Step {
     let mut bytes = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n").into_bytes();
     bytes.extend_from_slice(body.as_ref());
     Step::Send(bytes)
 }
 
-/// The head of a stream that the end of the connection does not complete: its last chunk never comes.
+/// The start of a chunked stream without its last chunk: it stays incomplete when the connection ends.
 pub(crate) fn chunked(body: impl AsRef<[u8]>) -> Step {
     let mut bytes =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
@@ -130,7 +130,7 @@ pub(crate) fn chunked(body: impl AsRef<[u8]>) -> Step {
     Step::Send(bytes)
 }
 
-/// A stream of events, whole.
+/// A complete stream of events.
 pub(crate) fn stream(body: impl AsRef<[u8]>) -> Step {
     answer(200, "content-type: text/event-stream\r\n", body)
 }

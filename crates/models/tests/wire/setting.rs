@@ -1,9 +1,9 @@
-//! Prompts, endpoints and the words of both protocols, for all tests.
+//! Prompts, endpoints and events of both protocols, for all tests.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use guildhall_agent::{Attempt, Delta, Message, Model, Part, Prompt, Reply, ToolSpec, Wire};
+use guildhall_agent::{Attempt, CallFormat, Delta, Message, Model, Part, Prompt, Reply, ToolSpec, Wire};
 use guildhall_kernel::{AskId, AskKey, Path};
 use guildhall_models::{BaseUrl, Endpoint, Event, Fault, Key, Provider, Reducer, Retry, Timeouts, WrittenCalls};
 use serde_json::{Value, json};
@@ -42,10 +42,10 @@ pub(crate) fn endpoint(url: &str) -> Endpoint {
     endpoint
 }
 
-/// What came of asking, what a watcher was told, and what the server was sent.
+/// The result of an ask, the deltas that `watch` received, and the requests that the server received.
 pub(crate) struct Asked {
     pub(crate) attempt: Attempt,
-    pub(crate) told: Vec<String>,
+    pub(crate) watched: Vec<String>,
     pub(crate) requests: Vec<Request>,
 }
 
@@ -53,8 +53,8 @@ pub(crate) async fn ask_with(wire: Wire, scripts: Vec<Vec<Step>>, change: impl F
     let server = Server::start(scripts);
     let mut endpoint = endpoint(&server.url());
     change(&mut endpoint);
-    let (attempt, told) = ask_at(wire, endpoint).await;
-    Asked { attempt, told, requests: server.requests().await }
+    let (attempt, watched) = ask_at(wire, endpoint).await;
+    Asked { attempt, watched, requests: server.requests().await }
 }
 
 pub(crate) async fn ask(wire: Wire, scripts: Vec<Vec<Step>>) -> Asked {
@@ -63,15 +63,15 @@ pub(crate) async fn ask(wire: Wire, scripts: Vec<Vec<Step>>) -> Asked {
 
 pub(crate) async fn ask_at(wire: Wire, endpoint: Endpoint) -> (Attempt, Vec<String>) {
     let model = Provider::new(wire, endpoint);
-    let told = Mutex::new(Vec::new());
-    let watch = |delta: Delta<'_>| told.lock().unwrap().extend(tell(delta));
+    let watched = Mutex::new(Vec::new());
+    let watch = |delta: Delta<'_>| watched.lock().unwrap().extend(written(delta));
     let attempt = model.ask(&prompt(), &watch).await;
-    (attempt, told.into_inner().unwrap())
+    (attempt, watched.into_inner().unwrap())
 }
 
-fn tell(delta: Delta<'_>) -> Option<String> {
+fn written(delta: Delta<'_>) -> Option<String> {
     Some(match delta {
-        // Each attempt leaves; what it says is told below.
+        // Other tests check these.
         Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => return None,
         Delta::Words(words) => words.to_owned(),
         Delta::Thinking => "(thinks)".into(),
@@ -81,18 +81,18 @@ fn tell(delta: Delta<'_>) -> Option<String> {
     })
 }
 
-/// The events as Anthropic sends them.
+/// Writes events as Anthropic sends them.
 pub(crate) fn named(events: &[Value]) -> String {
     let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
     events.iter().map(event).collect()
 }
 
-/// The chunks as `OpenAI` sends them, without the end.
+/// Writes chunks as `OpenAI` sends them, without `[DONE]`.
 pub(crate) fn chunks(chunks: &[Value]) -> String {
     chunks.iter().flat_map(|chunk| ["data: ".to_owned(), chunk.to_string(), "\n\n".to_owned()]).collect()
 }
 
-/// A chunk with that delta.
+/// Returns a chunk with a delta.
 pub(crate) fn delta(delta: &Value) -> Value {
     json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
@@ -105,7 +105,7 @@ pub(crate) fn event(value: &Value) -> Event {
     Event { name: String::new(), data: value.to_string() }
 }
 
-/// Reduces events without any IO.
+/// Builds a reply from events without IO.
 pub(crate) fn reduce(wire: Wire, events: &[Value]) -> Result<Reply, Fault> {
     let mut reducer = reducer(wire);
     for value in events {
@@ -115,9 +115,5 @@ pub(crate) fn reduce(wire: Wire, events: &[Value]) -> Result<Reply, Fault> {
 }
 
 pub(crate) fn reducer(wire: Wire) -> Reducer {
-    match wire {
-        Wire::Anthropic => Reducer::anthropic(&prompt(), WrittenCalls::Read),
-        Wire::OpenAi => Reducer::openai(&prompt(), WrittenCalls::Read),
-        Wire::Inside => panic!("no wire"),
-    }
+    Reducer::new(wire, &prompt(), WrittenCalls::Read, CallFormat::Tools)
 }

@@ -1,5 +1,5 @@
-//! What counts as used, over a real connection: of several reports the largest, of contradictions the dearest reading, and
-//! without a report what arrived.
+//! The usage of a reply, over a real connection. The largest of several reports counts, and of contradictory numbers the most
+//! expensive interpretation.
 
 use std::sync::Mutex;
 use std::time::SystemTime;
@@ -14,11 +14,11 @@ use crate::faults::WIRES;
 use crate::server::{Server, Step, stream};
 use crate::setting::{ask, chunks, delta, endpoint, finish, named, prompt, reducer};
 
-/// Input in all, what of it a cache had, and output.
+/// All input, the part of it that was in a cache, and output.
 #[derive(Clone, Copy)]
 struct Report(u64, u64, u64);
 
-/// A whole reply that says "Hello." and reports usage so often.
+/// A complete reply "Hello." with these reports of usage.
 fn reporting(wire: Wire, reports: &[Report]) -> Step {
     match wire {
         Wire::Anthropic => {
@@ -29,11 +29,11 @@ fn reporting(wire: Wire, reports: &[Report]) -> Step {
             let usage = |Report(input, cached, output): &Report| json!({"prompt_tokens": input, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}});
             stream(openai(&reports.iter().map(usage).collect::<Vec<_>>()))
         }
-        Wire::Inside => panic!("no wire"),
+        Wire::Inside => panic!("not an HTTP protocol"),
     }
 }
 
-/// The first of these comes with the start of the reply, the others with its end.
+/// The first report is sent at the start of the reply, the others at its end.
 fn anthropic(reports: &[Value]) -> String {
     let (first, rest) = reports.split_first().map_or((Value::Null, reports), |(first, rest)| (first.clone(), rest));
     let message = json!({"role": "assistant", "content": [], "usage": first});
@@ -66,7 +66,7 @@ fn used(input: u64, cache_read: u64, output: u64) -> Usage {
 }
 
 #[tokio::test]
-async fn of_several_usage_reports_the_largest_counts() {
+async fn the_largest_of_several_usage_reports_counts() {
     for wire in WIRES {
         for (reports, expect) in [
             (vec![Report(9000, 0, 9000), Report(11, 0, 1)], used(9000, 0, 9000)),
@@ -81,7 +81,7 @@ async fn of_several_usage_reports_the_largest_counts() {
 }
 
 #[tokio::test]
-async fn reports_that_disagree_about_the_cache_count_as_if_it_had_saved_the_least() {
+async fn of_contradictory_reports_about_the_cache_the_most_expensive_counts() {
     for wire in WIRES {
         for reports in [[Report(100, 0, 5), Report(100, 80, 5)], [Report(100, 80, 5), Report(100, 0, 5)]] {
             assert_eq!(usage_of(wire, reporting(wire, &reports)).await, Reported::Whole(used(100, 0, 5)), "{wire:?}");
@@ -92,7 +92,7 @@ async fn reports_that_disagree_about_the_cache_count_as_if_it_had_saved_the_leas
 }
 
 #[tokio::test]
-async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
+async fn parts_that_are_larger_than_the_total_count_as_the_most_expensive_interpretation() {
     let details = |details: &Value| {
         let mut usage = json!({"prompt_tokens": 100, "completion_tokens": 5});
         usage.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
@@ -101,7 +101,7 @@ async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
     for (more, expect) in [
         (json!({"prompt_tokens_details": {"cached_tokens": 5000}}), used(5000, 0, 5)),
         (json!({"prompt_cache_hit_tokens": 101}), used(101, 0, 5)),
-        // What is missing of the total was thought, and thoughts are billed as output.
+        // The rest of the total is thinking, which is billed as output.
         (json!({"total_tokens": 400}), used(100, 0, 300)),
         (json!({"total_tokens": 7}), used(100, 0, 5)),
         (json!({"completion_tokens_details": {"reasoning_tokens": 30}}), used(100, 0, 35)),
@@ -111,12 +111,12 @@ async fn parts_that_are_more_than_the_whole_take_the_dearest_reading() {
     }
     let written = json!({"input_tokens": 10, "cache_creation_input_tokens": 300, "output_tokens": 1});
     let read = json!({"input_tokens": 10, "cache_read_input_tokens": 300, "output_tokens": 42});
-    let dear = Some(Usage { input: 310, cache_read: 0, cache_write: 300, output: 42 });
-    assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[written, read]))).await.whole(), dear);
+    let most_expensive = Some(Usage { input: 310, cache_read: 0, cache_write: 300, output: 42 });
+    assert_eq!(usage_of(Wire::Anthropic, stream(anthropic(&[written, read]))).await.whole(), most_expensive);
 }
 
 #[tokio::test]
-async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
+async fn impossible_counts_are_limited_and_their_cost_is_still_reported() {
     let rate = Rate::parse("100000").unwrap();
     let price = Price::flat(Usd::parse("1").unwrap(), Usd::parse("5").unwrap());
     let book = PriceBook::new(rate, SystemTime::now()).with_price("m", price);
@@ -127,20 +127,19 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
         } else {
             ("prompt_tokens", "completion_tokens")
         };
-        for absurd in ["10000000000000000000", "100000000000000000000", "18446744073709551615", "1e300"] {
-            let report: Value =
-                serde_json::from_str(&format!(r#"{{"{input}": {absurd}, "{output}": {absurd}}}"#)).unwrap();
+        for huge in ["10000000000000000000", "100000000000000000000", "18446744073709551615", "1e300"] {
+            let report: Value = serde_json::from_str(&format!(r#"{{"{input}": {huge}, "{output}": {huge}}}"#)).unwrap();
             let reply =
                 stream(if wire == Wire::Anthropic { anthropic(&[report.clone(), report]) } else { openai(&[report]) });
             let usage = usage_of(wire, reply).await.whole().unwrap();
-            assert_eq!((usage.input, usage.output), (TOKENS_MAX, TOKENS_MAX), "{wire:?} {absurd}");
+            assert_eq!((usage.input, usage.output), (TOKENS_MAX, TOKENS_MAX), "{wire:?} {huge}");
             assert_eq!(
                 book.cost(&seller, "m", &usage).unwrap().get(),
                 6 * TOKENS_MAX,
-                "{wire:?}: the true cost is told"
+                "{wire:?}: the cost of the reported tokens"
             );
         }
-        // A reply that claims many times what was allowed is charged by its claim.
+        // A reply that reports more output than the request allowed costs what it reports.
         let usage =
             usage_of(wire, reporting(wire, &[Report(0, 0, 0), Report(1000, 0, 200_000)])).await.whole().unwrap();
         let cost = book.cost(&seller, "m", &usage).unwrap();
@@ -153,13 +152,13 @@ async fn absurd_counts_are_bounded_and_still_cost_more_than_there_is() {
 }
 
 #[tokio::test]
-async fn a_reply_without_usage_reports_nothing_and_one_with_half_of_it_a_part() {
+async fn a_reply_without_usage_reports_nothing_and_half_a_usage_is_a_part() {
     for wire in WIRES {
         assert_eq!(usage_of(wire, reporting(wire, &[])).await, Reported::Nothing, "{wire:?}");
     }
     let at_start = reporting(Wire::Anthropic, &[Report(100, 0, 1)]);
-    let begun = Reported::Part(used(100, 0, 1));
-    assert_eq!(usage_of(Wire::Anthropic, at_start).await, begun, "what came after the start was not counted");
+    let part = Reported::Part(used(100, 0, 1));
+    assert_eq!(usage_of(Wire::Anthropic, at_start).await, part, "the output after the start was not counted");
     for (half, expect) in [
         (json!({"input_tokens": 9}), Reported::Part(used(9, 0, 0))),
         (json!({"output_tokens": 9}), Reported::Part(used(0, 0, 9))),
@@ -180,7 +179,7 @@ async fn a_reply_without_usage_reports_nothing_and_one_with_half_of_it_a_part() 
 }
 
 #[tokio::test]
-async fn what_goes_wrong_after_the_reason_to_stop_takes_nothing_away_and_its_usage_is_final() {
+async fn after_the_stop_reason_an_error_loses_nothing_and_the_usage_is_final() {
     let stopped = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 9, "output_tokens": 3}});
     let message = json!({"type": "message_start", "message": {"role": "assistant", "content": []}});
     let anthropic = named(&[message, block(0, &json!({"type": "text", "text": "Hello."})), stopped]);
@@ -200,7 +199,7 @@ async fn what_goes_wrong_after_the_reason_to_stop_takes_nothing_away_and_its_usa
 }
 
 #[tokio::test]
-async fn every_byte_that_a_model_writes_is_told_as_it_arrives() {
+async fn every_byte_that_a_model_writes_is_reported_when_it_arrives() {
     let text = |text: &str| json!({"type": "text_delta", "text": text});
     let anthropic = named(&[
         json!({"type": "message_start", "message": {"role": "assistant", "content": []}}),
@@ -234,24 +233,28 @@ async fn every_byte_that_a_model_writes_is_told_as_it_arrives() {
             }
         };
         let attempt = Provider::new(wire, endpoint(&server.url())).ask(&prompt(), &watch).await;
-        assert!(attempt.outcome.is_err(), "{wire:?}: it breaks off");
+        assert!(attempt.outcome.is_err(), "{wire:?}: the stream is incomplete");
         let written = "hm".len() + "Hello.".len() + "read_file".len() + r#"{"path":"a"}"#.len();
         assert_eq!(received.into_inner().unwrap().iter().sum::<u64>(), written as u64, "{wire:?}");
     }
 }
 
 #[test]
-fn only_a_server_on_this_machine_without_a_key_is_one_that_nobody_bills() {
+fn only_a_server_on_this_machine_without_a_key_has_nominal_billing() {
     for wire in WIRES {
         let local = Endpoint::new(BaseUrl::parse("http://127.0.0.1:8080").unwrap(), None, "m");
         assert_eq!(Provider::new(wire, local).billing(), Billing::Nominal);
-        assert_eq!(Provider::new(wire, endpoint("http://127.0.0.1:8080")).billing(), Billing::Billed, "it has a key");
-        let far = Endpoint::new(BaseUrl::parse("http://192.168.0.7:8080").unwrap(), None, "m");
-        assert_eq!(Provider::new(wire, far).billing(), Billing::Billed);
+        assert_eq!(
+            Provider::new(wire, endpoint("http://127.0.0.1:8080")).billing(),
+            Billing::Billed,
+            "the endpoint has a key"
+        );
+        let remote = Endpoint::new(BaseUrl::parse("http://192.168.0.7:8080").unwrap(), None, "m");
+        assert_eq!(Provider::new(wire, remote).billing(), Billing::Billed);
     }
 }
 
-/// What counts after these reports, with seven tokens of output.
+/// The usage after these reports, each with seven tokens of output.
 fn counted(wire: Wire, reports: &[Value]) -> Usage {
     let mut reducer = reducer(wire);
     for report in reports {
@@ -266,7 +269,7 @@ fn counted(wire: Wire, reports: &[Value]) -> Usage {
 }
 
 #[test]
-fn what_a_cache_wrote_is_counted_at_its_dearest_and_fills_the_bound_first() {
+fn written_cache_tokens_count_as_the_most_expensive_and_are_limited_last() {
     let all = |input, read, write| json!({"prompt_tokens": input, "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": write}});
     let parts = |plain, read, write| json!({"input_tokens": plain, "cache_read_input_tokens": read, "cache_creation_input_tokens": write});
     let null = Value::Null;
@@ -285,7 +288,7 @@ fn what_a_cache_wrote_is_counted_at_its_dearest_and_fills_the_bound_first() {
 }
 
 #[test]
-fn a_count_is_a_number_that_is_not_negative() {
+fn only_a_number_that_is_not_negative_is_a_count() {
     for (count, expect) in [(json!(12), 12), (json!(11.2), 12), (json!(0), 0)] {
         assert_eq!(counted(Wire::Anthropic, &[json!({"input_tokens": count})]).input, expect, "{count}");
     }

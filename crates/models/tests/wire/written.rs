@@ -33,7 +33,7 @@ fn a_call_is_read_in_every_form_that_models_write() {
 }
 
 #[test]
-fn words_around_a_call_stay_words() {
+fn text_around_a_call_stays_text() {
     let text = "I will look.\n```json\n{\"name\":\"read_file\",\"arguments\":{}}\n```\nThen I report.";
     check(text, Some("I will look.\n\nThen I report."), &[("read_file", json!({}))]);
     check("Sure! {\"name\": \"read_file\"}", Some("Sure!"), &[("read_file", json!({}))]);
@@ -49,7 +49,7 @@ fn several_calls_are_read_in_order() {
 }
 
 #[test]
-fn what_is_not_a_call_of_a_known_tool_is_text() {
+fn text_that_is_not_a_call_of_a_known_tool_stays_text() {
     for text in [
         "",
         "no braces",
@@ -65,7 +65,7 @@ fn what_is_not_a_call_of_a_known_tool_is_text() {
 }
 
 #[test]
-fn arguments_that_are_no_clean_object_are_told_apart() {
+fn arguments_that_are_not_a_valid_object_stay_text() {
     let text = r#"{"name":"read_file","arguments":{"a":1,"a":2}}"#;
     assert_eq!(read(text, &TOOLS).unwrap().calls, [("read_file".to_owned(), Err(text.to_owned()))]);
     let text = r#"{"name":"read_file","arguments":[1]}"#;
@@ -73,7 +73,7 @@ fn arguments_that_are_no_clean_object_are_told_apart() {
 }
 
 #[test]
-fn a_reply_full_of_braces_is_given_up_on() {
+fn a_reply_full_of_braces_has_no_calls() {
     for text in ["{".repeat(1_000_000), "[".repeat(1_000_000), "{\"a\":".repeat(200_000), "[1]".repeat(400_000)] {
         assert_eq!(read(&text, &TOOLS), None);
     }

@@ -1,16 +1,16 @@
-//! Whether what a report cites is there.
+//! Checks that the lines in a report exist.
 
 use std::fs;
 use std::path::Path;
 
-/// A place as a report cites it.
+/// A line that a report cites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cited {
     pub(crate) path: String,
     pub(crate) line: u64,
 }
 
-/// The places of a report, each of which must be there as it is cited, with what it is cited for.
+/// Returns the lines that a report cites. Checks that each exists with the cited text and search terms.
 pub(crate) fn checked(report: &str, root: &Path) -> Vec<Cited> {
     let mut cited = Vec::new();
     let mut lines = report.lines().peekable();
@@ -20,21 +20,21 @@ pub(crate) fn checked(report: &str, root: &Path) -> Vec<Cited> {
             continue;
         }
         let (path, rest) = place.split_once(':').unwrap();
-        let (number, says) = rest.split_once(": ").unwrap();
+        let (number, text) = rest.split_once(": ").unwrap();
         let number: u64 = number.parse().unwrap();
-        let there = line_of(root, path, number);
-        assert!(there.replace('\t', " ").contains(says), "{path}:{number} is {there:?}, not {says:?}");
+        let line = line_of(root, path, number);
+        assert!(line.replace('\t', " ").contains(text), "{path}:{number} is {line:?}, not {text:?}");
         let notes = lines.peek().and_then(|note| note.strip_prefix("   ")).unwrap_or_default();
         let shares = notes.split("; ").find_map(|note| note.strip_prefix("shares "));
         for share in shares.into_iter().flat_map(|shares| shares.split(", ")) {
-            assert!(there.to_lowercase().contains(&share.to_lowercase()), "{path}:{number} lacks {share}: {there}");
+            assert!(line.to_lowercase().contains(&share.to_lowercase()), "{path}:{number} lacks {share}: {line}");
         }
         cited.push(Cited { path: path.to_owned(), line: number });
     }
     cited
 }
 
-/// The places of a report's chain, each with its kind of evidence.
+/// Returns the lines of a report's chain, each with its kind of evidence.
 pub(crate) fn chain(report: &str) -> Vec<(Cited, String)> {
     let chain = report.lines().find_map(|line| line.strip_prefix("chain: ")).unwrap_or_default();
     let steps = chain.split('→').map(|step| step.split(" —").next().unwrap().trim());

@@ -1,5 +1,5 @@
-//! A small hall in memory: it runs a team on a directory with the real file tools and serves hires by recursion. Money is not
-//! counted here; end-to-end tests do that.
+//! A small hall in memory. It runs a team on a directory with the real file tools, and runs hires by recursion. Money is not
+//! counted here; the end-to-end tests check money.
 
 use std::future::Future;
 use std::path::Path as FilePath;
@@ -19,7 +19,7 @@ use crate::team::{Agent, Team};
 const TURNS_MAX: u32 = 12;
 const MAX_TOKENS: u32 = 16_000;
 
-/// What one hire came to.
+/// The result of one contract.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub(crate) path: Path,
@@ -27,7 +27,7 @@ pub(crate) struct Work {
     pub(crate) report: String,
 }
 
-/// What the root came to, and everybody below.
+/// The answer of the root, and the results of all contracts.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) answer: String,
@@ -38,11 +38,11 @@ pub(crate) struct Hall {
     team: Team,
     tools: Vec<Arc<dyn Tool>>,
     work: Mutex<Vec<Work>>,
-    /// An agent whose hire is refused.
+    /// The agent whose hire is refused.
     pub(crate) refused: Option<String>,
 }
 
-type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 impl Hall {
     pub(crate) fn new(team: Team, project: &FilePath) -> Hall {
@@ -55,8 +55,8 @@ impl Hall {
         Outcome { answer, work: self.work.into_inner().unwrap() }
     }
 
-    /// Works a contract from brief to report.
-    fn hire<'a>(&'a self, agent: &'a Agent, task: String, path: Path) -> Doing<'a, String> {
+    /// Runs a contract from brief to report.
+    fn hire<'a>(&'a self, agent: &'a Agent, task: String, path: Path) -> Pending<'a, String> {
         Box::pin(async move {
             let team = self.team.data(agent);
             let hiring = team.is_some().then_some(HiringLeft { money: Msat::ZERO, heads: Heads(99), depth: 9 });
@@ -69,9 +69,9 @@ impl Hall {
                 if reply.calls.is_empty() {
                     break reply.words.unwrap();
                 }
-                data.status.turns = data.status.turns.checked_sub(1).expect("it comes to an end");
+                data.status.turns = data.status.turns.checked_sub(1).expect("a contract ends within its turns");
                 for call in &reply.calls {
-                    self.serve(call, &path, &mut data).await;
+                    self.perform(call, &path, &mut data).await;
                 }
             };
             assert!(report.starts_with(LABEL), "{report}");
@@ -95,11 +95,11 @@ impl Hall {
             data: Some(Box::new(data.clone())),
         };
         let attempt = Rehearsal.ask(&prompt, &|_| {}).await;
-        assert_eq!(attempt, Rehearsal.ask(&prompt, &|_| {}).await, "the same prompt had two replies");
+        assert_eq!(attempt, Rehearsal.ask(&prompt, &|_| {}).await, "the same prompt has the same reply");
         attempt.outcome.unwrap()
     }
 
-    async fn serve(&self, call: &RawCall, path: &Path, data: &mut PromptData) {
+    async fn perform(&self, call: &RawCall, path: &Path, data: &mut PromptData) {
         let arguments = call.arguments.as_ref().unwrap();
         if call.name != "delegate_task" {
             let tool = self.tools.iter().find(|tool| tool.spec().name == call.name).unwrap();

@@ -1,4 +1,4 @@
-//! The example in `examples/`, what the tests know about it, and copies of it to be changed.
+//! The example in `examples/`, the values that the tests expect in it, and copies that tests can change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use toml::Table;
 
-/// What the tests know about the example, from a file beside it: nothing of it stands here.
+/// The example. The expected values are in a file next to it, so that our crates contain no name of the example.
 pub(crate) struct Example {
     pub(crate) root: PathBuf,
     known: Table,
-    /// Keeps a copy on the disk.
+    /// Deletes the copy when it is dropped.
     _copy: Option<TempDir>,
 }
 
@@ -21,7 +21,7 @@ impl Example {
         Example { root: examples.join("payment"), known, _copy: None }
     }
 
-    /// A copy that can be changed.
+    /// Makes a copy that the test can change.
     pub(crate) fn copy() -> Example {
         let example = Example::payment();
         let copy = TempDir::new().unwrap();
@@ -33,19 +33,19 @@ impl Example {
         self.known[key].as_str().unwrap()
     }
 
-    /// The words to be renamed, each with the one that stands for it.
+    /// Returns the names to replace, each with its new name.
     pub(crate) fn renames(&self) -> Vec<(String, String)> {
         let word = |pair: &toml::Value, at: usize| pair[at].as_str().unwrap().to_owned();
         self.known["rename"].as_array().unwrap().iter().map(|pair| (word(pair, 0), word(pair, 1))).collect()
     }
 
-    /// The number of the first line of a file that has a text.
+    /// Returns the number of the first line of a file that contains a text.
     pub(crate) fn line(&self, file: &str, text: &str) -> u64 {
         let read = fs::read_to_string(self.root.join(file)).unwrap();
         read.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
     }
 
-    /// All files but those of the team, from the root.
+    /// Returns the paths of all files except the agent files.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         walk(&self.root, &mut |path| {
@@ -57,7 +57,7 @@ impl Example {
         files
     }
 
-    /// Writes every file of the project anew, under another name.
+    /// Changes the name and the content of every file.
     pub(crate) fn rewrite(&self, change: impl Fn(&str) -> String) {
         for file in self.files() {
             let text = change(&fs::read_to_string(self.root.join(&file)).unwrap());
@@ -81,7 +81,7 @@ fn copy_all(from: &Path, to: &Path) {
     });
 }
 
-/// Goes through all files below, in order.
+/// Calls a function for every file below a directory, in order.
 pub(crate) fn walk(directory: &Path, each: &mut impl FnMut(&Path)) {
     let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();

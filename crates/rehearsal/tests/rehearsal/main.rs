@@ -1,6 +1,6 @@
-//! The rehearsal with the real file tools: a team on the example, on changed copies of it, and on our own source.
+//! The rehearsal with the real file tools: a team works on the example, on changed copies of it, and on our own source.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that can't continue panics")]
 
 mod cited;
 mod driver;

@@ -1,4 +1,4 @@
-//! Questions that no project answers. Their words are joined from parts, so that no search finds them here.
+//! Questions that are not about any project. They are written in parts, so that no search finds their words in this file.
 
 use crate::driver::Hall;
 use crate::example::{Example, repository};
@@ -23,7 +23,7 @@ async fn check(hall: Hall, parts: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_nonsense_question_hires_nobody_and_says_so() {
+async fn a_nonsense_question_hires_nobody_and_the_report_says_so() {
     let example = Example::payment();
     for parts in NONSENSE {
         let hall = Hall::new(Team::read(&example.root.join("agents")), &example.root);

@@ -1,4 +1,4 @@
-//! Another project, in another language, with another fault: the same team finds its way there.
+//! The same team on another project, in another language, with another fault.
 
 use std::fs;
 use std::path::Path;
@@ -115,11 +115,11 @@ async fn check(question: &str, expected: [&str; 3]) {
 }
 
 #[tokio::test]
-async fn a_port_that_nobody_listens_on_is_followed_from_the_log_to_the_line_that_reads_it() {
+async fn a_wrong_port_is_traced_from_the_log_to_the_line_that_reads_the_setting() {
     check("Why does login fail?", ["logs/web.log:2", "config/default.json:4", "src/cacheClient.js:6"]).await;
 }
 
 #[tokio::test]
-async fn a_question_that_is_not_about_trouble_is_not_answered_with_some() {
+async fn the_answer_to_a_question_without_trouble_is_not_about_trouble() {
     check("What limits uploads?", ["docs/operations.md:3", "config/default.json:8", "src/upload.js:3"]).await;
 }

@@ -1,4 +1,4 @@
-//! Questions about our own source: whatever is cited is there.
+//! Questions about our own source. Every cited line must exist.
 
 use crate::cited::checked;
 use crate::driver::Hall;
@@ -38,7 +38,7 @@ async fn a_question_about_prices_cites_lines_that_exist() {
     check("What does LOCAL_PRICE cost per million tokens?", "models/").await;
 }
 
-/// Asks as a user does, in plain words, from the top and with the built-in team: the word that says most is in one of the best places.
+/// Asks a plain question about the whole repository, with the built-in team. The important word must be in one of the best places.
 async fn check_plain(question: &str, word: &str) {
     let root = repository();
     let roster = Team::read(&root.join("crates/agent/roster"));
@@ -53,16 +53,16 @@ async fn check_plain(question: &str, word: &str) {
 }
 
 #[tokio::test]
-async fn a_plain_question_about_severance_is_answered_with_lines_about_it() {
+async fn a_plain_question_about_severance_is_answered_with_matching_lines() {
     check_plain("How does a contract compute its severance?", "severance").await;
 }
 
 #[tokio::test]
-async fn a_plain_question_about_secrets_is_answered_with_lines_about_it() {
+async fn a_plain_question_about_secrets_is_answered_with_matching_lines() {
     check_plain("How are secrets redacted from what a tool returns?", "secret").await;
 }
 
 #[tokio::test]
-async fn a_plain_question_about_resuming_is_answered_with_lines_about_it() {
+async fn a_plain_question_about_resuming_is_answered_with_matching_lines() {
     check_plain("Where is a killed run resumed?", "resum").await;
 }

@@ -1,4 +1,4 @@
-//! The example with a known fault, as it is and changed.
+//! The example with a known fault, unchanged and changed.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ async fn ask(example: &Example) -> Outcome {
     outcome
 }
 
-/// Checks that an answer names the fault, by way of the other places.
+/// Checks that an answer names the fault, with a chain of these kinds of evidence.
 fn check_fault(outcome: &Outcome, fault: &Cited, sources: &[&str]) {
     let Cited { path, line } = fault;
     assert!(outcome.answer.contains(&format!("\nThe evidence meets at {path}:{line}.\n")), "{}", outcome.answer);
@@ -46,7 +46,7 @@ async fn the_question_ends_at_the_fault_with_a_chain_from_log_over_config_to_cod
 }
 
 #[tokio::test]
-async fn a_finding_of_the_fourth_level_is_in_the_answer_of_the_first() {
+async fn a_line_found_at_the_fourth_level_is_in_the_answer_of_the_root() {
     let example = Example::payment();
     let outcome = ask(&example).await;
     let levels: Vec<usize> = outcome.work.iter().map(|work| work.path.level()).collect();
@@ -60,7 +60,7 @@ async fn a_finding_of_the_fourth_level_is_in_the_answer_of_the_first() {
 }
 
 #[tokio::test]
-async fn the_answer_follows_identifiers_and_files_that_are_renamed() {
+async fn the_answer_is_right_with_renamed_identifiers_and_files() {
     let example = Example::copy();
     let renames = example.renames();
     let change = |text: &str| renames.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
@@ -71,7 +71,7 @@ async fn the_answer_follows_identifiers_and_files_that_are_renamed() {
 }
 
 #[tokio::test]
-async fn the_answer_follows_a_fault_that_is_moved_to_another_file() {
+async fn the_answer_is_right_with_a_fault_moved_to_another_file() {
     let example = Example::copy();
     let (from, to) = (example.says("fault"), example.says("moved_to"));
     let module = |path: &str| path.trim_end_matches(".py").replace('/', ".");
@@ -81,7 +81,7 @@ async fn the_answer_follows_a_fault_that_is_moved_to_another_file() {
 }
 
 #[tokio::test]
-async fn without_the_log_the_other_evidence_is_reported_and_what_was_searched() {
+async fn without_the_log_the_report_has_the_other_evidence_and_the_searches() {
     let example = Example::copy();
     fs::remove_dir_all(example.root.join("logs")).unwrap();
     let outcome = ask(&example).await;
@@ -90,8 +90,8 @@ async fn without_the_log_the_other_evidence_is_reported_and_what_was_searched() 
     assert!(outcome.answer.contains("in all logs of the project (no line)"), "{}", outcome.answer);
 }
 
-/// Asks something that is not about trouble; the lines with a text must be among the places, and the trouble must not be
-/// where all meets.
+/// Asks a question that is not about trouble. The line with the text must be among the best places, and the chain must not end at
+/// the fault.
 async fn check_plain(question: &str, file: &str, text: &str) {
     let example = Example::payment();
     let outcome = hall(&example).run(question).await;
@@ -103,14 +103,14 @@ async fn check_plain(question: &str, file: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn a_question_in_plain_words_that_is_not_about_trouble_is_answered_with_its_rare_words() {
+async fn a_question_without_trouble_is_answered_by_its_rare_words() {
     check_plain("How long is an idempotency key remembered?", "settings_page", "remembered_line").await;
     check_plain("Which port does the service listen on?", "config", "port_line").await;
     check_plain("Where is the ledger written?", "settings_page", "ledger_line").await;
 }
 
 #[tokio::test]
-async fn a_question_that_names_something_is_answered_with_a_line_that_has_it() {
+async fn a_question_with_a_name_is_answered_with_a_line_that_contains_the_name() {
     let example = Example::payment();
     let name = example.says("other_setting");
     let outcome = hall(&example).run(&format!("What is {name} set to, and who reads it?")).await;
@@ -121,7 +121,7 @@ async fn a_question_that_names_something_is_answered_with_a_line_that_has_it() {
 }
 
 #[tokio::test]
-async fn a_hire_that_was_refused_is_said_to_be_missing() {
+async fn a_refused_hire_is_listed_as_missing() {
     let example = Example::payment();
     let mut hall = hall(&example);
     let refused = example.says("log_reader").to_owned();
@@ -133,7 +133,7 @@ async fn a_hire_that_was_refused_is_said_to_be_missing() {
 }
 
 #[tokio::test]
-async fn within_a_larger_project_the_question_is_asked_where_it_points() {
+async fn the_fault_is_found_inside_a_larger_project() {
     let example = Example::payment();
     let hall = Hall::new(Team::read(&example.root.join("agents")), &repository());
     let outcome = hall.run(example.says("question")).await;
@@ -142,11 +142,11 @@ async fn within_a_larger_project_the_question_is_asked_where_it_points() {
     assert!(outcome.answer.contains(&expected), "{}", outcome.answer);
 }
 
-/// Files that every project has.
-const ANYBODYS: [&str; 2] = ["README.md", "__init__.py"];
+/// Names of files that every project has.
+const COMMON_FILES: [&str; 2] = ["README.md", "__init__.py"];
 
 #[test]
-fn nothing_of_the_example_is_known_to_our_crates() {
+fn our_crates_contain_no_name_of_the_example() {
     let example = Example::payment();
     let mut known: Vec<String> = Vec::new();
     for file in example.files() {
@@ -161,12 +161,12 @@ fn nothing_of_the_example_is_known_to_our_crates() {
         }
     }
     known.extend(Team::read(&example.root.join("agents")).0.into_keys());
-    known.retain(|name| !ANYBODYS.contains(&name.as_str()));
+    known.retain(|name| !COMMON_FILES.contains(&name.as_str()));
     assert!(known.len() > 100, "{known:?}");
     walk(&repository().join("crates"), &mut |path| {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         for name in &known {
-            assert!(!text.contains(name.as_str()), "{} is known to {}", name, path.display());
+            assert!(!text.contains(name.as_str()), "{} is in {}", name, path.display());
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Single replies: to data that nobody meant, and to what must be obeyed.
+//! Single replies, also to random data.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ fn name(name: &str) -> AgentName {
     AgentName::parse(name).unwrap()
 }
 
-/// A root with nobody to hire.
+/// A root without a team.
 fn alone(task: &str) -> PromptData {
     let status = Status { money: Msat::ZERO, turns: 9, hiring: None, time: None };
     PromptData { agent: name("lead"), team: None, task: task.to_owned(), turn: Turn::Next, status, heard: Vec::new() }
 }
 
-/// A root with two whom it can hire.
+/// A root with a team of two.
 fn lead(task: &str, dialect: Dialect) -> PromptData {
-    let member = |name: &str, says: &str| Member {
+    let member = |name: &str, description: &str| Member {
         name: name.to_owned(),
-        description: says.to_owned(),
+        description: description.to_owned(),
         specialties: Vec::new(),
     };
     let members = vec![member("ann", "Reads logs."), member("bob", "Reads code.")];
@@ -63,7 +63,7 @@ fn ask(data: &PromptData, tools: &[&str]) -> Reply {
     ask_with(&prompt(data, tools, 16_000)).0
 }
 
-fn said(data: &PromptData, tools: &[&str]) -> String {
+fn report_of(data: &PromptData, tools: &[&str]) -> String {
     let reply = ask(data, tools);
     assert_eq!(reply.calls, [], "a report was expected");
     reply.words.unwrap()
@@ -73,8 +73,8 @@ fn called(reply: &Reply) -> Vec<&str> {
     reply.calls.iter().map(|call| call.name.as_str()).collect()
 }
 
-/// Adds a reply, and for each of its calls a result.
-fn go_on(data: &mut PromptData, reply: Reply, result: impl Fn(&RawCall) -> String) {
+/// Adds a reply, and a result for each of its calls.
+fn add_reply(data: &mut PromptData, reply: Reply, result: impl Fn(&RawCall) -> String) {
     let results = reply.calls.iter().map(|call| {
         let text = result(call);
         Heard::Result { call: call.id.clone(), text, failed: false }
@@ -93,33 +93,33 @@ fn hired(hire: u32, agent: &str) -> Heard {
     Heard::Hired { call: None, hire: Path::root(1).hire(hire), agent: name(agent) }
 }
 
-/// Reads a project with one line for every search.
+/// Returns the results of a project in which every search finds one line.
 fn finds(line: &str) -> impl Fn(&RawCall) -> String {
     move |call| if call.name == "search" { format!("{line}\n(1 matches in 1 of 1 files)") } else { "1\tx".to_owned() }
 }
 
 #[test]
-fn a_root_surveys_and_then_hires_all_who_fit_in_one_reply_in_every_dialect() {
-    for (dialect, tool, who, what) in [
+fn a_root_searches_and_then_hires_all_matching_agents_in_one_reply_in_every_dialect() {
+    for (dialect, tool, agent_field, task_field) in [
         (Dialect::DelegateTask, "delegate_task", "specialty", "task"),
         (Dialect::Agent, "Agent", "subagent_type", "prompt"),
     ] {
         let mut data = lead("Why does max_size fail?", dialect);
         let survey = ask(&data, &ALL_TOOLS);
         assert!(called(&survey).iter().all(|name| *name == "search"), "{survey:?}");
-        go_on(&mut data, survey, finds("x.log\n7: max_size failed with SizeError 77"));
+        add_reply(&mut data, survey, finds("x.log\n7: max_size failed with SizeError 77"));
         let hires = ask(&data, &ALL_TOOLS);
         assert_eq!(called(&hires), [tool, tool]);
         let arguments: Vec<&Value> = hires.calls.iter().map(|call| call.arguments.as_ref().unwrap()).collect();
-        assert_eq!((&arguments[0][who], &arguments[1][who]), (&json!("ann"), &json!("bob")));
-        let task = arguments[0][what].as_str().unwrap();
+        assert_eq!((&arguments[0][agent_field], &arguments[1][agent_field]), (&json!("ann"), &json!("bob")));
+        let task = arguments[0][task_field].as_str().unwrap();
         let expected = "Why does max_size fail?\n\nLook for: `max_size`, `SizeError`, `77`\nRead: logs\n";
         assert!(task.starts_with(expected), "{task}");
     }
 }
 
 #[test]
-fn independent_reports_meet_in_a_shared_name_and_what_is_missing_is_said() {
+fn reports_with_a_shared_name_form_a_chain_and_missing_reports_are_listed() {
     let mut data = lead("Why does it fail?", Dialect::DelegateTask);
     data.heard.extend([hired(1, "ann"), hired(2, "bob"), hired(3, "eve")]);
     data.heard.push(report(
@@ -129,9 +129,9 @@ fn independent_reports_meet_in_a_shared_name_and_what_is_missing_is_said() {
     ));
     data.heard.push(report(2, "bob", "I think it is this:\nsrc/x.rs:9: let max_size = 77;"));
     data.heard.push(Heard::Refused { call: None, why: Refusal::SelfHire });
-    assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["wait_for_agents"], "one report has not come");
+    assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["wait_for_agents"], "one report is missing");
     data.turn = Turn::Last;
-    let report = said(&data, &[]);
+    let report = report_of(&data, &[]);
     let expected = "The evidence meets at src/x.rs:9.\nchain: x y.log:3 (logs) —max_size→ src/x.rs:9 (code)\n";
     assert!(report.contains(expected), "{report}");
     assert!(report.contains("\nbob reports:\n   I think it is this:\n"), "{report}");
@@ -143,30 +143,30 @@ fn independent_reports_meet_in_a_shared_name_and_what_is_missing_is_said() {
 }
 
 #[test]
-fn the_last_reply_has_no_calls_and_says_what_was_found() {
+fn the_last_reply_has_no_calls_and_reports_the_lines_found() {
     let is_last: [fn(&mut PromptData); 2] = [|data| data.turn = Turn::Last, |data| data.status.turns = 1];
     for end in is_last {
         for mut data in [alone("Why does max_size fail?"), lead("Why does max_size fail?", Dialect::DelegateTask)] {
             let first = ask(&data, &ALL_TOOLS);
-            go_on(&mut data, first, finds("a.rs\n7: max_size fails"));
+            add_reply(&mut data, first, finds("a.rs\n7: max_size fails"));
             end(&mut data);
-            let report = said(&data, &ALL_TOOLS);
+            let report = report_of(&data, &ALL_TOOLS);
             assert!(report.starts_with(LABEL) && report.contains("\n1. a.rs:7: max_size fails\n"), "{report}");
         }
     }
 }
 
 #[test]
-fn somebody_is_hired_if_the_runtime_demands_it_even_without_files_to_be_found() {
+fn an_agent_is_hired_if_the_runtime_requires_it_even_if_no_search_finds_a_line() {
     let nothing = |_: &RawCall| "(no match in 3 files)".to_owned();
     let mut data = lead("What is the capital of France?", Dialect::DelegateTask);
     let survey = ask(&data, &ALL_TOOLS);
-    go_on(&mut data, survey, nothing);
+    add_reply(&mut data, survey, nothing);
     let answer = ask(&data, &ALL_TOOLS);
     let words = answer.words.clone().unwrap();
     assert!(words.starts_with("rehearsal: no language model\nNothing matches: "), "{words}");
     assert!(words.contains("`capital` in all files of the project (no line)"), "{words}");
-    go_on(&mut data, answer, nothing);
+    add_reply(&mut data, answer, nothing);
     data.heard.push(Heard::Nudged(Nudge::Required));
     assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["delegate_task"; 2]);
     let mut ad_hoc = data.clone();
@@ -175,37 +175,41 @@ fn somebody_is_hired_if_the_runtime_demands_it_even_without_files_to_be_found() 
 }
 
 #[test]
-fn nothing_matches_is_said_only_if_every_search_ended_without_a_line() {
+fn a_report_says_nothing_matches_only_if_every_search_finished_without_a_line() {
     for (result, expected) in [
         ("(no match in 3 files)", "Nothing matches: "),
-        ("(stopped after 5 s: 0 matches in 0 of 9 files searched so far)", "No search found a line, and not every"),
-        ("a b.txt\n3: something else about max_sizes", "Lines that match what was searched for, "),
+        ("(stopped after 5 s: 0 matches in 0 of 9 files searched so far)", "No search found a line, but not every"),
+        ("a b.txt\n3: something else about max_sizes", "Lines that match the searches, "),
     ] {
         let mut data = alone("Where is max_size defined?");
         while let reply @ Reply { words: None, .. } = ask(&data, &ALL_TOOLS) {
-            go_on(&mut data, reply, |call| if call.name == "search" { result.to_owned() } else { "3\tx".to_owned() });
+            add_reply(
+                &mut data,
+                reply,
+                |call| if call.name == "search" { result.to_owned() } else { "3\tx".to_owned() },
+            );
         }
-        let report = said(&data, &ALL_TOOLS);
+        let report = report_of(&data, &ALL_TOOLS);
         assert!(report.starts_with(&format!("{LABEL}\n{expected}")), "{report}");
         assert!(report.contains("\nsearched: `max_size` in all files of the project ("), "{report}");
     }
-    let report = said(&alone("Why?"), &ALL_TOOLS);
+    let report = report_of(&alone("Why?"), &ALL_TOOLS);
     assert!(report.starts_with(&format!("{LABEL}\nNothing was searched")), "{report}");
 }
 
 #[test]
-fn the_definition_comes_before_uses_and_dates_are_no_numbers() {
+fn the_definition_comes_before_uses_and_dates_do_not_count_as_numbers() {
     let found = "a.rs\n2: use x::MaxSize;\n5: check(MaxSize);\n9: struct MaxSize {\n";
     let mut data = alone("Where is MaxSize defined?");
     while let reply @ Reply { words: None, .. } = ask(&data, &ALL_TOOLS) {
-        go_on(&mut data, reply, finds(found));
+        add_reply(&mut data, reply, finds(found));
     }
-    let report = said(&data, &ALL_TOOLS);
+    let report = report_of(&data, &ALL_TOOLS);
     assert!(report.contains("\n1. a.rs:9: struct MaxSize {\n") && report.contains("\n3. a.rs:2: use x"), "{report}");
 
     let mut data = alone("Why does it fail?");
     let survey = ask(&data, &ALL_TOOLS);
-    go_on(&mut data, survey, finds("x.log\n1: 2026-04-13 14:00:40,423 ERROR failed after 30 ms"));
+    add_reply(&mut data, survey, finds("x.log\n1: 2026-04-13 14:00:40,423 ERROR failed after 30 ms"));
     let next = ask(&data, &ALL_TOOLS).calls;
     let patterns: Vec<&Value> =
         next.iter().filter_map(|call| call.arguments.as_ref().unwrap().get("pattern")).collect();
@@ -213,7 +217,7 @@ fn the_definition_comes_before_uses_and_dates_are_no_numbers() {
 }
 
 #[test]
-fn a_word_is_searched_for_without_its_ending() {
+fn words_are_searched_without_their_endings() {
     for (question, expected) in [
         ("How many retries are made?", "retr"),
         ("When is it stopped?", "stop"),
@@ -227,7 +231,7 @@ fn a_word_is_searched_for_without_its_ending() {
 }
 
 #[test]
-fn new_words_of_the_owner_are_a_new_question_and_a_question_of_a_hire_is_answered() {
+fn a_new_message_of_the_owner_is_a_new_question_and_a_question_of_a_hire_is_answered() {
     let mut data = alone("Where is max_size set?");
     data.heard.extend([Heard::Reply(Arc::new(Reply::words("done"))), Heard::Owner("And min_size?".to_owned())]);
     let pattern = |reply: &Reply| reply.calls[0].arguments.as_ref().unwrap()["pattern"].clone();
@@ -239,7 +243,7 @@ fn new_words_of_the_owner_are_a_new_question_and_a_question_of_a_hire_is_answere
 }
 
 #[test]
-fn a_reply_is_never_longer_than_it_may_be() {
+fn a_reply_is_never_longer_than_the_limit() {
     let found: Vec<String> =
         (1..200).map(|at| format!("{at}: max_size_{at} fails{} max_size", "!".repeat(at))).collect();
     let found = format!("a.rs\n{}", found.join("\n"));
@@ -248,18 +252,18 @@ fn a_reply_is_never_longer_than_it_may_be() {
         for _ in 0..8 {
             let (reply, usage) = ask_with(&prompt(&data, &ALL_TOOLS, max_tokens));
             assert!(usage.output <= u64::from(max_tokens), "{} of {max_tokens}", usage.output);
-            go_on(&mut data, reply, finds(&found));
+            add_reply(&mut data, reply, finds(&found));
         }
     }
 }
 
 #[test]
-fn a_prompt_without_data_is_answered_with_that() {
+fn the_reply_to_a_prompt_without_data_says_so() {
     let without = Prompt { data: None, ..prompt(&alone("Why?"), &ALL_TOOLS, 1000) };
-    assert_eq!(ask_with(&without).0.words.unwrap(), format!("{LABEL}\nThis prompt has no data to work with."));
+    assert_eq!(ask_with(&without).0.words.unwrap(), format!("{LABEL}\nThis prompt has no data."));
 }
 
-/// Texts that data is made of, for data that is nearly right.
+/// Parts of texts, for data that is nearly valid.
 const PIECES: [&str; 36] = [
     "Look for: ",
     "Read: ",
@@ -332,7 +336,7 @@ fn heard(bytes: &mut impl Iterator<Item = u8>) -> Heard {
 }
 
 #[test]
-fn no_data_makes_it_panic_or_answer_twice_differently() {
+fn no_data_causes_a_panic_or_two_different_replies() {
     bolero::check!().with_iterations(RUNS).with_max_len(2048).for_each(|input: &[u8]| {
         let mut bytes = input.iter().copied();
         let is_alone = bytes.next().unwrap_or(0).is_multiple_of(2);

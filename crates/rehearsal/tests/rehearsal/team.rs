@@ -1,4 +1,4 @@
-//! A team of Markdown agents, read as far as the tests need it.
+//! A team of Markdown agents, with only the fields that the tests need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use guildhall_agent::roster::Dialect;
 use guildhall_agent::{Member, TeamData};
 
-/// An agent, as its file describes it.
+/// An agent of a Markdown file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agent {
     pub(crate) name: String,
@@ -32,22 +32,22 @@ impl Team {
         Team(agents)
     }
 
-    /// One agent that hires nobody.
+    /// A team of one agent, which hires nobody.
     pub(crate) fn alone() -> Team {
         let reader = Agent { name: "reader".to_owned(), ..Agent::default() };
         Team([("reader".to_owned(), reader)].into())
     }
 
-    /// The one whom nobody hires.
+    /// Returns the agent that no other agent hires.
     pub(crate) fn entry(&self) -> &Agent {
         let hired: BTreeSet<&String> = self.0.values().flat_map(|agent| &agent.team).collect();
-        let mut free = self.0.values().filter(|agent| !hired.contains(&agent.name));
-        let entry = free.next().unwrap();
-        assert!(free.next().is_none(), "more than one agent is hired by nobody");
+        let mut roots = self.0.values().filter(|agent| !hired.contains(&agent.name));
+        let entry = roots.next().unwrap();
+        assert!(roots.next().is_none(), "the team has more than one root agent");
         entry
     }
 
-    /// The team of an agent, as a prompt has it.
+    /// Returns the team of an agent in the form of the prompt data.
     pub(crate) fn data(&self, agent: &Agent) -> Option<TeamData> {
         let member = |name: &String| {
             let Agent { description, specialties, .. } = &self.0[name];

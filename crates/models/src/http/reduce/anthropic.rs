@@ -1,5 +1,5 @@
-//! The events of Anthropic Messages. Blocks arrive by index, perhaps interleaved, and are kept as they came: thinking
-//! is signed, and shown to the provider again byte for byte.
+//! The events of Anthropic Messages. Blocks arrive by index and may be interleaved. They are stored unchanged: thinking is
+//! signed, and must be sent back to the provider byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct State {
 #[derive(Debug)]
 struct Block {
     value: Map<String, Value>,
-    /// A call's input, as text in pieces.
+    /// The input of a call as text, joined from pieces.
     input: String,
 }
 
@@ -42,14 +42,14 @@ impl State {
                 progress.phase = Phase::Done;
                 Ok(Vec::new())
             }
-            // A ping, the end of a block, or an event that is newer than this program.
+            // A ping, the end of a block, or an event that this program does not know.
             _ => Ok(Vec::new()),
         }
     }
 
     pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let Some(blocks) = value["content"].as_array() else {
-            return Err(Fault::Malformed("a body without content".into()));
+            return Err(Fault::Malformed("the body has no content".into()));
         };
         let mut pieces = Vec::new();
         for (index, block) in (0..).zip(blocks) {
@@ -77,7 +77,7 @@ impl State {
         if calls.is_empty()
             && let Some(written) = words.as_deref().and_then(|words| written::read(words, tools))
         {
-            // The provider is shown real calls, since it will be shown their results.
+            // The provider must get tool calls back, because the next request has their results.
             raw.retain(|block| block["type"] != "text");
             raw.extend(written.words.as_ref().map(|text| json!({"type": "text", "text": text})));
             for (name, arguments) in written.calls {
@@ -93,14 +93,14 @@ impl State {
 
     fn block(&mut self, index: u64, block: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let Some(value) = block.as_object().filter(|block| block.get("type").is_some_and(Value::is_string)) else {
-            return Err(Fault::Malformed("a block without a type".into()));
+            return Err(Fault::Malformed("a block has no type".into()));
         };
         progress.weight.add(block)?;
         if self.blocks.len() >= CALLS_MAX {
-            return Err(Fault::TooMuch);
+            return Err(Fault::TooLarge);
         }
         if self.blocks.insert(index, Block { value: value.clone(), input: String::new() }).is_some() {
-            return Err(Fault::Malformed(format!("block {index} twice")));
+            return Err(Fault::Malformed(format!("block {index} is sent twice")));
         }
         progress.phase = progress.phase.max(Phase::Begun);
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -115,10 +115,10 @@ impl State {
     fn delta(&mut self, index: u64, delta: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         progress.weight.add(delta)?;
         let Some(block) = self.blocks.get_mut(&index) else {
-            return Err(Fault::Malformed(format!("a part of block {index}, which has not begun")));
+            return Err(Fault::Malformed(format!("a delta is for block {index}, which has not started")));
         };
         let Some(delta) = delta.as_object() else {
-            return Err(Fault::Malformed("a part that is no object".into()));
+            return Err(Fault::Malformed("a delta is not an object".into()));
         };
         let mut pieces = Vec::new();
         for (key, part) in delta.iter().filter(|(key, _)| *key != "type") {
@@ -140,7 +140,7 @@ impl State {
 }
 
 impl Block {
-    /// Reads the block as a call, and puts into it what can be shown to the provider again.
+    /// Reads the block as a call, and makes the block valid to be sent back to the provider.
     fn call(&mut self, ids: &mut Ids) -> RawCall {
         let text = |key: &str| self.value.get(key).and_then(Value::as_str).unwrap_or_default();
         let id = ids.give(text("id"));
@@ -157,7 +157,7 @@ impl Block {
 }
 
 fn index(value: &Value) -> Result<u64, Fault> {
-    value["index"].as_u64().ok_or_else(|| Fault::Malformed("a block without an index".into()))
+    value["index"].as_u64().ok_or_else(|| Fault::Malformed("an event has no index of a block".into()))
 }
 
 fn count(usage: &Value, progress: &mut Progress) -> Vec<Piece> {

@@ -1,31 +1,31 @@
-//! Tokens as a provider reports them, perhaps several times in one reply. Of several reports the largest counts, and where
-//! reports contradict themselves or each other the dearest reading does: a wrong report is never a reason to charge less.
+//! Tokens as a provider reports them, sometimes several times in one reply. The largest report counts. If numbers contradict
+//! each other, the most expensive interpretation counts, so that a wrong report never makes a call cheaper.
 
 use guildhall_agent::{Reported, Usage};
 use serde_json::Value;
 
-/// The most tokens of one kind that a report is believed. No model can have used more, and sums of these don't overflow.
+/// The limit on each reported number. No model can have used more tokens, and sums of such numbers don't overflow.
 pub const TOKENS_MAX: u64 = 1_000_000_000_000;
 
 /// The largest counts of all reports so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Input that no cache had, if there was a report on input.
+    /// Input that was not in a cache; `None` without a report of input.
     plain: Option<u64>,
     /// Input that was written to a cache.
     cache_write: u64,
-    /// All input of one report.
-    input: u64,
+    /// The largest input of one report.
+    pub(super) input: u64,
     output: Option<u64>,
-    /// Whether output was counted after there was some: a count at the beginning says nothing of what comes after it.
+    /// Whether output was counted after the model wrote some. A count at the start of a reply does not include the reply.
     is_output_final: bool,
-    /// What must be output if a report adds up.
+    /// The part of a reported total that is not input, and so must be output.
     rest: u64,
 }
 
 impl Counts {
-    /// Takes a report in which all input is one count, and what a cache had is a part of it. If the parts are more than the
-    /// whole, the larger of the two is the input, and no cache had any of it.
+    /// Takes a report in which the input includes the cached parts. If the parts are larger than the input, their sum counts as
+    /// the input, and nothing counts as read from a cache.
     pub(super) fn whole_input(&mut self, input: Option<u64>, cache_read: Option<u64>, cache_write: Option<u64>) {
         let Some(input) = input else { return };
         let (read, write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
@@ -34,7 +34,7 @@ impl Counts {
         self.largest(input, plain, write);
     }
 
-    /// Takes a report that counts input which no cache had apart from the rest.
+    /// Takes a report in which the input does not include the cached parts.
     pub(super) fn parted_input(&mut self, plain: Option<u64>, cache_read: Option<u64>, cache_write: Option<u64>) {
         let Some(plain) = plain.or(self.plain) else { return };
         let (read, write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
@@ -52,22 +52,17 @@ impl Counts {
         self.output = self.output.max(output);
     }
 
-    /// Notes that the reply only begins: what was counted as output so far was counted before there was any.
+    /// Records the start of the reply: output that was counted until now is not final.
     pub(super) fn begin(&mut self) {
         self.is_output_final = false;
     }
 
-    /// Takes what must be output if a report adds up. That alone is no report of output.
+    /// Takes the part of a reported total that is not input. This alone does not count as a report of output.
     pub(super) fn output_at_least(&mut self, rest: u64) {
         self.rest = self.rest.max(rest);
     }
 
-    /// Returns all input that was reported so far.
-    pub(super) fn input(&self) -> u64 {
-        self.input
-    }
-
-    /// Returns what counts as used.
+    /// Returns the usage so far.
     pub(super) fn usage(&self) -> Reported {
         let kind = match (self.plain, self.output) {
             (None, None) if self.rest == 0 => return Reported::Nothing,
@@ -81,7 +76,7 @@ impl Counts {
         kind(Usage { input, cache_read, cache_write, output })
     }
 
-    /// Returns what counts as used for a reply that is whole.
+    /// Returns the usage of a complete reply.
     pub(super) fn final_usage(&self) -> Reported {
         match self.usage() {
             Reported::Whole(usage) if !self.is_output_final => Reported::Part(usage),
@@ -90,7 +85,7 @@ impl Counts {
     }
 }
 
-/// Reads a count. What is negative, a text or nothing was not reported; what is more than [`TOKENS_MAX`] counts as that.
+/// Reads a count. Negative numbers and other types count as not reported; larger numbers count as [`TOKENS_MAX`].
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and it saturates")]
 pub(super) fn tokens(value: &Value) -> Option<u64> {
     let rounded = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number.ceil() as u64);

@@ -1,5 +1,5 @@
-//! The chunks of Chat Completions. Every server has its own idea of them: calls without an index or all with the same
-//! one, ids in every chunk or in none, arguments as a text or as an object, thinking under several names.
+//! The chunks of Chat Completions. Servers differ: calls without an index or all with the same index, ids in every chunk or in
+//! none, arguments as a text or as an object, thinking under several names.
 
 use guildhall_agent::{RawCall, Reply, Stop, Wire};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use super::{CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, merge, reply, 
 use crate::http::ids::Ids;
 use crate::http::{arguments, written};
 
-/// A call without a name is shown to the provider again under this one: without any, it refuses the conversation.
+/// The name under which a call without a name is sent back: providers refuse a conversation with an empty name.
 const UNNAMED: &str = "unnamed";
 
 const THOUGHT_START: &str = "<think>";
@@ -20,7 +20,7 @@ pub(super) struct State {
     content: String,
     refusal: String,
     calls: Vec<Call>,
-    /// What else the message has, thinking for example, under its own names.
+    /// The other fields of the message, for example thinking.
     rest: Map<String, Value>,
 }
 
@@ -30,21 +30,21 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
-    /// What else the call has: signatures of thoughts, for example.
+    /// The other fields of the call, for example signatures of thinking.
     rest: Map<String, Value>,
 }
 
 impl State {
     pub(super) fn chunk(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         if !value.is_object() {
-            return Err(Fault::Malformed("an event that is no object".into()));
+            return Err(Fault::Malformed("an event is not an object".into()));
         }
         self.choice(value, "delta", progress)
     }
 
     pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         if !value["choices"][0]["message"].is_object() {
-            return Err(Fault::Malformed("a body without a message".into()));
+            return Err(Fault::Malformed("the body has no message".into()));
         }
         let pieces = self.choice(value, "message", progress)?;
         progress.phase = Phase::Done;
@@ -103,18 +103,10 @@ impl State {
     }
 
     fn content(&mut self, part: &Value, pieces: &mut Vec<Piece>) {
-        match part {
-            Value::String(text) => {
-                self.content.push_str(text);
-                pieces.extend(words(text));
-            }
-            Value::Array(parts) => {
-                for text in parts.iter().filter_map(|part| part["text"].as_str()) {
-                    self.content.push_str(text);
-                    pieces.extend(words(text));
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        let parts = part.as_array().into_iter().flatten().map(|part| &part["text"]);
+        for text in parts.chain([part]).filter_map(Value::as_str) {
+            self.content.push_str(text);
+            pieces.extend(words(text));
         }
     }
 
@@ -122,7 +114,7 @@ impl State {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (index, id) = (part["index"].as_u64(), text(&part["id"]));
         let name = text(&part["function"]["name"]);
-        let at = self.which(index, &id, &name)?;
+        let at = self.call_index(index, &id, &name)?;
         let call = &mut self.calls[at];
         if call.id.is_empty() {
             call.id = id;
@@ -130,7 +122,7 @@ impl State {
         match &part["function"]["arguments"] {
             Value::String(text) => call.arguments.push_str(text),
             Value::Null => {}
-            // Read already: written again, to be read like all others.
+            // The server sent a JSON value instead of text: make it text, to read it like the others.
             other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 call.arguments.push_str(&other.to_string());
             }
@@ -147,9 +139,9 @@ impl State {
         Ok(None)
     }
 
-    /// Finds the call that a part belongs to, or begins one. A new id under an old index begins one, too: there are
-    /// servers that number all calls 0.
-    fn which(&mut self, index: Option<u64>, id: &str, name: &str) -> Result<usize, Fault> {
+    /// Finds the call that a part belongs to, or starts a new call. A new id with a known index also starts a new call: some
+    /// servers number all calls 0.
+    fn call_index(&mut self, index: Option<u64>, id: &str, name: &str) -> Result<usize, Fault> {
         let is_other = |call: &Call| !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
         let found = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
@@ -159,7 +151,7 @@ impl State {
         };
         match found.filter(|at| !is_other(&self.calls[*at])) {
             Some(at) => Ok(at),
-            None if self.calls.len() >= CALLS_MAX => Err(Fault::TooMuch),
+            None if self.calls.len() >= CALLS_MAX => Err(Fault::TooLarge),
             None => {
                 self.calls.push(Call { index, ..Call::default() });
                 Ok(self.calls.len() - 1)
@@ -168,12 +160,12 @@ impl State {
     }
 
     pub(super) fn finish(self, stop: Option<Stop>, ids: &mut Ids, tools: &[&str]) -> Reply {
-        let (stop, said) = if self.refusal.is_empty() {
+        let (stop, text) = if self.refusal.is_empty() {
             (stop, without_thought(&self.content))
         } else {
             (Some(Stop::Refusal), self.refusal.as_str())
         };
-        let mut words = some_words(said);
+        let mut words = some_words(text);
         let mut content = Some(self.content.clone()).filter(|content| !content.is_empty());
         let mut calls = Vec::new();
         let mut raw_calls = Vec::new();
@@ -183,15 +175,14 @@ impl State {
             calls.push(call);
         }
         if calls.is_empty()
-            && let Some(written) = written::read(said, tools)
+            && let Some(written) = written::read(text, tools)
         {
             words = written.words;
-            // The provider is shown real calls, since it will be shown their results.
+            // The provider must get tool calls back, because the next request has their results.
             content.clone_from(&words);
             for (name, arguments) in written.calls {
-                let call = Call { name, ..Call::default() };
-                raw_calls.push(call.raw(&call.name, ids.give(""), &arguments));
-                let id = raw_calls.last().and_then(|raw| raw["id"].as_str()).unwrap_or_default().to_owned();
+                let (id, call) = (ids.give(""), Call { name, ..Call::default() });
+                raw_calls.push(call.raw(&call.name, &id, &arguments));
                 calls.push(RawCall { id, name: call.name, arguments });
             }
         }
@@ -212,16 +203,17 @@ impl Call {
         let id = ids.give(&self.id);
         let arguments = arguments::read(&self.arguments);
         let shown = if self.name.is_empty() { UNNAMED } else { &self.name };
-        let raw = self.raw(shown, id.clone(), &arguments);
+        let raw = self.raw(shown, &id, &arguments);
         (raw, RawCall { id, name: self.name, arguments })
     }
 
-    /// The call as the provider wrote it; arguments that are no object are wrapped, or servers fail on them for ever.
-    fn raw(&self, name: &str, id: String, read: &Result<Value, String>) -> Value {
+    /// Returns the call as the provider sent it. Arguments that are not an object are wrapped, because servers refuse every later
+    /// request that contains them.
+    fn raw(&self, name: &str, id: &str, read: &Result<Value, String>) -> Value {
         let verbatim = read.is_ok() && !self.arguments.trim().is_empty();
         let text = if verbatim { self.arguments.clone() } else { arguments::shown(read).to_string() };
         let mut raw = Map::from_iter([
-            ("id".to_owned(), Value::String(id)),
+            ("id".to_owned(), json!(id)),
             ("type".to_owned(), json!("function")),
             ("function".to_owned(), json!({"name": name, "arguments": text})),
         ]);
@@ -232,20 +224,20 @@ impl Call {
 
 fn count(usage: &Value, progress: &mut Progress) -> Option<Piece> {
     let (input, details) = (tokens(&usage["prompt_tokens"]), &usage["prompt_tokens_details"]);
-    // Two names for the same count; if both are there and differ, the cache saved the less of the two.
+    // Two names for the same count. If both are present and differ, the smaller counts.
     let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
     let cached = cached.into_iter().filter_map(tokens).min();
     let counts = &mut progress.counts;
     counts.whole_input(input, cached, tokens(&details["cache_write_tokens"]));
     counts.output(output(usage));
-    // The parts may not add up to the total, or be missing.
+    // Parts may be missing or may not add up to the total.
     let total = tokens(&usage["total_tokens"]).unwrap_or(0);
-    counts.output_at_least(total.saturating_sub(counts.input()));
+    counts.output_at_least(total.saturating_sub(counts.input));
     progress.used(usage)
 }
 
-/// What a report counts as output. Some servers leave thinking out of it, so that thinking is more than all output:
-/// thinking is billed, too.
+/// Returns the output of a report. Some servers don't include thinking, which is billed, too: there, thinking can be larger than
+/// output.
 fn output(usage: &Value) -> Option<u64> {
     let output = tokens(&usage["completion_tokens"])?;
     let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
@@ -253,7 +245,7 @@ fn output(usage: &Value) -> Option<u64> {
     Some(with_thinking.min(TOKENS_MAX))
 }
 
-/// Cuts off a thought that the server left in the text.
+/// Removes thinking that the server left in the text.
 fn without_thought(text: &str) -> &str {
     let Some(thought) = text.trim_start().strip_prefix(THOUGHT_START) else { return text };
     thought.split_once(THOUGHT_END).map_or(text, |(_, rest)| rest.trim_start())

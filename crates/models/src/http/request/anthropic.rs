@@ -1,7 +1,7 @@
-//! The request of Anthropic Messages. Two cache breakpoints: after the system prompt, which follows the tools, and on
-//! the last message, so that the next turn finds everything up to it. The status comes after both.
+//! The request of Anthropic Messages. It has two cache breakpoints: after the system prompt, which follows the tools, and on
+//! the last message, so that the next turn can read everything before it from the cache. The status comes after both.
 
-use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
+use guildhall_agent::{Message, Part, Prompt, Reply, ToolSpec, Wire};
 use serde_json::{Map, Value, json};
 
 use super::{Form, ToolChoice, object};
@@ -9,8 +9,8 @@ use crate::http::arguments;
 use crate::http::endpoint::Endpoint;
 use crate::http::ids::plain;
 
-/// Stands for words where there are none: the API refuses an empty message.
-const SILENCE: &str = "(nothing)";
+/// The content of a message without content: the API refuses an empty message.
+const NO_CONTENT: &str = "(nothing)";
 
 pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<String, Value> {
     let mut messages: Vec<Value> = prompt.messages.iter().map(message).collect();
@@ -22,11 +22,9 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<Stri
     }
     let mut body =
         object([("model", json!(endpoint.model)), ("max_tokens", json!(prompt.max_tokens)), ("stream", json!(true))]);
-    let mut tools: Vec<Value> = prompt
-        .tools
-        .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema}))
-        .collect();
+    let tool =
+        |tool: &ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema});
+    let mut tools: Vec<Value> = prompt.tools.iter().map(tool).collect();
     if prompt.system.trim().is_empty() {
         tools.last_mut().map(mark);
     } else {
@@ -37,19 +35,16 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<Stri
     if !tools.is_empty() {
         body.insert("tools".into(), Value::Array(tools));
     }
-    // A model that thinks can't be held to a tool.
-    if let Some(tool) = prompt
-        .must_call
-        .as_ref()
-        .filter(|_| !endpoint.extra.contains_key("thinking") && form.tool_choice == ToolChoice::Forced)
-    {
+    // The API can't force a call when the model thinks.
+    let can_force = !endpoint.extra.contains_key("thinking") && form.tool_choice == ToolChoice::Forced;
+    if let Some(tool) = prompt.must_call.as_ref().filter(|_| can_force) {
         body.insert("tool_choice".into(), json!({"type": "tool", "name": tool}));
     }
     body.insert("messages".into(), Value::Array(messages));
     body
 }
 
-/// Adds a block to the last message if that is the user's, else as one of its own.
+/// Adds a block to the last message if that is a user message, else as a new user message.
 fn add(block: Value, messages: &mut Vec<Value>) {
     let last = messages.last_mut().filter(|message| message["role"] == "user");
     match last.and_then(|message| message["content"].as_array_mut()) {
@@ -70,7 +65,7 @@ fn message(message: &Message) -> Value {
         Message::Assistant(reply) => ("assistant", replied(reply)),
     };
     if content.is_empty() {
-        content.push(text(SILENCE));
+        content.push(text(NO_CONTENT));
     }
     json!({"role": role, "content": content})
 }
@@ -95,8 +90,8 @@ fn part(part: &Part) -> Option<Value> {
     }
 }
 
-/// A reply that came over this wire as it came, but for blank texts, which the API sends and refuses; another's words
-/// and calls.
+/// Returns the blocks of a reply. A reply from this protocol is sent back unchanged, except for blank texts, which the API sends
+/// but does not accept. A reply from another protocol is written as text and calls.
 fn replied(reply: &Reply) -> Vec<Value> {
     if let (Wire::Anthropic, Value::Array(blocks)) = (reply.wire, &reply.raw) {
         let is_blank = |block: &&Value| block["type"] == "text" && block["text"].as_str().is_none_or(is_blank);

@@ -1,5 +1,5 @@
-//! The request of Chat Completions. Caching is the server's own business here; it needs only that the beginning stays, so
-//! the status comes last.
+//! The request of Chat Completions. Servers cache the unchanged beginning of a request by themselves, so the status comes
+//! last.
 
 use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
 use serde_json::{Map, Value, json};
@@ -15,14 +15,14 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<Stri
     }
     for message in &prompt.messages {
         match message {
-            Message::User(parts) => said(parts, &mut messages),
+            Message::User(parts) => user(parts, &mut messages),
             Message::Assistant(reply) => messages.push(replied(reply)),
         }
     }
     if let Some(status) = &prompt.status {
         add(status, &mut messages);
     }
-    // OpenAI's newer models know the one name only, many local servers the other only.
+    // OpenAI's newer models accept only `max_completion_tokens`, many local servers only `max_tokens`.
     let limit = if endpoint.base_url.is_makers() { "max_completion_tokens" } else { "max_tokens" };
     let mut body = object([
         ("model", json!(endpoint.model)),
@@ -37,7 +37,7 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<Stri
         });
         body.insert("tools".into(), tools.collect());
     }
-    // A model that thinks can't be held to a tool.
+    // The API can't force a call when the model thinks.
     let thinks = ["thinking", "reasoning", "reasoning_effort"].iter().any(|field| endpoint.extra.contains_key(*field));
     if let Some(tool) = prompt.must_call.as_ref().filter(|_| !thinks && form.tool_choice == ToolChoice::Forced) {
         body.insert("tool_choice".into(), json!({"type": "function", "function": {"name": tool}}));
@@ -46,14 +46,14 @@ pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<Stri
     body
 }
 
-/// Results are messages of their own and come first; all words are one message.
-fn said(parts: &[Part], messages: &mut Vec<Value>) {
+/// Adds a message for each result, then one message with all texts.
+fn user(parts: &[Part], messages: &mut Vec<Value>) {
     let mut words: Vec<&str> = Vec::new();
     for part in parts {
         match part {
             Part::Words(text) => words.push(text),
             Part::Result { call, text, failed } => {
-                // The protocol has no mark for a failure.
+                // The protocol has no field for a failure.
                 let prefix = if *failed { "Error: " } else { "" };
                 messages.push(json!({"role": "tool", "tool_call_id": call, "content": format!("{prefix}{text}")}));
             }
@@ -64,8 +64,8 @@ fn said(parts: &[Part], messages: &mut Vec<Value>) {
     }
 }
 
-/// Adds words to the last message if that is the user's, else as one of their own: results are data, not the place for
-/// the runtime's words.
+/// Adds text to the last message if that is a user message, else as a new user message. Results are data, so the runtime's text
+/// is never added to a result.
 fn add(words: &str, messages: &mut Vec<Value>) {
     match messages.last_mut().filter(|message| message["role"] == "user") {
         Some(message) => {
@@ -77,24 +77,20 @@ fn add(words: &str, messages: &mut Vec<Value>) {
 }
 
 fn replied(reply: &Reply) -> Value {
-    if let (Wire::OpenAi, Value::Object(_)) = (reply.wire, &reply.raw) {
-        // Servers refuse a message of nothing.
-        let is_empty = reply.raw["content"].is_null() && reply.raw["tool_calls"].is_null();
-        let mut raw = reply.raw.clone();
-        if is_empty {
-            raw["content"] = json!("");
-        }
-        return raw;
-    }
-    let mut message = object([("role", json!("assistant")), ("content", json!(reply.words))]);
-    if reply.calls.is_empty() {
-        message.insert("content".into(), json!(reply.words.as_deref().unwrap_or_default()));
+    let mut message = if let (Wire::OpenAi, Value::Object(_)) = (reply.wire, &reply.raw) {
+        reply.raw.clone()
     } else {
         let calls = reply.calls.iter().map(|call| {
             let arguments = arguments::shown(&call.arguments).to_string();
             json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
         });
-        message.insert("tool_calls".into(), calls.collect());
+        let mut message = object([("role", json!("assistant")), ("content", json!(reply.words))]);
+        message.extend((!reply.calls.is_empty()).then(|| ("tool_calls".to_owned(), calls.collect())));
+        Value::Object(message)
+    };
+    // Servers refuse a message without content and calls.
+    if message["content"].is_null() && message["tool_calls"].is_null() {
+        message["content"] = json!("");
     }
-    Value::Object(message)
+    message
 }

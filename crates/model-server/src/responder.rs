@@ -1,5 +1,5 @@
-//! What the server remembers between requests: how often each rule fired, how many requests there were and what each
-//! request key was answered. Decides what is answered; never touches a connection.
+//! Decides how each request is answered. It remembers how many requests each rule answered, how many requests there were, and
+//! the reply to each request key. It never touches a connection.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,46 +8,37 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Finish};
 use crate::bomb::gzip_bomb;
-use crate::entry::Said;
+use crate::entry::AnswerKind;
 use crate::refusal::{bad_request, refuse};
 use crate::render::render;
 use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
 use crate::tree;
 use crate::turn::Turn;
 
-/// The memory of the server.
-pub(crate) struct Book {
+pub(crate) struct Responder {
     script: Script,
-    fired: Vec<u64>,
-    /// Requests until now.
+    /// How many requests each rule answered.
+    answered: Vec<u64>,
     received: u64,
-    /// Requests until now, without replays.
+    /// How many requests were received, without replays.
     requests: u64,
-    /// Requests per marker of an agent.
+    /// How many requests there were for each `agent` that a rule names.
     by_agent: HashMap<String, u64>,
-    by_key: HashMap<String, Remembered>,
+    by_key: HashMap<String, KeyHistory>,
 }
 
-/// What is known of a request key.
 #[derive(Default)]
-struct Remembered {
+struct KeyHistory {
     executions: u64,
-    /// The body of the request and what is answered when it comes again.
+    /// The body of the request, and the answer to the same request when it is received again.
     replay: Option<(Vec<u8>, Answer)>,
 }
 
-/// What is answered, and why.
-pub(crate) struct Decision {
-    pub(crate) answer: Answer,
-    pub(crate) rule: Option<usize>,
-    pub(crate) executions: u64,
-}
-
-impl Book {
+impl Responder {
     pub(crate) fn new(script: Script) -> Self {
         let agents = script.rules.iter().filter_map(|rule| rule.when.agent.clone());
         Self {
-            fired: vec![0; script.rules.len()],
+            answered: vec![0; script.rules.len()],
             received: 0,
             requests: 0,
             by_agent: agents.map(|agent| (agent, 0)).collect(),
@@ -56,38 +47,28 @@ impl Book {
         }
     }
 
-    /// The key that requests must carry.
+    /// The API key that requests must have.
     pub(crate) fn api_key(&self) -> Option<&str> {
         self.script.key.as_deref()
     }
 
-    /// The number of the next request.
+    /// Counts a request and returns its number.
     pub(crate) fn receive(&mut self) -> u64 {
         self.received += 1;
         self.received
     }
 
-    pub(crate) fn decide(&mut self, turn: &mut Turn) -> Decision {
+    /// How many times requests with the key of this one were executed.
+    pub(crate) fn executions(&self, turn: &Turn) -> u64 {
+        turn.request_key.as_ref().and_then(|key| self.by_key.get(key)).map_or(0, |key| key.executions)
+    }
+
+    /// Returns the answer, and the rule that gave it.
+    pub(crate) fn answer(&mut self, turn: &mut Turn) -> (Option<usize>, Answer) {
         turn.n = self.requests;
-        let (rule, answer) = match self.recall(turn) {
-            Some(answer) => (None, answer),
-            None => self.answer(turn),
-        };
-        let executions = turn.request_key.as_ref().and_then(|key| self.by_key.get(key)).map_or(0, |key| key.executions);
-        Decision { answer, rule, executions }
-    }
-
-    /// The answer that the request key got before.
-    fn recall(&self, turn: &Turn) -> Option<Answer> {
-        let (body, answer) = self.by_key.get(turn.request_key.as_ref()?)?.replay.as_ref()?;
-        if *body == turn.body {
-            return Some(Answer { said: Said::Replayed, ..answer.clone() });
+        if let Some(answer) = self.replayed(turn) {
+            return (None, answer);
         }
-        let message = "model-server: this request key came with another body before";
-        Some(bad_request(Said::KeyReused, message, turn))
-    }
-
-    fn answer(&mut self, turn: &mut Turn) -> (Option<usize>, Answer) {
         self.requests += 1;
         turn.n = self.requests;
         for (agent, count) in &mut self.by_agent {
@@ -96,14 +77,24 @@ impl Book {
         if let Some(refusal) = self.refusal(turn) {
             return (None, refusal);
         }
-        let Some(at) = (0..self.fired.len()).find(|at| self.applies(*at, turn)) else {
+        let Some(at) = (0..self.answered.len()).find(|at| self.matches(*at, turn)) else {
             return (None, self.without_rule(turn));
         };
-        self.fired[at] += 1;
-        (Some(at), self.carry_out(at, turn))
+        self.answered[at] += 1;
+        (Some(at), self.follow_rule(at, turn))
     }
 
-    /// What is refused whatever the rules say.
+    /// The answer to a request whose key was answered before.
+    fn replayed(&self, turn: &Turn) -> Option<Answer> {
+        let (body, answer) = self.by_key.get(turn.request_key.as_ref()?)?.replay.as_ref()?;
+        if *body == turn.body {
+            return Some(Answer { kind: AnswerKind::Replayed, ..answer.clone() });
+        }
+        let message = "model-server: an earlier request with this key had another body";
+        Some(bad_request(AnswerKind::KeyReused, message, turn))
+    }
+
+    /// The refusal of a request that the server refuses before it looks at the rules.
     fn refusal(&self, turn: &Turn) -> Option<Answer> {
         let models = &self.script.models;
         if !turn.has_key {
@@ -116,15 +107,15 @@ impl Book {
             return Some(refuse(&Wrong::Model, turn));
         }
         let fault = turn.fault.as_ref().filter(|_| !self.script.lenient)?;
-        Some(bad_request(Said::BadRequest, fault, turn))
+        Some(bad_request(AnswerKind::BadRequest, fault, turn))
     }
 
-    fn applies(&self, at: usize, turn: &Turn) -> bool {
+    fn matches(&self, at: usize, turn: &Turn) -> bool {
         let Rule { when, repeat, .. } = &self.script.rules[at];
         let When { endpoint, protocol, model, agent, last_user, tool_result, .. } = when;
         let When { has_tool_result, nth, nth_of_agent, messages, request_key, stream, .. } = when;
         let of_agent = agent.as_ref().map_or(0, |agent| self.by_agent[agent]);
-        repeat.is_none_or(|times| self.fired[at] < times)
+        repeat.is_none_or(|times| self.answered[at] < times)
             && *endpoint == turn.endpoint
             && protocol.is_none_or(|protocol| protocol == turn.protocol)
             && model.as_ref().is_none_or(|model| *model == turn.model)
@@ -132,44 +123,44 @@ impl Book {
             && last_user.as_ref().is_none_or(|text| turn.last_user().contains(text))
             && tool_result.as_ref().is_none_or(|text| turn.tool_results.iter().any(|result| result.contains(text)))
             && has_tool_result.is_none_or(|has| has != turn.tool_results.is_empty())
-            && nth.is_none_or(|nth| nth.holds(self.requests))
-            && nth_of_agent.is_none_or(|nth| nth.holds(of_agent))
-            && messages.is_none_or(|messages| messages.holds(turn.messages))
+            && nth.is_none_or(|nth| nth.includes(self.requests))
+            && nth_of_agent.is_none_or(|nth| nth.includes(of_agent))
+            && messages.is_none_or(|messages| messages.includes(turn.messages))
             && (request_key.is_none() || *request_key == turn.request_key)
             && stream.is_none_or(|stream| stream == turn.stream)
     }
 
-    fn carry_out(&mut self, at: usize, turn: &Turn) -> Answer {
+    fn follow_rule(&mut self, at: usize, turn: &Turn) -> Answer {
         match self.script.rules[at].then.clone() {
             Then::Reply(reply) => self.execute(turn, &reply),
             Then::Tree(tree) => self.execute(turn, &tree::reply(&tree, turn)),
             Then::Wrong(wrong) => refuse(&wrong, turn),
             Then::Raw(raw) => {
                 let body = turn.fill(&raw.body, 0);
-                Answer::whole(Said::Fault, raw.status, raw.headers.into_iter().collect(), body)
+                Answer::response(AnswerKind::Fault, raw.status, raw.headers.into_iter().collect(), body)
             }
-            Then::Redirect { to } => Answer::whole(Said::Fault, 307, vec![("location".into(), to)], ""),
-            Then::Close => Answer::bare(Finish::Close),
-            Then::Reset => Answer::bare(Finish::Reset),
-            Then::Stall => Answer::bare(Finish::Stall),
-            Then::Down { ms } => Answer::bare(Finish::Down(Duration::from_millis(ms))),
+            Then::Redirect { to } => Answer::response(AnswerKind::Fault, 307, vec![("location".into(), to)], ""),
+            Then::Close => Answer::no_response(Finish::Close),
+            Then::Reset => Answer::no_response(Finish::Reset),
+            Then::Stall => Answer::no_response(Finish::Stall),
+            Then::Down { ms } => Answer::no_response(Finish::Down(Duration::from_millis(ms))),
             Then::GzipBomb { mib } => {
-                let packed = vec![("content-encoding".into(), "gzip".into())];
-                Answer::whole(Said::Fault, 200, packed, gzip_bomb(mib))
+                let compressed = vec![("content-encoding".into(), "gzip".into())];
+                Answer::response(AnswerKind::Fault, 200, compressed, gzip_bomb(mib))
             }
         }
     }
 
-    /// The model's turn: it is counted for its key and, where that is wanted, remembered.
+    /// Executes a turn of the model: counts it for its request key and, if the script replays, remembers the reply.
     fn execute(&mut self, turn: &Turn, reply: &Reply) -> Answer {
         let body = render(reply, turn);
         let answer = |damage| Answer::reply(body.clone(), reply, damage, turn);
         if let Some(key) = &turn.request_key {
-            let known = self.by_key.entry(key.clone()).or_default();
-            known.executions += 1;
-            // What happened to the reply on its way is not remembered.
+            let history = self.by_key.entry(key.clone()).or_default();
+            history.executions += 1;
+            // A replay has the content of the reply, without the damage by the network.
             let lasting = reply.damage.as_ref().filter(|damage| **damage == Damage::EndTwice);
-            known.replay = self.script.replay.then(|| (turn.body.clone(), answer(lasting)));
+            history.replay = self.script.replay.then(|| (turn.body.clone(), answer(lasting)));
         }
         answer(reply.damage.as_ref())
     }
@@ -178,11 +169,11 @@ impl Book {
         match turn.endpoint {
             Endpoint::Models => {
                 let list = list_models(&self.script.models, turn.protocol);
-                Answer::whole(Said::Models, 200, Vec::new(), list.to_string())
+                Answer::response(AnswerKind::Models, 200, Vec::new(), list.to_string())
             }
             Endpoint::Turn => {
                 let message = format!("model-server: no rule of the script matches request {}", turn.n);
-                bad_request(Said::NoRule, &message, turn)
+                bad_request(AnswerKind::NoRule, &message, turn)
             }
         }
     }
