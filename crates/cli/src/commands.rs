@@ -20,9 +20,9 @@ use crate::exit::{Exit, Failure};
 use crate::print::{Unwritten, out, tame_json};
 use crate::world::World;
 
-/// Carries a command out.
-pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
-    // Each looks around for itself: a demo must not, so that nothing of the user's can spoil it.
+/// Executes a command.
+pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
+    // Each command reads the environment itself. A demo must not, so that the user's settings can't break it.
     let look = World::look;
     match command {
         Command::Run(args) => run::run(&look()?, args).await,

@@ -169,7 +169,7 @@ async fn prose_is_to_be_corrected_and_the_json_that_follows_is_the_output() {
     assert_done(&ended, mended);
     assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
     let unfit = ended.output::<Vec<u32>>().unwrap_err();
-    assert!(matches!(&unfit, OutputError::Unfit { output, .. } if output == r#"{"day":"Tuesday"}"#), "{unfit}");
+    assert!(matches!(&unfit, OutputError::WrongType { output, .. } if output == r#"{"day":"Tuesday"}"#), "{unfit}");
     let prompts = prompts.lock().unwrap();
     let (first, second) = (prompts[0].last_words().unwrap(), format!("{:?}", prompts[1].messages.last()));
     assert!(first.starts_with("When is the meeting?") && first.contains(r#""required":["day"]"#), "{first}");

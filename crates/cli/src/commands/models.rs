@@ -1,4 +1,4 @@
-//! `models`: what can be asked, and what it costs.
+//! `models`: lists the models and their prices.
 
 use std::time::SystemTime;
 
@@ -47,12 +47,12 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
         world.models.sources().map(|source| format!("{} ({})", source.name, source.base_url.as_str())).collect();
     if sources.is_empty() {
         note(
-            "no provider is set up: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OLLAMA_HOST, or add one to the config (guildhall paths)",
+            "no provider is set up: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OLLAMA_HOST, or add a provider to the config file (run `guildhall paths` to find the file)",
         );
     } else {
         note(&format!("providers: {}", sources.join(", ")));
         note(&format!(
-            "a server on this machine without a key is charged {} in, {} out",
+            "a server on this machine without a key counts as {} in, {} out",
             LOCAL_PRICE.input, LOCAL_PRICE.output
         ));
     }

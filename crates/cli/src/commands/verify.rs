@@ -1,4 +1,4 @@
-//! `verify`: everything that is stored, against the hashes, the heads and the laws.
+//! `verify`: checks everything that is stored against the hashes, the heads and the laws.
 
 use guildhall::Checked;
 
@@ -9,14 +9,14 @@ use crate::exit::{Exit, Failure};
 use crate::print::{BAD, Unwritten, note, out, say_in, tame};
 use crate::world::World;
 
-/// What a check by hashes alone can't find.
-const LIMITS: &str = "checked against the journal's own hashes. Somebody who computes all of them anew is found only by a head that \
-                      you noted before: guildhall verify ID --head HEAD";
+/// What a check by hashes alone can't detect.
+const LIMITS: &str = "checked against the journal's own hashes. A change with newly computed hashes is detected only with a head \
+                      that you saved before: guildhall verify ID --head HEAD";
 
-/// The most of a finding that is told, in characters.
+/// The longest finding that is shown, in characters.
 const FINDING_CHARS_MAX: usize = 1000;
 
-/// Checks a session, or all, and the hall as a whole.
+/// Checks one session, or all sessions, and the hall as a whole.
 pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let id = match &args.id {
@@ -34,7 +34,7 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
     Ok(if found.is_sound() { Exit::Done } else { Exit::Failed })
 }
 
-/// Says what is wrong with a session, or that nothing is.
+/// Prints the problems of a session, or that there are none.
 fn tell(checked: &Checked) -> Result<(), Unwritten> {
     let Checked { id, view, wrong } = checked;
     for wrong in wrong {
@@ -42,7 +42,7 @@ fn tell(checked: &Checked) -> Result<(), Unwritten> {
     }
     match view {
         Some(view) if wrong.is_empty() => out(&format!(
-            "{id}: {} facts, {} of the account; every hash matches and every balance adds up{}\n  head {}",
+            "{id}: {} facts, {} account facts; every hash matches and every balance adds up{}\n  head {}",
             view.head.facts,
             view.head.account,
             rehearsed(view),

@@ -115,7 +115,7 @@ fn an_inbox_that_can_t_be_read_for_a_while_ends_no_session() {
     wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
     let inbox = house.definitions("inbox");
     house.tamper("DROP TABLE inbox");
-    running.told("orders from other terminals can't be read for now");
+    running.told("orders from other terminals can't be read at the moment");
     assert!(!running.has_ended());
     house.tamper(&inbox);
     house.guildhall(&["stop", &id]).expect(0);

@@ -220,7 +220,7 @@ async fn fill(project: &FilePath, data: &FilePath, crashed: &FilePath) {
         }
         tokio::time::sleep(LOOK).await;
     }
-    hall.tell(&third, &root, Instruction::Words("Never mind.".into())).await.unwrap();
+    hall.tell(&third, &root, Instruction::Message("Never mind.".into())).await.unwrap();
     hall.tell(&third, &root, Instruction::Money(Msat::from_sat(7).unwrap())).await.unwrap();
     // The sessions are at rest, and nothing was written back yet.
     copy(data, crashed);

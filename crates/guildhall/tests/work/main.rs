@@ -206,7 +206,7 @@ async fn until_owner_speaks(running: &Running, facts: &mut Subscription, happene
     let mut has_happened = false;
     loop {
         has_happened |= happened(&facts.next().await.unwrap().fact);
-        if has_happened && running.floor().await.unwrap() == (NextSpeaker::Owner { hires: 0 }) {
+        if has_happened && running.next_speaker().await.unwrap() == (NextSpeaker::Owner { hires: 0 }) {
             return;
         }
     }

@@ -43,7 +43,7 @@ async fn fate(begun: Result<Running, HallError>) -> Fate {
             Fate::Done
         }
         Err(HallError::Journal(JournalError::Held { .. }) | HallError::NotEnded(_)) => Fate::Kept,
-        Err(HallError::WentOn(_)) => Fate::Overtaken,
+        Err(HallError::ContinuedElsewhere(_)) => Fate::Overtaken,
         Err(why) => panic!("{why}"),
     }
 }
