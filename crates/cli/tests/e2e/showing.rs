@@ -1,4 +1,4 @@
-//! The show after a rehearsal, in a terminal: it says what it is, any key ends it, and nothing of it stays behind.
+//! The replay after a rehearsal, in a terminal: it has a title, any key skips it, and it restores the terminal.
 
 use std::process::Command;
 
@@ -18,18 +18,18 @@ fn rehearsal(house: &House, more: &[&str]) -> Command {
     house.command(&[&["run", "When is the meeting?", "--model", "rehearsal"], more].concat())
 }
 
-/// The lines that tell of contracts.
+/// The lines about contracts.
 fn told(stderr: &str) -> Vec<String> {
     // A pipe gets plain lines.
     let seen = if stderr.contains('\r') { seen(stderr, 160) } else { stderr.to_owned() };
     let lines = seen.lines().take_while(|line| !line.starts_with("bill")).map(str::to_owned);
-    // How long each took is different each time.
+    // The time of each contract differs from run to run.
     let lines = lines.map(|line| line.rsplit_once(" sat, ").map_or(line.clone(), |(line, _)| line.to_owned()));
     lines.filter(|line| line.trim_start().starts_with("1 ") || line.trim_start().starts_with("1.")).collect()
 }
 
 #[test]
-fn any_key_skips_the_show_and_the_terminal_is_as_before() {
+fn any_key_skips_the_replay_and_the_terminal_is_restored() {
     let house = house();
     let terminal = Terminal::open();
     let before = terminal.settings();
@@ -38,7 +38,7 @@ fn any_key_skips_the_show_and_the_terminal_is_as_before() {
     let running = Running::start_in(&terminal, command);
     let title = running.told(SHOWN);
     assert_eq!(title, "at reading speed, any key skips");
-    assert_ne!(terminal.settings(), before, "a key is heard without Enter");
+    assert_ne!(terminal.settings(), before, "a key arrives without Enter");
     terminal.type_in("~");
     let ended =
         running.end().expect(0).says("at work").says("skipped").says("every balance adds up").says("done after ");
@@ -49,7 +49,7 @@ fn any_key_skips_the_show_and_the_terminal_is_as_before() {
 }
 
 #[test]
-fn what_is_shown_is_what_others_are_told_live() {
+fn a_replay_has_the_same_lines_as_live_output() {
     let house = house();
     let terminal = Terminal::open();
     let running = Running::start_in(&terminal, rehearsal(&house, &[]));
@@ -65,7 +65,7 @@ fn what_is_shown_is_what_others_are_told_live() {
 }
 
 #[test]
-fn a_signal_during_the_show_skips_it_and_what_is_done_is_done() {
+fn a_signal_during_the_replay_skips_it_and_the_work_stays_done() {
     let house = house();
     for signal in [Running::interrupt, Running::terminate, Running::quit, Running::hang_up] {
         let terminal = Terminal::open();
@@ -79,7 +79,7 @@ fn a_signal_during_the_show_skips_it_and_what_is_done_is_done() {
 }
 
 #[test]
-fn programs_conversations_and_dumb_terminals_get_no_show() {
+fn json_output_conversations_and_dumb_terminals_get_no_replay() {
     let house = house();
     let mut dumb = rehearsal(&house, &[]);
     dumb.env("TERM", "dumb");
@@ -96,7 +96,7 @@ fn programs_conversations_and_dumb_terminals_get_no_show() {
 }
 
 #[test]
-fn a_model_is_watched_live() {
+fn work_with_a_real_model_is_shown_live() {
     let house = house();
     let terminal = Terminal::open();
     let ended = Running::start_in(&terminal, house.command(&["run", "When?", "--yes"])).end().expect(0);
