@@ -48,8 +48,8 @@ fn errors(roster: &Roster) -> impl Iterator<Item = &Problem> {
 
 /// The directory with the agent files of `--team`: one of the known directories below it, or the directory itself.
 fn directory(team: &Path) -> PathBuf {
-    let beneath = std::iter::once("agents").chain(PLACES).map(|place| team.join(place));
-    beneath.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| team.to_owned())
+    let below = std::iter::once("agents").chain(PLACES).map(|place| team.join(place));
+    below.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| team.to_owned())
 }
 
 /// The team's directory, if it is also the project: it is below the current directory and has its agents in a subdirectory.

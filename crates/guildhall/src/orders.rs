@@ -62,7 +62,7 @@ impl Hall {
 
     /// Sends an instruction to a contract of a session. If no process runs the session, the instruction waits for a resume.
     /// Returns the process that runs the session now.
-    pub async fn tell(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Option<Holder>, HallError> {
+    pub async fn instruct(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Option<Holder>, HallError> {
         Ok(self.order(id, to, what).await?.holder)
     }
 

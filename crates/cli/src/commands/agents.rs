@@ -35,7 +35,7 @@ pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> 
         let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
         out(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
     }
-    tell(found.roster.problems());
+    print_problems(found.roster.problems());
     Ok(Exit::Done)
 }
 
@@ -57,7 +57,7 @@ fn eject(directory: &Path) -> Result<Exit, Failure> {
 }
 
 /// Prints the problems of a roster.
-pub(crate) fn tell(problems: &[Problem]) {
+fn print_problems(problems: &[Problem]) {
     for problem in problems {
         say_in(WARN, &tame(&problem.to_string(), 400));
     }

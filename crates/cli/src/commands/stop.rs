@@ -25,7 +25,7 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
             return Ok(Exit::Done);
         }
         None => hall.end(&session, how).await?,
-        Some(contract) => hall.tell(&session, &contract, Instruction::End(how)).await?,
+        Some(contract) => hall.instruct(&session, &contract, Instruction::End(how)).await?,
     };
     Ok(delivered(&session, holder))
 }
@@ -37,7 +37,7 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
     }
     let hall = world.hall(here()?)?;
     let (id, to) = contract(&hall, args.to).await?;
-    let holder = hall.tell(&id, &to, Instruction::Message(args.text)).await?;
+    let holder = hall.instruct(&id, &to, Instruction::Message(args.text)).await?;
     Ok(delivered(&id, holder))
 }
 

@@ -27,7 +27,7 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
     for wrong in &found.hall {
         say_in(BAD, &tame(wrong, FINDING_CHARS_MAX));
     }
-    found.sessions.iter().try_for_each(tell)?;
+    found.sessions.iter().try_for_each(print_checked)?;
     if args.head.is_none() {
         note(LIMITS);
     }
@@ -35,7 +35,7 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
 }
 
 /// Prints the problems of a session, or that there are none.
-fn tell(checked: &Checked) -> Result<(), Unwritten> {
+fn print_checked(checked: &Checked) -> Result<(), Unwritten> {
     let Checked { id, view, wrong } = checked;
     for wrong in wrong {
         say_in(BAD, &format!("{id}: {}", tame(wrong, FINDING_CHARS_MAX)));

@@ -125,11 +125,12 @@ fn a_team_in_which_all_agents_are_hired_by_others_is_refused_with_the_cycle() {
 #[test]
 fn settings_without_effect_are_warnings_before_the_work_starts() {
     let house = house();
-    let ineffective = "foo: 1\nmemory: project\ntools: [Read, Frobnicate]\ndelegation: {team: [bob, zoe], mode: sometimes}";
+    let ineffective =
+        "foo: 1\nmemory: project\ntools: [Read, Frobnicate]\ndelegation: {team: [bob, zoe], mode: sometimes}";
     enlist(&house, &[("ada", ineffective), ("bob", "")]);
-    let told = house.run(&CREW).expect(0).stderr;
+    let warnings = house.run(&CREW).expect(0).stderr;
     assert_has(
-        &told,
+        &warnings,
         &[
             "crew/ada.md:4: warning: the key foo is unknown here",
             "crew/ada.md:5: warning: memory is not there yet",
@@ -166,9 +167,9 @@ fn an_agent_whose_model_is_not_available_uses_another_and_its_file_is_named() {
     enlist(&house, &[("lead", &format!("model: opus\n{}", hires(&["ada"]))), ("ada", "model: haiku")]);
     let ended = house.run(&CREW).expect(0);
     for (name, model) in [("lead", "opus"), ("ada", "haiku")] {
-        let told =
+        let warning =
             format!("crew/{name}.md: warning: {name} asks for model \"{model}\" and uses test/{MODEL} instead");
-        assert_has(&ended.stderr, &[&told]);
+        assert_has(&ended.stderr, &[&warning]);
     }
     assert_eq!(ended.json()["bill"]["model"], format!("test/{MODEL}"));
     let named = house.run(&[&CREW[..], &["--model", &format!("test/{MODEL}")]].concat()).expect(0);

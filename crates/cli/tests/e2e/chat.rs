@@ -138,7 +138,7 @@ fn a_background_hire_works_while_the_conversation_continues() {
     let ended = ended.expect(0).says("1 hire is still at work").says("1.1 ada done");
     assert_eq!(ended.stdout, "She has begun.\nThe roof is first.\nTwelve chairs.\n");
     let requests: Vec<String> = house.requests().iter().map(Value::to_string).collect();
-    let heard = requests.iter().filter(|request| request.contains("You are lead.")).nth(3).unwrap();
-    assert!(heard.contains("I counted 12.") && heard.contains("The roof is first."), "{heard}");
+    let prompt = requests.iter().filter(|request| request.contains("You are lead.")).nth(3).unwrap();
+    assert!(prompt.contains("I counted 12.") && prompt.contains("The roof is first."), "{prompt}");
     house.guildhall(&["verify", &session(&house)]).expect(0);
 }

@@ -159,11 +159,7 @@ fn more_money_than_there_is_is_refused_and_changes_nothing() {
     until_it_stalls(&house);
     let before = house.rows("inbox");
     let refused = |amount: &str| {
-        house
-            .guildhall(&["topup", &id, amount])
-            .expect(4)
-            .says("more than there can be")
-            .says("Nothing was changed")
+        house.guildhall(&["topup", &id, amount]).expect(4).says("more than there can be").says("Nothing was changed")
     };
     refused("2100000000000000sat");
     refused("2099999999999501sat");

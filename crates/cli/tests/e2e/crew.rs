@@ -16,7 +16,8 @@ pub(crate) fn enlist(house: &House, agents: &[(&str, &str)]) {
     fs::create_dir_all(&crew).unwrap();
     for (name, front) in agents {
         let head = format!("name: {name}\ndescription: Knows all about {name}ry.\n{front}");
-        fs::write(crew.join(format!("{name}.md")), format!("---\n{}\n---\n{}\n", head.trim_end(), instructions(name))).unwrap();
+        fs::write(crew.join(format!("{name}.md")), format!("---\n{}\n---\n{}\n", head.trim_end(), instructions(name)))
+            .unwrap();
     }
 }
 

@@ -146,8 +146,8 @@ fn the_hirer_gets_the_findings_of_a_background_hire_that_ran_out_of_money() {
         let result = house.run(&CREW).expect(0).json();
         assert_eq!(answer(&result), "That must do.");
         assert_eq!(worked(&result)[1..], ["1.1 ada exhausted purse"], "{wire:?}");
-        let heard = shown(&house, "lead").pop().unwrap();
-        assert_has(&heard, &["ran out of money", "This far: it is in the notes."]);
+        let prompt = shown(&house, "lead").pop().unwrap();
+        assert_has(&prompt, &["ran out of money", "This far: it is in the notes."]);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::house::{Ended, House, Running, Wire, says};
 
 /// A house whose provider must get no request.
 fn house() -> House {
-    House::new(Wire::Anthropic, &json!([{"then": says("Nobody asked you.")}]))
+    House::new(Wire::Anthropic, &json!([{"then": says("This reply is not used.")}]))
 }
 
 /// Runs a demo whose temporary files are in the project.

@@ -42,7 +42,10 @@ fn a_request_that_cost_nothing_is_repeated_for_free() {
             let times = times(&house);
             assert_eq!(times.len(), 2, "{wire:?} {fault}");
             let asked_to_wait = fault["wrong"]["rate_limit"].is_object();
-            assert!(!asked_to_wait || times[1] - times[0] >= 1_000_000, "{wire:?}: the second request came too early, {times:?}");
+            assert!(
+                !asked_to_wait || times[1] - times[0] >= 1_000_000,
+                "{wire:?}: the second request came too early, {times:?}"
+            );
         }
     }
 }
@@ -129,7 +132,11 @@ fn a_provider_with_only_broken_replies_ends_the_contract_within_the_budget() {
         assert_eq!((ended.code(), &result["outcome"]), (3, &json!({"exhausted": "purse"})), "{wire:?}: {ended:?}");
         assert!(ended.stderr.contains(" --budget AMOUNT"), "{wire:?}: no money is left");
         assert!(msat(&result["bill"]["charged"]) <= 35_000, "{wire:?}");
-        assert!(house.requests().len() <= 4, "{wire:?}: each request may have cost its hold, {}", house.requests().len());
+        assert!(
+            house.requests().len() <= 4,
+            "{wire:?}: each request may have cost its hold, {}",
+            house.requests().len()
+        );
     }
 }
 

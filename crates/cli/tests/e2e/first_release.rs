@@ -42,7 +42,10 @@ fn a_journal_of_the_first_release_is_listed_shown_and_verified() {
     assert_eq!(shown["bill"]["violations"], json!([]));
     let refused = crate::crew::facts(&house, ENDED, "refused");
     assert_eq!(refused.len(), 19);
-    assert!(refused.iter().all(|(_, refused)| refused["bytes"].is_null()), "form 1 does not store the length of a reason");
+    assert!(
+        refused.iter().all(|(_, refused)| refused["bytes"].is_null()),
+        "form 1 does not store the length of a reason"
+    );
 }
 
 #[test]

@@ -32,8 +32,8 @@ fn an_agent_is_hired_into_a_conversation_and_its_report_arrives() {
     drop(stdin);
     let ended = talking.end().expect(0).says("1.1 ada");
     assert_eq!(ended.stdout, "What shall I do?\nThere are twelve chairs.\n");
-    let heard = house.requests().last().unwrap().to_string();
-    assert!(heard.contains("I counted 12."), "{heard}");
+    let prompt = house.requests().last().unwrap().to_string();
+    assert!(prompt.contains("I counted 12."), "{prompt}");
     house.guildhall(&["verify", &id]).expect(0);
     house.guildhall(&["hire", &id, "ada", "Count the tables."]).expect(4).says("has ended");
 }
@@ -85,7 +85,10 @@ fn an_agent_is_hired_under_a_contract_that_is_at_work() {
     let running = house.start(&CREW);
     let id = running.session();
     until_asked(&house, "mid", 1);
-    house.guildhall(&["hire", &id, "eve", "Count."]).expect(4).says("contract 1 is not allowed to hire eve: it can hire mid");
+    house
+        .guildhall(&["hire", &id, "eve", "Count."])
+        .expect(4)
+        .says("contract 1 is not allowed to hire eve: it can hire mid");
     house.guildhall(&["hire", &format!("{id}/1.7"), "eve", "Count."]).expect(4).says("1.7 of");
     let hired = house.guildhall(&["hire", &format!("{id}/1.1"), "eve", "Count."]).expect(0);
     assert_eq!(hired.stdout, format!("{id}/1.1.1\n"));

@@ -12,15 +12,15 @@ use crate::work::results;
 const MEMORY_KIB_MAX: u64 = 1024 * 1024;
 
 /// Runs a task with this first reply and "Done." as the next. Returns the tool results that the model got in between.
-fn told_after(wire: Wire, reply: &Value) -> (House, Vec<String>) {
+fn results_after(wire: Wire, reply: &Value) -> (House, Vec<String>) {
     let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": {"reply": reply}}, {"then": says("Done.")}]));
     // A reply may be longer than was allowed: other tests check that.
     let result = house.run(&["--budget", "2000sat", "--allow-overrun"]).expect(0).json();
     assert_eq!(result["answer"], "Done.", "{wire:?} {reply}");
     let requests = house.requests();
     assert_eq!(requests.len(), 2, "{wire:?} {reply}: the next request was accepted");
-    let told = results(&requests[1]);
-    (house, told)
+    let returned = results(&requests[1]);
+    (house, returned)
 }
 
 fn raw(arguments: &Value) -> Value {
@@ -42,8 +42,11 @@ fn calls_that_can_not_be_read_are_refused_with_the_reason() {
             (json!({"calls": [{"name": "", "arguments": {}}]}), "refused"),
             (json!({"calls": [{"name": "read_file\u{1b}[31m</tool>", "arguments": {}}]}), "refused"),
         ] {
-            let (_house, told) = told_after(wire, &reply);
-            assert!(told.len() == 1 && told[0].contains(reason) && !told[0].is_empty(), "{wire:?} {reply}: {told:?}");
+            let (_house, returned) = results_after(wire, &reply);
+            assert!(
+                returned.len() == 1 && returned[0].contains(reason) && !returned[0].is_empty(),
+                "{wire:?} {reply}: {returned:?}"
+            );
         }
     }
 }
@@ -52,21 +55,21 @@ fn calls_that_can_not_be_read_are_refused_with_the_reason() {
 fn calls_with_the_same_id_are_distinguished_and_each_is_answered() {
     for wire in WIRES {
         let call = |path: &str| json!({"id": "same", "name": "read_file", "arguments": {"path": path}});
-        let (_house, told) = told_after(wire, &json!({"calls": [call("notes.txt"), call("agenda.txt")]}));
-        assert_eq!(told.len(), 2, "{wire:?}: the provider would refuse anything else, {told:?}");
-        assert!(told[0].contains("Tuesday") && told[1].contains("the roof"), "{wire:?}: {told:?}");
+        let (_house, returned) = results_after(wire, &json!({"calls": [call("notes.txt"), call("agenda.txt")]}));
+        assert_eq!(returned.len(), 2, "{wire:?}: the provider would refuse anything else, {returned:?}");
+        assert!(returned[0].contains("Tuesday") && returned[1].contains("the roof"), "{wire:?}: {returned:?}");
     }
 }
 
 #[test]
 fn five_hundred_calls_in_one_reply_are_all_answered() {
     for wire in WIRES {
-        let (_house, told) = told_after(
+        let (_house, returned) = results_after(
             wire,
             &json!({"calls": [{"name": "read_file", "arguments": {"path": "{{i}}.txt"}, "times": 500}]}),
         );
-        assert_eq!(told.len(), 500, "{wire:?}");
-        assert!(told.iter().all(|result| !result.is_empty()), "{wire:?}");
+        assert_eq!(returned.len(), 500, "{wire:?}");
+        assert!(returned.iter().all(|result| !result.is_empty()), "{wire:?}");
     }
 }
 
@@ -106,8 +109,8 @@ fn markup_in_a_file_reaches_the_model_only_as_the_result_of_its_call() {
         fs::write(house.project().join("evil.md"), fake).unwrap();
         house.run(&[]).expect(0);
         let requests = house.requests();
-        let told = results(&requests[1]);
-        assert!(told.len() == 1 && told[0].contains("spend everything"), "{wire:?}: {told:?}");
+        let returned = results(&requests[1]);
+        assert!(returned.len() == 1 && returned[0].contains("spend everything"), "{wire:?}: {returned:?}");
         let system = |request: &Value| match wire {
             Wire::Anthropic => request["system"].to_string(),
             Wire::OpenAi => request["messages"][0].to_string(),

@@ -100,7 +100,7 @@ fn left(house: &House, id: &str) -> Vec<Value> {
     facts.as_array().cloned().unwrap_or_default()
 }
 
-/// Kills a process when its contract has so many facts, or lets it end before.
+/// Kills a process when its contract has this many facts, unless the process ends first.
 fn kill_at(house: &House, mut running: Running, id: &str, facts: usize) -> Ended {
     wait_for("as many facts", || (house.transcript(id).len() >= facts || running.has_ended()).then_some(()));
     running.kill()
@@ -143,7 +143,7 @@ fn kill_everywhere(wire: Wire, known: Known) {
         let id = running.session();
         kill_at(&house, running, &id, target);
         let facts = kinds(&left(&house, &id));
-        assert!(expect.kinds.starts_with(&facts), "{facts:?} is not how {:?} begins", expect.kinds);
+        assert!(expect.kinds.starts_with(&facts), "{facts:?} is not the beginning of {:?}", expect.kinds);
         assert!(expect.ends.contains(&facts.len()), "a batch is stored together: {facts:?}");
         reached.insert(facts.len());
         if round % 3 == 2 && facts.len() < *last {

@@ -68,8 +68,8 @@ fn kill_at(house: &House, mut running: Running, id: &str, target: usize) {
 fn kill_everywhere(wire: Wire, known: Known) {
     let house = house(wire, known);
     let calm = house.run(&CREW).expect(0).json();
-    let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
-    assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &everybody.map(str::to_owned)[..]));
+    let contracts = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
+    assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &contracts.map(str::to_owned)[..]));
     let (all, executions) = (facts(&house, calm["session"].as_str().unwrap()), house.peer.executions());
     let rounds = rounds(SHARES);
     let mut landed = 0;
@@ -100,7 +100,11 @@ fn kill_everywhere(wire: Wire, known: Known) {
         assert_eq!(of(&result, lost), of(&calm, 0), "{wire:?} after {target} of {all} facts");
         if known == Known::AsReplaying {
             assert_eq!(lost, 0, "{wire:?} after {target} facts: a provider that replays loses nothing");
-            assert_eq!(house.peer.executions() - before, executions, "{wire:?} after {target} facts: no request was executed twice");
+            assert_eq!(
+                house.peer.executions() - before,
+                executions,
+                "{wire:?} after {target} facts: no request was executed twice"
+            );
         }
     }
     assert!(2 * landed >= rounds, "only {landed} of {rounds} kills came before the end");

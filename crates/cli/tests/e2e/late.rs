@@ -93,8 +93,8 @@ fn a_top_up_for_a_hire_that_closes_names_the_contract_that_has_the_money() {
     talking.go_on();
     let paid = paying.end().expect(0);
     // The hire may or may not receive the money before it closes. In both cases the message names the place of the money.
-    let told = ["1.1 of ", "has 700 sat", "takes no more money: 700 sat"];
-    assert!(told[1..].iter().any(|words| paid.stderr.contains(words)), "{}", paid.stderr);
+    let messages = ["1.1 of ", "has 700 sat", "takes no more money: 700 sat"];
+    assert!(messages[1..].iter().any(|message| paid.stderr.contains(message)), "{}", paid.stderr);
     drop(stdin);
     let result = talking.end();
     assert_lacks(&result.stderr, &["panicked"]);

@@ -26,8 +26,8 @@ fn stdout_has_only_the_answer() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("On\nTuesday.")}]));
     let ended = house.guildhall(&["run", "When?", "--yes"]).expect(0);
     assert_eq!(ended.stdout, "On\nTuesday.\n");
-    for told in ["session ", "bill, at ", "every balance adds up"] {
-        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    for part in ["session ", "bill, at ", "every balance adds up"] {
+        assert!(ended.stderr.contains(part), "{part:?} is not in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains('\u{1b}'), "a pipe gets no colours: {}", ended.stderr);
 }

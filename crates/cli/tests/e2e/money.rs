@@ -156,11 +156,11 @@ fn a_provider_gets_no_more_requests_after_an_overrun_and_a_kill() {
 
 #[test]
 fn a_resume_can_allow_an_overrun_and_keeps_an_earlier_permission() {
-    for (begun, resumed) in [(&[][..], &["--allow-overrun"][..]), (&["--allow-overrun"], &[])] {
-        let (house, id) = killed_after_an_overrun(begun);
+    for (started, resumed) in [(&[][..], &["--allow-overrun"][..]), (&["--allow-overrun"], &[])] {
+        let (house, id) = killed_after_an_overrun(started);
         let args = [&["resume", &id], resumed].concat();
         let ended = Running::start(house.command(&args), "And where?\n").end().expect(0);
-        assert_eq!(ended.stdout, "In the hall.\n", "{begun:?} {resumed:?}");
+        assert_eq!(ended.stdout, "In the hall.\n", "{started:?} {resumed:?}");
     }
 }
 

@@ -63,8 +63,8 @@ fn a_file_whose_name_has_a_line_break_is_listed_and_read() {
         let house = House::new(wire, &rules);
         fs::write(house.project().join(name), "found it\n").unwrap();
         house.run(&[]).expect(0);
-        let told = crate::work::results(&house.requests()[2]);
-        assert!(told[0].contains("found it"), "{wire:?}: {told:?}");
+        let returned = crate::work::results(&house.requests()[2]);
+        assert!(returned[0].contains("found it"), "{wire:?}: {returned:?}");
     }
 }
 
@@ -105,7 +105,11 @@ fn assert_untouched(house: &House, bytes: &[u8], words: &str) {
         let ended = house.guildhall(args);
         assert_ne!(ended.code(), 0, "{args:?}: {ended:?}");
         let ended = ended.says(words);
-        assert!(!ended.stderr.contains("guildhall verify"), "`verify` could not read the file either: {}", ended.stderr);
+        assert!(
+            !ended.stderr.contains("guildhall verify"),
+            "`verify` could not read the file either: {}",
+            ended.stderr
+        );
         assert!(ended.stdout.is_empty(), "{ended:?}");
         assert!(fs::read(house.journal()).unwrap() == bytes, "{args:?} changed it");
     }

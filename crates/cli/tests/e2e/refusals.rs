@@ -6,7 +6,7 @@ use crate::crew::{CREW, always, answer, assert_has, by, calls, delegates, first,
 use crate::house::{House, WIRES, Wire, msat, says};
 
 /// Runs a lead that can hire `ada` and `bob` and makes this call. The answer contains the tool result.
-fn told(wire: Wire, call: &Value) -> (House, Value) {
+fn run_call(wire: Wire, call: &Value) -> (House, Value) {
     let house = House::new(wire, &json!([first("lead", call.clone()), {"then": says("Told: {{tool_result}}")}]));
     let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")]);
     let result = house.run(&CREW).expect(0).json();
@@ -16,7 +16,7 @@ fn told(wire: Wire, call: &Value) -> (House, Value) {
 /// Checks that a call is refused for this reason.
 #[track_caller]
 fn check(wire: Wire, call: &Value, reason: &str) {
-    let (house, result) = told(wire, call);
+    let (house, result) = run_call(wire, call);
     assert_has(&shown(&house, "lead")[1], &["refused: ", reason]);
     assert_eq!(worked(&result), ["1 lead done"], "{wire:?}: {call}");
 }
@@ -59,12 +59,12 @@ fn an_invalid_budget_is_refused_with_the_reason() {
 fn too_little_money_is_refused_with_the_amount_needed() {
     for wire in WIRES {
         check(wire, &hire("ada", &json!(1)), "not enough money: at least ");
-        let (_, result) = told(wire, &hire("ada", &json!(1)));
+        let (_, result) = run_call(wire, &hire("ada", &json!(1)));
         let (_, least) = answer(&result).split_once("at least ").unwrap();
         let least = least.split("sat needed").next().unwrap();
         // The amount is right: it is enough if it is rounded up to a sat.
         let least: u64 = least.split('.').next().unwrap().parse().unwrap();
-        let (_, result) = told(wire, &hire("ada", &json!(least + 1)));
+        let (_, result) = run_call(wire, &hire("ada", &json!(least + 1)));
         assert_eq!(worked(&result)[1..], ["1.1 ada done"], "{wire:?}");
         check(wire, &hire("ada", &json!(least - 1)), "sat needed");
     }
@@ -73,7 +73,7 @@ fn too_little_money_is_refused_with_the_amount_needed() {
 #[test]
 fn a_budget_as_a_string_or_a_float_is_accepted() {
     for budget in [json!("250"), json!("250sat"), json!(250.0)] {
-        let (_, result) = told(Wire::Anthropic, &hire("ada", &budget));
+        let (_, result) = run_call(Wire::Anthropic, &hire("ada", &budget));
         assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 250_000, "{budget}");
     }
 }
@@ -160,7 +160,7 @@ fn invalid_calls_are_refused_and_the_others_are_executed() {
         ("wait_for_agents", json!({"ids": ["1.9"]})),
     ]);
     for wire in WIRES {
-        let (house, result) = told(wire, &mixed);
+        let (house, result) = run_call(wire, &mixed);
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
         assert_has(
             &shown(&house, "lead")[1],

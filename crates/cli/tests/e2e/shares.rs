@@ -18,8 +18,8 @@ fn ten_times_ten_leaves_answer_with_130_hires_at_any_number_of_parallel_calls() 
         let house = staffed(House::new(wire, &json!([{"then": {"tree": {}}}])), &[("worker", RECURSIVE)]);
         let flags = ["--budget", "100000sat", "--max-hires", "130", "--max-concurrency", at_once];
         let result = run(&house, "TREE depth=2 fanout=10", &flags);
-        assert_eq!(answer(&result), "done d=2 n=100 err=0", "{at_once} at once");
-        assert_eq!(worked(&result).len(), 111, "{at_once} at once");
+        assert_eq!(answer(&result), "done d=2 n=100 err=0", "{at_once} in parallel");
+        assert_eq!(worked(&result).len(), 111, "{at_once} in parallel");
     }
 }
 
@@ -58,10 +58,10 @@ fn of_ten_hires_those_with_their_minimum_are_made_and_the_others_get_the_amount_
         let hired = worked(&result).len() - 1;
         assert!((3..10).contains(&hired), "{wire:?}: {hired} hired");
         assert!(worked(&result).iter().all(|line| line.ends_with(" done")), "{:?}", worked(&result));
-        let heard = shown(&house, "lead").swap_remove(1);
-        assert_eq!(heard.matches("<sub-agent-complete").count(), hired, "{wire:?}");
-        assert_eq!(heard.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {heard}");
-        assert_has(&heard, &["at least ", "sat needed"]);
+        let prompt = shown(&house, "lead").swap_remove(1);
+        assert_eq!(prompt.matches("<sub-agent-complete").count(), hired, "{wire:?}");
+        assert_eq!(prompt.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {prompt}");
+        assert_has(&prompt, &["at least ", "sat needed"]);
     }
 }
 
@@ -77,8 +77,8 @@ fn a_budget_above_the_money_left_is_cut_and_the_result_names_the_grant() {
         let result = run(&house, "Look.", &["--budget", "1000sat"]);
         let granted = msat(&result["bill"]["contracts"][1]["granted"]);
         assert!((400_000..900_000).contains(&granted), "{wire:?}: {granted}");
-        let heard = shown(&house, "lead").swap_remove(1);
-        assert_has(&heard, &[&format!("{}.{}", granted / 1000, granted % 1000).trim_end_matches('0')[..4], "granted"]);
+        let prompt = shown(&house, "lead").swap_remove(1);
+        assert_has(&prompt, &[&format!("{}.{}", granted / 1000, granted % 1000).trim_end_matches('0')[..4], "granted"]);
     }
 }
 
@@ -103,8 +103,8 @@ fn a_hirer_must_answer_a_question_before_it_waits_for_the_hire() {
     for wire in WIRES {
         let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
         let result = run(&house, "Look.", &["--budget", "5000sat"]);
-        let told = shown(&house, "lead").join("\n");
-        assert_has(&told, &["1.1 has asked you a question and waits for your answer"]);
+        let prompts = shown(&house, "lead").join("\n");
+        assert_has(&prompts, &["1.1 has asked you a question and waits for your answer"]);
         assert_eq!(worked(&result)[1], "1.1 ada done", "{wire:?}: {result:#}");
     }
 }

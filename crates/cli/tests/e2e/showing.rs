@@ -10,7 +10,7 @@ use crate::terminal::{Terminal, seen};
 const SHOWN: &str = "shown from its facts";
 
 fn house() -> House {
-    House::new(Wire::Anthropic, &json!([{"then": says("Nobody asked you.")}]))
+    House::new(Wire::Anthropic, &json!([{"then": says("This reply is not used.")}]))
 }
 
 /// A rehearsal of one agent.
@@ -19,7 +19,7 @@ fn rehearsal(house: &House, more: &[&str]) -> Command {
 }
 
 /// The lines about contracts.
-fn told(stderr: &str) -> Vec<String> {
+fn contract_lines(stderr: &str) -> Vec<String> {
     // A pipe gets plain lines.
     let seen = if stderr.contains('\r') { seen(stderr, 160) } else { stderr.to_owned() };
     let lines = seen.lines().take_while(|line| !line.starts_with("bill")).map(str::to_owned);
@@ -43,7 +43,11 @@ fn any_key_skips_the_replay_and_the_terminal_is_restored() {
     let ended =
         running.end().expect(0).says("at work").says("skipped").says("every balance adds up").says("done after ");
     let (work, rest) = ended.stderr.split_once(SHOWN).unwrap();
-    assert!(told(work).is_empty() && told(rest).len() < 20, "the rest is skipped: {}", ended.stderr);
+    assert!(
+        contract_lines(work).is_empty() && contract_lines(rest).len() < 20,
+        "the rest is skipped: {}",
+        ended.stderr
+    );
     assert!(!rest.contains('~') && ended.stdout.contains("rehearsal: no language model"), "{ended:?}");
     assert_eq!(terminal.settings(), before);
 }
@@ -59,7 +63,7 @@ fn a_replay_has_the_same_lines_as_live_output() {
     let live = Running::start(rehearsal(&house, &[]), "").end().expect(0);
     assert!(shown.stderr.contains(SHOWN) && !live.stderr.contains(SHOWN), "{} {}", shown.stderr, live.stderr);
     let (show, _) = shown.stderr.split_once(" lines skipped").unwrap();
-    let (shown_lines, live_lines) = (told(show), told(&live.stderr));
+    let (shown_lines, live_lines) = (contract_lines(show), contract_lines(&live.stderr));
     assert!(!shown_lines.is_empty() && live_lines.starts_with(&shown_lines), "{shown_lines:#?} {live_lines:#?}");
     assert_eq!(shown.stdout, live.stdout);
 }
@@ -86,13 +90,13 @@ fn json_output_conversations_and_dumb_terminals_get_no_replay() {
     for command in [rehearsal(&house, &["--output", "json"]), dumb] {
         let terminal = Terminal::open();
         let ended = Running::start_in(&terminal, command).end().expect(0);
-        assert!(!ended.stderr.contains(SHOWN) && !told(&ended.stderr).is_empty(), "{ended:?}");
+        assert!(!ended.stderr.contains(SHOWN) && !contract_lines(&ended.stderr).is_empty(), "{ended:?}");
     }
     let terminal = Terminal::open();
     let running = Running::start_in(&terminal, house.command(&["chat", "--model", "rehearsal"]));
     terminal.type_in("When is the meeting?\n/end\n");
     let ended = running.end().expect(0);
-    assert!(!ended.stderr.contains(SHOWN) && !told(&ended.stderr).is_empty(), "{ended:?}");
+    assert!(!ended.stderr.contains(SHOWN) && !contract_lines(&ended.stderr).is_empty(), "{ended:?}");
 }
 
 #[test]
@@ -100,5 +104,5 @@ fn work_with_a_real_model_is_shown_live() {
     let house = house();
     let terminal = Terminal::open();
     let ended = Running::start_in(&terminal, house.command(&["run", "When?", "--yes"])).end().expect(0);
-    assert!(!ended.stderr.contains(SHOWN) && ended.stdout == "Nobody asked you.\n", "{ended:?}");
+    assert!(!ended.stderr.contains(SHOWN) && ended.stdout == "This reply is not used.\n", "{ended:?}");
 }

@@ -224,8 +224,8 @@ fn the_same_trip_from_a_flat_team_has_the_same_answer() {
         assert_eq!(answer(&result), PLAN, "{wire:?}: the same as on four levels");
         let agents = ["1.1 scheduling-agent", "1.2 financial-agent", "1.2.1 flight-agent"];
         let leaves = ["1.2.2 experiences-agent", "1.2.3 food-agent"];
-        let everybody = std::iter::once("1 head-travel-agent").chain(agents).chain(leaves);
-        assert_eq!(worked(&result), everybody.map(|who| format!("{who} done")).collect::<Vec<_>>(), "{wire:?}");
+        let contracts = std::iter::once("1 head-travel-agent").chain(agents).chain(leaves);
+        assert_eq!(worked(&result), contracts.map(|who| format!("{who} done")).collect::<Vec<_>>(), "{wire:?}");
         let [head, scheduling, financial, flights, experiences, food] = TRAVELLERS.map(|agent| shown_to(&house, agent));
         assert_eq!((head.len(), scheduling.len()), (2, 1), "{wire:?}: the head calls no tool");
         for brief in [&scheduling[0], &financial[0]] {
@@ -278,23 +278,23 @@ fn a_lead_continues_while_background_reports_arrive_and_ends_after_the_last() {
         let house = House::new(wire, &rules);
         let running = start_example(&house, "research", "research-lead", &question);
         let id = running.session();
-        let heard = |report: &str| shown_to(&house, lead).pop().is_some_and(|shown| shown.contains(report));
+        let arrived = |report: &str| shown_to(&house, lead).pop().is_some_and(|shown| shown.contains(report));
         for report in ["<sub-agent-complete", "<sub-agent-exhausted", "<sub-agent-failed"] {
-            wait_for(report, || heard(report).then_some(()));
+            wait_for(report, || arrived(report).then_some(()));
         }
         // All other hires have reported, and the lead is idle.
         running.told("research-lead says: I wait for the others.");
         house.guildhall(&["stop", &format!("{id}/1.3")]).expect(0);
         let result = running.end().expect(0).json();
         assert_eq!(answer(&result), end, "{wire:?}: a text while a hire is at work is not the report");
-        let everybody = [
+        let contracts = [
             "1 research-lead done",
             "1.1 decisions-researcher done",
             "1.2 incidents-researcher exhausted turns",
             "1.3 figures-researcher cancelled",
             "1.4 decisions-researcher failed",
         ];
-        assert_eq!(worked(&result), everybody, "{wire:?}");
+        assert_eq!(worked(&result), contracts, "{wire:?}");
         let shown = shown_to(&house, lead);
         assert_lacks(&shown[1], &["I-31"]);
         assert_has(&shown[2], &["p95 17 ms"]);
@@ -435,7 +435,7 @@ fn the_live_lines_show_hires_waits_and_reports() {
         staffed(House::new(Wire::Anthropic, &rules), &team.each_ref().map(|(name, front)| (*name, front.as_str())));
     let lines =
         house.guildhall(&["run", "When?", "--yes", "--team", "crew", "--budget", "2000sat", "-v"]).expect(0).stderr;
-    let told = [
+    let expected = [
         "4 agents across 2 levels: lead | ada, bob, eve\n",
         "1 lead has 3 agents: ada, bob, eve\n",
         "1 lead selected 2 of 3: bob, ada\n1 lead waits for 1.1 bob, 1.2 ada, 1.3 bob\n",
@@ -445,7 +445,7 @@ fn the_live_lines_show_hires_waits_and_reports() {
         "1 lead done: used ",
         "lead: with its hires: used ",
     ];
-    assert_has(&lines, &told);
+    assert_has(&lines, &expected);
 }
 
 #[test]
@@ -497,8 +497,8 @@ fn an_incomplete_report_is_shown_as_such_and_makes_the_work_partial() {
     let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
     // No agent can be hired, neither by the model nor by the runtime.
     let ended = house.run(&[&CREW[..], &["--max-hires", "0"]].concat()).expect(7);
-    let told = "1 lead done, but it hired nobody, which its file demands";
-    assert_has(&ended.stderr, &[told]);
+    let expected = "1 lead done, but it hired nobody, which its file demands";
+    assert_has(&ended.stderr, &[expected]);
     assert_eq!(ended.json()["bill"]["contracts"][0]["lack"], "hire");
 
     let lead = format!("{}\n  accept: {{schema: {{type: object}}}}", hires(&["ada"]));

@@ -60,8 +60,8 @@ fn a_hundred_parallel_hires_never_exceed_the_budget() {
         let granted: u64 = lines[1..].iter().map(|line| msat(&line["granted"])).sum();
         assert!(granted < 3_000_000, "{granted} for {} hires", lines.len() - 1);
         assert!(msat(&result["bill"]["charged"]) <= 3_000_000);
-        let heard = shown(&house, "lead").swap_remove(1);
-        let (reports, refusals) = (heard.matches("<sub-agent-complete").count(), heard.matches("refused: ").count());
+        let prompt = shown(&house, "lead").swap_remove(1);
+        let (reports, refusals) = (prompt.matches("<sub-agent-complete").count(), prompt.matches("refused: ").count());
         assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call is answered");
         match budget {
             Some(_) => assert!(reports >= 40 && refusals > 0, "{reports} reports"),
@@ -190,8 +190,8 @@ fn a_tree_at_work_can_be_shown_messaged_topped_up_and_stopped_in_part() {
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob cancelled"], "{wire:?}");
         let granted = |line: usize| msat(&result["bill"]["contracts"][line]["granted"]);
         assert_eq!((granted(0), granted(1), granted(2)), (5_700_000, 1_200_000, 500_000), "{wire:?}");
-        let heard = shown(&house, "lead").pop().unwrap();
-        assert_has(&heard, &["Tuesday, then.", "<sub-agent-cancelled"]);
+        let prompt = shown(&house, "lead").pop().unwrap();
+        assert_has(&prompt, &["Tuesday, then.", "<sub-agent-cancelled"]);
         assert_has(&shown(&house, "ada").pop().unwrap(), &["Enough, ada."]);
         house.guildhall(&["verify", &id]).expect(0);
     }
@@ -242,7 +242,7 @@ fn orders_for_hires_that_are_not_resumed_yet_wait_for_them() {
         );
         let running = house.start(&CREW);
         let id = running.session();
-        wait_for("everybody at work", || (house.peer.executions() >= 4).then_some(()));
+        wait_for("all agents at work", || (house.peer.executions() >= 4).then_some(()));
         running.kill();
         for order in [
             &["message", &format!("{id}/1.1.1"), "Enough, eve."][..],
@@ -253,8 +253,8 @@ fn orders_for_hires_that_are_not_resumed_yet_wait_for_them() {
         }
         let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
         assert_has(answer(&result), &["Tuesday, then."]);
-        let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
-        assert_eq!(worked(&result), everybody, "{wire:?}");
+        let contracts = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
+        assert_eq!(worked(&result), contracts, "{wire:?}");
         assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 2_700_000, "{wire:?}");
     }
 }
