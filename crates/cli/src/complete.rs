@@ -85,7 +85,7 @@ pub(crate) fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Offers agents: of the team on the command line, of the project, and the built-in ones.
 pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     let find = || {
-        let world = World::look().ok()?;
+        let world = World::load().ok()?;
         let found = team::find(&world, &env::current_dir().ok()?, typed_team().as_deref()).ok()?;
         let agents = found.roster.agents().map(|agent| candidate(agent.name.as_str(), &agent.description));
         Some(agents.collect())
@@ -110,7 +110,7 @@ fn from_hall(
     look: impl AsyncFnOnce(Hall) -> Option<Vec<CompletionCandidate>>,
 ) -> Vec<CompletionCandidate> {
     let find = || {
-        let world = World::look().ok().filter(|world| world.paths.journal.exists())?;
+        let world = World::load().ok().filter(|world| world.paths.journal.exists())?;
         let runtime = runtime().ok()?;
         runtime.block_on(async { look(world.hall(env::current_dir().ok()?).ok()?).await })
     };

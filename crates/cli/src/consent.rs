@@ -23,12 +23,12 @@ pub(crate) enum Consent {
 }
 
 /// Makes sure that the user agrees to spend real money. `--yes` and an earlier consent count.
-pub(crate) fn to_pay(data: &Path, paid: Paid, said: Consent, most: &str, who: &str) -> Result<(), Failure> {
+pub(crate) fn to_pay(data: &Path, paid: Paid, given: Consent, most: &str, who: &str) -> Result<(), Failure> {
     let file = data.join(AGREED);
     if paid == Paid::Nobody || file.exists() {
         return Ok(());
     }
-    if said != Consent::Given {
+    if given != Consent::Given {
         if !io::stdin().is_terminal() {
             return Err(Failure::refused(format!(
                 "this is the first run here that spends real money (at most {most}, paid to {who}): to agree, add --yes. Nothing was spent"
@@ -48,9 +48,9 @@ pub(crate) fn to_pay(data: &Path, paid: Paid, said: Consent, most: &str, who: &s
 }
 
 /// Asks whether the user agrees, unless the answer is known. Only a user who can see the question is asked.
-pub(crate) fn to_use(question: &str, said: Consent) -> Result<Consent, Failure> {
-    if said != Consent::NotAsked {
-        return Ok(said);
+pub(crate) fn to_use(question: &str, given: Consent) -> Result<Consent, Failure> {
+    if given != Consent::NotAsked {
+        return Ok(given);
     }
     let sees = io::stdin().is_terminal() && io::stderr().is_terminal();
     if sees { ask(question) } else { Ok(Consent::NotAsked) }

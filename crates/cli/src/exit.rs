@@ -8,7 +8,7 @@ use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI};
 
 use crate::amount::sats;
-use crate::print::Unwritten;
+use crate::print::NotWritten;
 
 /// The meaning of each exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +93,8 @@ impl From<HallError> for Failure {
                 ));
             }
             HallError::Journal(why) => (of_journal(why), String::new()),
-            HallError::SessionEngine(_) | HallError::Damaged(_) | HallError::Newer { .. } => {
-                (Exit::Failed, String::new())
-            }
+            HallError::SessionEngine(_) | HallError::Newer { .. } => (Exit::Failed, String::new()),
+            HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),
             HallError::NoSetup { .. } => {
                 let advice = ". The session can't continue. To end it and release its money, run `guildhall stop ID`";
                 (Exit::Failed, advice.to_owned())
@@ -172,8 +171,8 @@ impl From<JournalError> for Failure {
     }
 }
 
-impl From<Unwritten> for Failure {
-    fn from(why: Unwritten) -> Failure {
+impl From<NotWritten> for Failure {
+    fn from(why: NotWritten) -> Failure {
         Failure::failed(why.to_string())
     }
 }

@@ -81,7 +81,7 @@ fn base_url(address: SocketAddrV4) -> BaseUrl {
 }
 
 /// Finds a server for a user who named no model and set nothing up. Returns the environment with the server, and its model.
-pub(crate) async fn find(world: &World, said: Consent) -> Result<Option<(World, String)>, Failure> {
+pub(crate) async fn find(world: &World, given: Consent) -> Result<Option<(World, String)>, Failure> {
     for address in world.local.agreed() {
         match ask(address, world.local.wait_max().max(AGREED_WAIT)).await.map(|list| Found::of(address, list)) {
             Ok(Some(found)) => {
@@ -91,15 +91,15 @@ pub(crate) async fn find(world: &World, said: Consent) -> Result<Option<(World, 
                 ));
                 return Ok(Some(found.join(world)));
             }
-            Ok(None) => missed(address, "it has no chat model"),
-            Err(why) => missed(address, &why.to_string()),
+            Ok(None) => warn_not_used(address, "it has no chat model"),
+            Err(why) => warn_not_used(address, &why.to_string()),
         }
     }
     // The user is asked only about the first server that answers: a no ends the search, and a yes needs no other server.
     let Some(found) = ask_all(world.local.unknown(), world.local.wait_max()).await.into_iter().next() else {
         return Ok(None);
     };
-    Ok(if agrees(world, &found, said)? { Some(found.join(world)) } else { None })
+    Ok(if agrees(world, &found, given)? { Some(found.join(world)) } else { None })
 }
 
 /// Asks the server that the user agreed to for the window of a model that was named.
@@ -140,12 +140,12 @@ async fn ask_all(addresses: Vec<SocketAddrV4>, wait_max: Duration) -> Vec<Found>
     found
 }
 
-fn missed(address: SocketAddrV4, why: &str) {
+fn warn_not_used(address: SocketAddrV4, why: &str) {
     say_in(WARN, &format!("not using the model server at {address}, which you agreed to: {why}"));
 }
 
 /// Announces a server and asks the user to agree. The answer is stored in the config.
-fn agrees(world: &World, found: &Found, said: Consent) -> Result<bool, Failure> {
+fn agrees(world: &World, found: &Found, given: Consent) -> Result<bool, Failure> {
     let Found { address, .. } = found;
     say(&format!(
         "found a model server at {address}: {}. It would receive prompts and the contents of files",
@@ -157,7 +157,7 @@ fn agrees(world: &World, found: &Found, said: Consent) -> Result<bool, Failure> 
         found.full_name(),
         config.display()
     );
-    let agreed = match consent::to_use(&question, said)? {
+    let agreed = match consent::to_use(&question, given)? {
         Consent::Given => true,
         Consent::Refused => false,
         Consent::NotAsked => {

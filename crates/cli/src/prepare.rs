@@ -195,7 +195,7 @@ async fn with_model(
     typed: Option<String>,
     had: Option<String>,
     own: Option<&str>,
-    said: Consent,
+    given: Consent,
 ) -> Result<(World, Option<String>), Failure> {
     if let Some(named) = typed.as_deref().or(had.as_deref()).or(world.named.as_deref()) {
         return Ok((local_server::learn(world, named).await, typed));
@@ -203,7 +203,7 @@ async fn with_model(
     if !world.is_bare() || own.is_some_and(|own| world.models.find_own(own, SystemTime::now()).is_ok()) {
         return Ok((world.clone(), None));
     }
-    if let Some((world, model)) = local_server::find(world, said).await? {
+    if let Some((world, model)) = local_server::find(world, given).await? {
         return Ok((world, Some(model)));
     }
     let question = "No model is set up: there is no key, no model in the config, and no model server in use. Run the \

@@ -23,21 +23,21 @@ const RULE_COLUMNS_MAX: usize = 80;
 /// A part of the result could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the result could not be written: {0}")]
-pub(crate) struct Unwritten(#[from] io::Error);
+pub(crate) struct NotWritten(#[from] io::Error);
 
 /// Prints a line of the result.
-pub(crate) fn out(line: &str) -> Result<(), Unwritten> {
+pub(crate) fn out(line: &str) -> Result<(), NotWritten> {
     Ok(screen::write_out(line)?)
 }
 
 /// Prints an agent's text. A terminal gets rendered Markdown, any other output the text as it is.
-pub(crate) fn out_words(words: &str) -> Result<(), Unwritten> {
+pub(crate) fn out_words(words: &str) -> Result<(), NotWritten> {
     let words = tame_lines(words.trim());
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
 /// Prints an agent's text in a conversation. On a terminal, there is an empty row before and after it.
-pub(crate) fn out_set_off(words: &str) -> Result<(), Unwritten> {
+pub(crate) fn out_with_gaps(words: &str) -> Result<(), NotWritten> {
     match stdout_columns() {
         None => out_words(words),
         Some(columns) => out(&format!("\n{}\n", markdown::render(&tame_lines(words.trim()), columns))),

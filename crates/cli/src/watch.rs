@@ -20,7 +20,7 @@ use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, Unwritten, WARN, note, out_set_off, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, NotWritten, WARN, note, out_with_gaps, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
@@ -102,7 +102,7 @@ impl Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
-        let work = Work { live, progress, hall, running, args, talk: None, interrupted, unwritten: None };
+        let work = Work { live, progress, hall, running, args, talk: None, interrupted, write_error: None };
         Watch { work, signals }
     }
 
@@ -144,7 +144,7 @@ struct Work {
     /// Whether the person pressed Ctrl-C and the work was ordered to wrap up.
     interrupted: Interrupted,
     /// The first error of writing to stdout. The work continues after such an error.
-    unwritten: Option<Unwritten>,
+    write_error: Option<NotWritten>,
 }
 
 impl Work {
@@ -159,7 +159,7 @@ impl Work {
         let mut ticks = interval(DRAW);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut facts = self.running.facts();
-        self.look().await?;
+        self.check_speaker().await?;
         let ended = loop {
             tokio::select! {
                 biased;
@@ -173,7 +173,7 @@ impl Work {
                     self.print_fact(&fact?).await?;
                     // Facts that were stored together are all printed before the next step.
                     if !facts.has_more() {
-                        self.look().await?;
+                        self.check_speaker().await?;
                     }
                 }
                 ended = self.running.wait() => break ended,
@@ -205,7 +205,7 @@ impl Work {
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
         let failure = |why| Failure::failed(format!("{why}. It is saved. To read it, run: guildhall show {id}"));
-        self.unwritten.map_or(Ok(exit), |why| Err(failure(why)))
+        self.write_error.map_or(Ok(exit), |why| Err(failure(why)))
     }
 
     /// Whether there is a status line at the bottom. In a conversation, the bottom line is for typing.
@@ -268,15 +268,15 @@ impl Work {
         let (Some(of), Some(talk)) = (text, &mut self.talk) else { return Ok(()) };
         if self.args.output.output == Output::Text {
             let bytes = self.hall.journal().text(of.hash).await?.unwrap_or_default();
-            let written = out_set_off(&String::from_utf8_lossy(&bytes));
-            self.unwritten = self.unwritten.take().or(written.err());
+            let written = out_with_gaps(&String::from_utf8_lossy(&bytes));
+            self.write_error = self.write_error.take().or(written.err());
             talk.shown = Some(of);
         }
         Ok(())
     }
 
     /// Finds out who speaks next, after all available facts were printed.
-    async fn look(&mut self) -> Result<(), Failure> {
+    async fn check_speaker(&mut self) -> Result<(), Failure> {
         let text = self.talk.as_mut().and_then(Talk::rest);
         self.print_reply(text).await?;
         let Some(talk) = &mut self.talk else { return Ok(()) };
@@ -314,7 +314,7 @@ impl Work {
             }
             Typed::Over => talk.over(),
         }
-        self.look().await
+        self.check_speaker().await
     }
 
     /// Stops immediately. No contract is closed; a resume continues from the stored facts.
@@ -361,7 +361,7 @@ impl Work {
                 written
             }
         };
-        self.unwritten = self.unwritten.take().or(written.err());
+        self.write_error = self.write_error.take().or(written.err());
         if !self.args.no_advice {
             advise(ended);
         }

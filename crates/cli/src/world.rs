@@ -68,7 +68,7 @@ pub(crate) fn is_dumb_terminal() -> bool {
 
 impl World {
     /// Reads the variables and the config.
-    pub(crate) fn look() -> Result<World, Failure> {
+    pub(crate) fn load() -> Result<World, Failure> {
         let paths = Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;

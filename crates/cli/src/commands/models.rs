@@ -10,7 +10,7 @@ use crate::amount::at_rate;
 use crate::args::{ModelsArgs, Output};
 use crate::commands::out_json;
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, note, out};
+use crate::print::{NotWritten, note, out};
 use crate::world::{REHEARSAL, World};
 
 /// Lists the models.
@@ -25,7 +25,7 @@ pub(crate) fn models(world: &World, args: &ModelsArgs) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
+fn text(world: &World, listed: &[Listed]) -> Result<(), NotWritten> {
     let sats = |usd: Usd| world.models.rate().usd_per_btc.to_msat(usd).get() / 1000;
     for Listed { provider, model, price, window } in listed {
         let name = format!("{provider}/{model}");

@@ -6,7 +6,7 @@ use crate::args::VerifyArgs;
 use crate::commands::list::rehearsed;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::print::{BAD, Unwritten, note, out, say_in, tame};
+use crate::print::{BAD, NotWritten, note, out, say_in, tame};
 use crate::world::World;
 
 /// What a check by hashes alone can't detect.
@@ -35,7 +35,7 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
 }
 
 /// Prints the problems of a session, or that there are none.
-fn print_checked(checked: &Checked) -> Result<(), Unwritten> {
+fn print_checked(checked: &Checked) -> Result<(), NotWritten> {
     let Checked { id, view, wrong } = checked;
     for wrong in wrong {
         say_in(BAD, &format!("{id}: {}", tame(wrong, FINDING_CHARS_MAX)));

@@ -311,7 +311,7 @@ fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
             task("agent = \"zoe\"").replace("agent = \"ada\"\n", ""),
             "tasks.toml:4: unknown agent \"zoe\": choose one of ada, bob, coder, eve",
         ),
-        (task("").replace("ada", "A b"), "tasks.toml:3: \"A b\" is not a valid agent name: "),
+        (task("").replace("ada", "A b"), "tasks.toml:3: unknown agent \"A b\": "),
         ("[[task]]\nagent = \"ada\"\n".to_owned(), "tasks.toml:1: missing field `task`"),
         ("[[task]]\nagent = \"ada\"\ntask = \" \"\n".to_owned(), "tasks.toml:1: the task \"1\" has no text"),
         (task(&format!("# {}", "x".repeat(1024 * 1024))), "more than 1048576 bytes"),

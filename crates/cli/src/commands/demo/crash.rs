@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::DemoDir;
 use crate::amount::sats;
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, note, out, tame};
+use crate::print::{NotWritten, note, out, tame};
 use crate::world::{VARIABLES, World};
 
 /// How often to try again if the work ends before it is killed.
@@ -121,7 +121,7 @@ impl Drop for KillOnDrop {
 }
 
 /// Prints both results, and whether they are the same.
-fn compare(whole: &RunResult, resumed: &RunResult) -> Result<Exit, Unwritten> {
+fn compare(whole: &RunResult, resumed: &RunResult) -> Result<Exit, NotWritten> {
     let both = [("not interrupted", whole), ("killed and resumed", resumed)];
     out(REHEARSAL_LABEL)?;
     for (how, shown) in both {
