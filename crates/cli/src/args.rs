@@ -231,7 +231,8 @@ pub(crate) struct WorkArgs {
     /// reports can exceed this limit, but never --budget
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model for all agents: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: see below]
+    /// The model for all agents: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the model of the
+    /// agent's file, of the config, for your API key, or of a server on this machine]
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// Maximum number of replies of the first agent [default: the number in its file, or 50]
