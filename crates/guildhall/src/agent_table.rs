@@ -80,7 +80,7 @@ impl AdHoc {
 
 impl AgentTable {
     pub(crate) fn build(staff: &TableInputs<'_>) -> Result<AgentTable, HallError> {
-        let none = || HallError::NoSetup { why: "they list no agent".to_owned() };
+        let none = || HallError::NoAgent { name: "(none)".to_owned(), known: "none".to_owned() };
         let entry = staff.staffing.entry().ok_or_else(none)?.clone();
         let mut slots = BTreeMap::new();
         for agent in &staff.staffing.agents {
