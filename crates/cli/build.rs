@@ -1,17 +1,17 @@
-//! Packs the example that `guildhall demo` shows into the program: a list of its files, each with its text. Their names are
-//! found here and stand in no source.
+//! Packs the example of `guildhall demo` into the program, as a list of its files with their texts. The file names are collected
+//! here, so that no source file lists them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What is packed, from this package's directory.
+/// The directory to pack, relative to this package.
 const EXAMPLE: &str = "../../examples/payment";
 
-/// What running the example leaves behind.
+/// Directories that running the example creates.
 const LEFT_BEHIND: [&str; 2] = ["__pycache__", "data"];
 
-#[allow(clippy::print_stdout, reason = "a build script talks to cargo on stdout")]
+#[allow(clippy::print_stdout, reason = "a build script sends instructions to cargo on stdout")]
 fn main() -> io::Result<()> {
     let root = fs::canonicalize(EXAMPLE)?;
     println!("cargo::rerun-if-changed={}", root.display());
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
     fs::write(PathBuf::from(out).join("example.rs"), list)
 }
 
-/// Finds all files beneath a directory.
+/// Finds all files below a directory.
 fn find(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! An agent's file, for `--agent FILE`.
+//! Reading the agent file of `--agent FILE`.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,9 +11,10 @@ use guildhall::providers::Rate;
 use crate::exit::Failure;
 use crate::print::{note, tame};
 
-/// Reads an agent's file. What is wrong with it is said with its line; only what makes it useless is a failure.
+/// Reads an agent's file. Problems are printed with their line. Only a file without a usable agent is an error.
 pub(crate) fn read(file: &Path, rate: Rate) -> Result<Agent, Failure> {
-    let unreadable = |why: std::io::Error| Failure::usage(format!("the agent file {}: {why}", file.display()));
+    let unreadable =
+        |why: std::io::Error| Failure::usage(format!("can't read the agent file {}: {why}", file.display()));
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(unreadable)?;
     opened.take(roster::FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! Money as people type and read it, in two currencies.
+//! Amounts of money as people type and read them, in two currencies.
 
 use std::str::FromStr;
 
@@ -6,16 +6,16 @@ use guildhall::DatedRate;
 use guildhall::kernel::{AmountError, Msat};
 use guildhall::providers::Usd;
 
-/// What a run may cost if nobody says: a dollar.
+/// The default budget of a run: one dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(1_000_000_000));
 
-/// The most dollars that can be counted, by the billionth.
+/// The most dollars that fit into a `u64` of billionths.
 const DOLLARS_MAX: u64 = u64::MAX / 1_000_000_000;
 
-/// What is said of an amount of nothing.
+/// The message about an amount of 0.
 const NOTHING: &str = "an amount of 0 buys nothing: give at least 1 sat";
 
-/// What is said of more than all money there is.
+/// The message about an amount above all bitcoin there can be.
 const BEYOND_SUPPLY: &str =
     "there are only 21 million bitcoin: give at most 2100000000000000 sats; or dollars, such as 0.25usd";
 
@@ -27,7 +27,7 @@ pub(crate) enum Budget {
 }
 
 impl Budget {
-    /// Returns the budget in millisatoshis; one in dollars becomes at most that many.
+    /// Returns the budget in millisatoshis. Dollars are rounded down.
     pub(crate) fn msat(self, rate: &DatedRate) -> Msat {
         match self {
             Budget::Msat(amount) => amount,
@@ -36,7 +36,7 @@ impl Budget {
     }
 }
 
-/// What a provider billed, which may be nothing.
+/// The amount that a provider billed. It may be 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Billed(Option<Budget>);
 
@@ -56,7 +56,7 @@ impl FromStr for Billed {
         if zero(whole) && zero(fraction) {
             return Ok(Billed(None));
         }
-        // As the bill prints it: 49.798 sat.
+        // Amounts with decimals are accepted here, because the bill prints them: 49.798 sat.
         let sats = text.trim().strip_suffix("sats").or_else(|| text.trim().strip_suffix("sat"));
         if let Some((whole, fraction)) = sats.and_then(|sats| sats.trim().split_once('.'))
             && (1..=3).contains(&fraction.len())
@@ -95,14 +95,14 @@ impl FromStr for Budget {
     }
 }
 
-/// Whether a text is a number above zero without a unit. One below has a worse mistake.
+/// Whether a text is a number above zero without a unit. A negative number gets another message.
 fn is_number(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     digits(whole) && digits(fraction) && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) && text.len() < 20
 }
 
-/// Whether a text that was not read as dollars is a whole number of them all the same, beyond all that can be counted.
+/// Whether a text that can't be parsed as dollars is only too large.
 fn is_large(dollars: &str) -> bool {
     let (whole, fraction) = dollars.split_once('.').unwrap_or((dollars, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -114,12 +114,12 @@ pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
     format!("{} ({})", sats(amount), rate.usd_per_btc.to_usd(amount))
 }
 
-/// An amount in sats, with a blank before the unit.
+/// An amount in sats, with a space before the unit.
 pub(crate) fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
 }
 
-/// Adds two amounts up; a sum beyond all money there is ends there.
+/// Adds two amounts. The sum is at most all money there is.
 pub(crate) fn sum(one: Msat, other: Msat) -> Msat {
     Msat::capped(u128::from(one.get()) + u128::from(other.get()))
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::{Billed, Budget};
 
     #[test]
-    fn what_was_billed_may_be_nothing() {
+    fn a_billed_amount_may_be_zero() {
         for nothing in ["0", "0sat", "0 msat", "$0", "0.00usd"] {
             assert_eq!(nothing.parse(), Ok(Billed(None)), "{nothing}");
         }

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands, flags and their help texts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,11 +20,11 @@ const EXAMPLES: &str = "\
 Examples:
   guildhall run \"Which of our endpoints have no test?\"
   guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
-  guildhall demo                        see a team at work, without a key
+  guildhall demo                        watch a team at work, without a key
   guildhall chat --budget 2000sat       talk with an agent and its team
-  guildhall resume last                 take up what was interrupted
-  guildhall show brave/1.2              what one agent did; ids may be shortened
-  guildhall models                      what can be asked, and what it costs
+  guildhall resume last                 continue the newest session after an interruption
+  guildhall show brave/1.2              show the work of one agent; ids can be shortened
+  guildhall models                      list the models and their prices
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
 
@@ -36,7 +36,7 @@ Examples:
   guildhall run --continue brave-otter-17 \"And who was invited?\"
   guildhall run --team examples/payment --tasks tasks.toml --budget 500sat
 
-A file of tasks; each is begun when those it comes after have reported, and is handed their reports:
+A task file. Each task starts after the tasks in `after` have reported, and receives their reports:
   [[task]]
   name = \"logs\"
   agent = \"log-reader\"
@@ -47,34 +47,35 @@ A file of tasks; each is begun when those it comes after have reported, and is h
   after = [\"logs\"]
   budget = \"40sat\"
 
-Without --model, the model is the one that the config names; else sonnet or gpt-5-mini, if ANTHROPIC_API_KEY or \
-OPENAI_API_KEY is set; else that of a model server on this machine (127.0.0.1, ports 11434, 1234, 8080 and 8000), which is \
-announced, and used once you have agreed. If there is none of these, a terminal offers the rehearsal, a program in a model's \
-place, and a script gets exit code 2. All settings: docs/configuration.md.
+Without --model, the model of the config is used. If the config names no model, it is sonnet or gpt-5-mini, if \
+ANTHROPIC_API_KEY or OPENAI_API_KEY is set. Otherwise guildhall looks for a model server on this machine (127.0.0.1, ports \
+11434, 1234, 8080 and 8000) and asks you before it uses the server. If there is no model at all, a terminal offers the \
+rehearsal, a simple program in place of a model, and a script gets exit code 2. All settings: docs/configuration.md.
 
-Ctrl-C once asks for a last report, which is paid for; twice stops at once, and `guildhall resume ID` goes on. What is stored is \
-kept either way; a call that is cut off may be billed, so what was held for it stays reserved.";
+Press Ctrl-C once to ask for a last report, which is paid for. Press it twice to stop immediately; `guildhall resume ID` \
+continues. Everything so far is saved in both cases. A call that is cut off may be billed, so its money stays reserved.";
 
 const CHAT_EXAMPLES: &str = "\
 Examples:
   guildhall chat --team examples/research --budget 2000sat
   guildhall chat --continue brave-otter-17
 
-/help lists what else can be typed: /cost, /agents and /exit are not said to the agent and cost nothing.
+The commands /help, /cost, /agents and /exit are not sent to the agent and cost nothing.
 
-Hires in the background live on while you talk; at the end they are waited for. From another terminal:
-  guildhall hire ID AGENT TASK          put somebody to work without being asked by the model
+Hires in the background work while you talk. The conversation ends after their last report. From another terminal:
+  guildhall hire ID AGENT TASK          hire an agent yourself, without a decision of the model
 
-Ctrl-C once ends it, with a last report if one is due; go on with `chat --continue ID`. Twice stops at once; go on with `resume ID`.";
+Press Ctrl-C once to end the conversation, with a last report if the agent is at work; `guildhall chat --continue ID` \
+continues. Press it twice to stop immediately; `guildhall resume ID` continues.";
 
 const CORRECT_EXAMPLES: &str = "\
 Examples:
-  guildhall show brave-otter-17                     names the calls for which money is reserved
-  guildhall correct brave-otter-17 1.2#7 0          the provider billed nothing for that call
-  guildhall correct brave-otter-17 1.2#7 0.002usd   it billed so much: the rest is free again
+  guildhall show brave-otter-17                     lists the calls with reserved money
+  guildhall correct brave-otter-17 1.2#7 0          the provider billed nothing for this call
+  guildhall correct brave-otter-17 1.2#7 0.002usd   the provider billed this amount; the rest is free again
 
-A call is reserved if it was lost, stopped or failed, or if nobody reported its cost: it may have been billed, so what was \
-held for it counts against the budget until you know.";
+Money stays reserved for a call that was lost, was stopped or failed, or whose cost was not reported. The provider may have \
+billed the call, so the reserved money counts against the budget until you correct it.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -82,9 +83,9 @@ Examples:
   echo 'source <(guildhall completions zsh)' >> ~/.zshrc
   guildhall completions fish > ~/.config/fish/completions/guildhall.fish";
 
-/// Agents at work, within a budget, in a journal that survives everything.
+/// Agents that hire agents, within a budget, with a journal that survives crashes.
 #[derive(Debug, Parser)]
-#[command(name = "guildhall", version, about = "Agents at work, within a budget, in a journal that survives everything", after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "guildhall", version, about = "Agents that hire agents, within a budget, with a journal that survives crashes", after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -92,42 +93,42 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do a task, within a budget
+    /// Run a task within a budget
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Talk with an agent and its team: each line is said to it, until /exit or the end of input
+    /// Talk with an agent and its team: each line is a message, until /exit or the end of input
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(ChatArgs),
-    /// Take up a session that was interrupted
+    /// Continue a session that was interrupted
     Resume(ResumeArgs),
-    /// Show a session: its task, its answer, its bill
+    /// Show a session: its task, answer and bill
     Show(ShowArgs),
     /// List the sessions
     Ls(LsArgs),
-    /// End a session that runs in another terminal, or one contract of it
+    /// End a session, or one contract of it, from another terminal
     Stop(StopArgs),
-    /// Say something to an agent at work
+    /// Send a message to an agent at work
     Message(MessageArgs),
-    /// Put an agent to work in a session without a model's decision
+    /// Hire an agent in a session yourself, without a decision of the model
     Hire(HireArgs),
-    /// Give a session, or one contract of it, more money
+    /// Add money to a session or to one contract of it
     Topup(TopupArgs),
     /// Record what the provider billed for a reserved call, and release the rest
     #[command(after_help = CORRECT_EXAMPLES)]
     Correct(CorrectArgs),
-    /// Draw who can hire whom
+    /// Draw which agent can hire which agents
     Map(TeamArgs),
     /// List the agents, or copy the built-in ones
     Agents(AgentsArgs),
-    /// Check what is stored of a session, or of all: the chain of hashes and every law
+    /// Check the stored data of one session or of all: every hash and every balance
     Verify(VerifyArgs),
-    /// List the models that can be asked, and what they cost
+    /// List the models and their prices
     Models(ModelsArgs),
-    /// Print where everything is kept
+    /// Print where guildhall stores its files
     Paths(PathsArgs),
-    /// See a team at work on a small service with a fault: no key, no network, nothing of yours is touched
+    /// Watch a team search for a fault in a small service, without a key or a network, and without touching your files
     Demo(DemoArgs),
-    /// Print the script that lets a shell complete commands, flags, sessions and agents
+    /// Print a script for your shell that completes commands, flags, sessions and agents
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
     /// Print the manual page, or write a page for each command into a directory
@@ -135,7 +136,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// How much the person wants to be told.
+    /// How much output the person wants.
     pub(crate) fn level(&self) -> Level {
         match self {
             Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => work.watch.level(),
@@ -168,7 +169,7 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Where the pages are written, such as ~/.local/share/man/man1 [default: one page, to stdout]
+    /// The directory for the pages, such as ~/.local/share/man/man1 [default: print one page to stdout]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -181,15 +182,15 @@ pub(crate) struct DemoArgs {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum DemoKind {
-    /// Kill it half-way with SIGKILL, take it up again, and compare with an undisturbed run
+    /// Kill a run half-way with SIGKILL, resume it, and compare it with an uninterrupted run
     Crash,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What is to be done; read from stdin if it is left out or `-`
+    /// The task. Without it, or if it is `-`, the task is read from stdin
     pub(crate) task: Option<String>,
-    /// Work off a list of tasks instead, under one purse: a TOML file of [[task]] with task, agent, after, name, budget
+    /// Run a list of tasks with one budget: a TOML file of [[task]] with the keys task, agent, after, name and budget
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "max_turns"])]
     pub(crate) tasks: Option<PathBuf>,
     #[command(flatten)]
@@ -202,50 +203,51 @@ pub(crate) struct ChatArgs {
     pub(crate) work: WorkArgs,
 }
 
-/// Who works on what, with which means.
+/// The flags that `run` and `chat` share.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
-    /// Who takes the work on: an agent of the roster by its name, or a Markdown file with front matter (name, description,
-    /// tools, model, maxTurns) and instructions [default: the agent of --team that no other agent hires]
+    /// The first agent: the name of an agent, or a Markdown file with front matter (name, description, tools, model,
+    /// maxTurns) and instructions [default: the agent of --team that no other agent hires]
     #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
-    /// A directory of agents. One beneath the current directory that keeps them in agents/ is also the project
+    /// A directory with agent files. If it is below the current directory and has its agents in agents/, it is also the project
     #[arg(long, value_name = "DIR")]
     pub(crate) team: Option<PathBuf>,
-    /// How many levels of hires there may be
+    /// Maximum number of levels of hires
     #[arg(long, value_name = "N", default_value_t = DEPTH_MAX, value_parser = clap::value_parser!(u8).range(0..=64))]
     pub(crate) max_depth: u8,
-    /// How many may be hired in all
+    /// Maximum number of hires in total
     #[arg(long, value_name = "N", default_value_t = HEADS_MAX)]
     pub(crate) max_hires: u32,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
-    /// What it may cost at most: 500sat, 20000msat or 0.50usd [default: 1usd, or what is left with --continue]
+    /// The most that the work can cost: 500sat, 20000msat or 0.50usd [default: 1usd; with --continue, what is left]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
-    /// Wrap up before about so many tokens are used, input and output together. Hires at work still make their last reports,
-    /// so that it can be exceeded; --budget can't
+    /// Approximate limit of tokens, input and output together. Near the limit, the agents make their last reports. The last
+    /// reports can exceed this limit, but never --budget
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
-    /// The model: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the agent's, the config's, a key's, a local server's]
+    /// The model for all agents: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the model of the
+    /// agent's file, of the config, for your API key, or of a server on this machine]
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// How many replies the agent may take [default: 50, or what its file says]
+    /// Maximum number of replies of the first agent [default: the number in its file, or 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// How long it may take: 90s, 10m, 2h. It reports what it has found by then
+    /// The most time that the work can take: 90s, 10m, 2h. The agent reports its findings before the time is up
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Go on in a session that has ended, with what is left of its money
+    /// Continue a session that has ended, with the money that it has left
     #[arg(long = "continue", value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) after: Option<SessionRef>,
-    /// The directory that the agent may read [default: the current one]
+    /// The directory that agents can read [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// Agree without being asked: to spend real money, and to use a model server that is found on this machine
+    /// Agree in advance to spend real money and to use a model server that is found on this machine
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -253,7 +255,7 @@ pub(crate) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// What the user says to questions before they are asked.
+    /// The user's answer to questions, given in advance.
     pub(crate) fn consent(&self) -> Consent {
         if self.yes { Consent::Given } else { Consent::NotAsked }
     }
@@ -275,10 +277,10 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    /// A session or a contract of it: ID or ID/1.2. ID can be shortened, and `last` is the newest session
     #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) id: TargetRef,
-    /// List every fact as well
+    /// Also list every fact
     #[arg(long)]
     pub(crate) facts: bool,
     #[command(flatten)]
@@ -293,34 +295,34 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    /// A session or a contract of it: ID or ID/1.2. ID can be shortened, and `last` is the newest session
     #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
-    /// What to say
+    /// The message
     pub(crate) text: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HireArgs {
-    /// The session, or a contract of it, which is the hirer and hears the report: ID or ID/1.2
+    /// The hirer, which receives the report: a session (ID) or a contract of it (ID/1.2)
     #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
-    /// The agent: one that the hirer may hire
+    /// The agent to hire. It must be in the team of the hirer
     #[arg(add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: String,
-    /// What is to be done
+    /// The task
     pub(crate) task: String,
-    /// What it may cost at most [default: what the agent's file says, or a share of what is free]
+    /// The most that the hire can cost [default: the budget of the agent's file, or a share of the free money]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopupArgs {
-    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    /// A session or a contract of it: ID or ID/1.2. ID can be shortened, and `last` is the newest session
     #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) to: TargetRef,
-    /// How much: 500sat, 20000msat or 0.50usd
+    /// The amount: 500sat, 20000msat or 0.50usd
     #[arg(allow_hyphen_values = true)]
     pub(crate) amount: Budget,
 }
@@ -333,7 +335,7 @@ pub(crate) struct CorrectArgs {
     /// The call, as the bill names it: 1.2#7
     #[arg(value_parser = ask)]
     pub(crate) ask: AskKey,
-    /// What the provider billed: 3sat, 2500msat, 0.002usd, or 0 for nothing
+    /// The amount that the provider billed: 3sat, 2500msat, 0.002usd, or 0
     #[arg(value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) billed: Billed,
 }
@@ -344,13 +346,13 @@ fn ask(text: &str) -> Result<AskKey, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct TeamArgs {
-    /// A directory of agents
+    /// A directory with agent files
     #[arg(long, value_name = "DIR")]
     pub(crate) team: Option<PathBuf>,
-    /// Who takes the work on
+    /// The first agent
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::agents))]
     pub(crate) agent: Option<String>,
-    /// The project whose agents count [default: the current directory]
+    /// The project, which can have agents of its own [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
 }
@@ -366,9 +368,9 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsAction {
-    /// Copy the built-in agents, to change them; files that are there are left alone
+    /// Copy the built-in agents, so that you can change them. Existing files are not changed
     Eject {
-        /// Where to
+        /// The directory for the copies
         #[arg(value_name = "DIR", default_value = ".guildhall/agents")]
         directory: PathBuf,
     },
@@ -376,27 +378,27 @@ pub(crate) enum AgentsAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The session; all if it is left out
+    /// The session [default: all sessions]
     #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) id: Option<SessionRef>,
-    /// The head that `verify` or JSON output printed: finds out whether anything was cut off since
+    /// A head that `verify` or JSON output printed earlier. It detects stored data that was cut off or replaced since then
     #[arg(long, requires = "id")]
     pub(crate) head: Option<Head>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The session, or a contract of it: ID or ID/1.2, where ID may be shortened or `last`
+    /// A session or a contract of it: ID or ID/1.2. ID can be shortened, and `last` is the newest session
     #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
     pub(crate) id: TargetRef,
-    /// Let it make one last report, which is paid for
+    /// Let the agent make one last report, which is paid for
     #[arg(long)]
     pub(crate) wrap_up: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Only those whose name contains this
+    /// List only models whose name contains this text
     pub(crate) filter: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -410,23 +412,23 @@ pub(crate) struct PathsArgs {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// How the result is printed on stdout
+    /// The format of the result on stdout
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
 }
 
-/// What a person who watches is told.
+/// The flags for the output.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Print the answer alone: no progress, no bill. A failure is still told
+    /// Print only the answer, without progress and bill. Errors are still printed
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
-    /// Also tell every model call, every tool call and every report that is heard, and print the whole bill
+    /// Also print every model call, every tool call and every report that arrives, and the whole bill
     #[arg(long, short)]
     verbose: bool,
-    /// Do not say what to type next: a demo's session does not stay
+    /// Do not print what to type next. A demo needs this, because its session is removed
     #[arg(long, hide = true)]
     pub(crate) no_advice: bool,
 }
@@ -461,9 +463,9 @@ fn calls_at_once(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("{text:?} is not a number from 1 to {CALLS_AT_ONCE_MAX}"))
 }
 
-/// Reads a time as people write it.
+/// Parses a time such as `90s`, `10m` or `2h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: write it like 90s, 10m or 2h");
+    let wrong = || format!("{text:?} is not a time: write it like 90s, 10m or 2h");
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("{text} has no unit: write {text}s, {text}m or {text}h"));
@@ -496,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_people_write_them() {
+    fn times_are_parsed_and_need_a_unit() {
         let read = |text| duration(text).map(|time| time.as_secs());
         assert_eq!((read("90s"), read("10m"), read("2 h")), (Ok(90), Ok(600), Ok(7200)));
         assert_eq!(read("5"), Err("5 has no unit: write 5s, 5m or 5h".to_owned()));

@@ -17,29 +17,29 @@ use serde::Serialize;
 
 use crate::args::{Command, Output, PathsArgs};
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, out, tame_json};
+use crate::print::{NotWritten, out, tame_json};
 use crate::world::World;
 
-/// Carries a command out.
-pub(crate) async fn carry_out(command: Command) -> Result<Exit, Failure> {
-    // Each looks around for itself: a demo must not, so that nothing of the user's can spoil it.
-    let look = World::look;
+/// Executes a command.
+pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
+    // Each command reads the environment itself. A demo must not, so that the user's settings can't break it.
+    let load = World::load;
     match command {
-        Command::Run(args) => run::run(&look()?, args).await,
-        Command::Chat(args) => chat::chat(&look()?, args).await,
-        Command::Resume(args) => run::resume(&look()?, args).await,
-        Command::Show(args) => show::show(&look()?, args).await,
-        Command::Ls(args) => list::list(&look()?, args).await,
-        Command::Stop(args) => stop::stop(&look()?, args).await,
-        Command::Message(args) => stop::message(&look()?, args).await,
-        Command::Hire(args) => hire::hire(&look()?, args).await,
-        Command::Topup(args) => stop::topup(&look()?, args).await,
-        Command::Correct(args) => correct::correct(&look()?, args).await,
-        Command::Map(args) => agents::map(&look()?, &args),
-        Command::Agents(args) => agents::agents(&look()?, &args),
-        Command::Verify(args) => verify::verify(&look()?, args).await,
-        Command::Models(args) => models::models(&look()?, &args),
-        Command::Paths(args) => paths(&look()?, &args),
+        Command::Run(args) => run::run(&load()?, args).await,
+        Command::Chat(args) => chat::chat(&load()?, args).await,
+        Command::Resume(args) => run::resume(&load()?, args).await,
+        Command::Show(args) => show::show(&load()?, args).await,
+        Command::Ls(args) => list::list(&load()?, args).await,
+        Command::Stop(args) => stop::stop(&load()?, args).await,
+        Command::Message(args) => stop::message(&load()?, args).await,
+        Command::Hire(args) => hire::hire(&load()?, args).await,
+        Command::Topup(args) => stop::topup(&load()?, args).await,
+        Command::Correct(args) => correct::correct(&load()?, args).await,
+        Command::Map(args) => agents::map(&load()?, &args),
+        Command::Agents(args) => agents::agents(&load()?, &args),
+        Command::Verify(args) => verify::verify(&load()?, args).await,
+        Command::Models(args) => models::models(&load()?, &args),
+        Command::Paths(args) => paths(&load()?, &args),
         Command::Demo(args) => demo::demo(args).await,
         Command::Completions(args) => install::completions(&args),
         Command::Man(args) => install::man(&args),
@@ -66,6 +66,6 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints a result for programs.
-pub(crate) fn out_json(result: &impl Serialize) -> Result<(), Unwritten> {
+pub(crate) fn out_json(result: &impl Serialize) -> Result<(), NotWritten> {
     out(&tame_json(&serde_json::to_string_pretty(result).expect("a result is JSON")))
 }

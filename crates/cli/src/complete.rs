@@ -1,5 +1,5 @@
-//! What a shell offers when a person presses Tab: commands and flags by clap, sessions, contracts and agents from here. Completing
-//! changes nothing and never fails aloud: what can't be read is not offered.
+//! Completion in the shell: clap completes commands and flags; this module completes sessions, contracts and agents. Completion
+//! changes nothing and prints no errors: what can't be read is not offered.
 
 use std::env;
 use std::ffi::OsStr;
@@ -20,13 +20,13 @@ use crate::session_ref::{LAST, SessionRef};
 use crate::world::World;
 use crate::{runtime, team};
 
-/// The variable by which a shell's script asks for candidates.
+/// The variable that the shell script sets to ask for candidates.
 const VARIABLE: &str = "GUILDHALL_COMPLETE";
 
-/// The most that is told of a candidate, in characters.
+/// The longest description of a candidate, in characters.
 const HELP_CHARS_MAX: usize = 60;
 
-/// How many sessions are offered: the newest.
+/// The most sessions that are offered. The newest come first.
 const SESSIONS_MAX: usize = 100;
 
 /// Answers a shell that asks for candidates, and ends the process if one did.
@@ -34,18 +34,23 @@ pub(crate) fn answer_shell() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
-/// The names of the shells there are scripts for.
+/// The names of the shells that have a script.
 pub(crate) fn shells() -> Vec<&'static str> {
     Shells::builtins().names().collect()
 }
 
-/// The script by which a shell asks this program.
+/// The script with which a shell asks this program for candidates.
 pub(crate) fn script(shell: &str) -> Result<String, Failure> {
     let shells = Shells::builtins();
-    let completer = shells.completer(shell).ok_or_else(|| Failure::usage(format!("there is no shell {shell:?}")))?;
+    let completer = shells.completer(shell).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no script for the shell {shell:?}: choose one of {}",
+            self::shells().join(", ")
+        ))
+    })?;
     let mut script = Vec::new();
     let written = completer.write_registration(VARIABLE, "guildhall", "guildhall", "guildhall", &mut script);
-    written.map_err(|why| Failure::failed(format!("the script can't be made: {why}")))?;
+    written.map_err(|why| Failure::failed(format!("can't generate the script: {why}")))?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
@@ -77,10 +82,10 @@ pub(crate) fn targets(typed: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Offers agents: those of the team that was typed, of the project, and the built-in ones.
+/// Offers agents: of the team on the command line, of the project, and the built-in ones.
 pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     let find = || {
-        let world = World::look().ok()?;
+        let world = World::load().ok()?;
         let found = team::find(&world, &env::current_dir().ok()?, typed_team().as_deref()).ok()?;
         let agents = found.roster.agents().map(|agent| candidate(agent.name.as_str(), &agent.description));
         Some(agents.collect())
@@ -88,7 +93,7 @@ pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     that_begin(typed, find().unwrap_or_default())
 }
 
-/// The directory that was typed after `--team`. A shell hands over the whole line.
+/// The directory after `--team`. The shell passes the whole command line.
 fn typed_team() -> Option<PathBuf> {
     let mut typed = env::args().skip_while(|word| word != "--team" && !word.starts_with("--team="));
     let first = typed.next()?;
@@ -99,13 +104,13 @@ fn candidate(value: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(tame(about, HELP_CHARS_MAX).into()))
 }
 
-/// Looks something up in the journal, if there is one: none is made for this.
+/// Looks for candidates in the journal. Completion never creates a journal.
 fn from_hall(
     typed: &OsStr,
     look: impl AsyncFnOnce(Hall) -> Option<Vec<CompletionCandidate>>,
 ) -> Vec<CompletionCandidate> {
     let find = || {
-        let world = World::look().ok().filter(|world| world.paths.journal.exists())?;
+        let world = World::load().ok().filter(|world| world.paths.journal.exists())?;
         let runtime = runtime().ok()?;
         runtime.block_on(async { look(world.hall(env::current_dir().ok()?).ok()?).await })
     };

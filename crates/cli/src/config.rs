@@ -18,21 +18,21 @@ use local_server::LocalServerConfig;
 /// The longest config that is read, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What the user has set. Everything is optional.
+/// The config file. Every key is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// The model to use where none is named.
+    /// The default model.
     pub(crate) model: Option<String>,
-    /// What a bitcoin costs.
+    /// The price of a bitcoin.
     pub(crate) rate: Option<RateConfig>,
     /// Short names for models.
     pub(crate) aliases: BTreeMap<String, String>,
     /// Prices per million tokens, by the model's name.
     pub(crate) prices: BTreeMap<String, PriceConfig>,
-    /// Providers besides the usual ones.
+    /// Providers in addition to those that variables set up.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
-    /// Model servers on this machine, which are found without being set up.
+    /// Settings for model servers on this machine that are found without being set up.
     pub(crate) local_server: LocalServerConfig,
 }
 
@@ -71,9 +71,9 @@ pub(crate) struct ProviderConfig {
     pub(crate) base_url: String,
     /// The environment variable that has the key.
     pub(crate) key_env: Option<String>,
-    /// How many tokens its models can be shown.
+    /// The window of its models, in tokens.
     pub(crate) window: Option<u64>,
-    /// Whether it answers the same `idempotency-key` with the same reply.
+    /// Whether the provider answers the same `idempotency-key` with the same reply.
     #[serde(default)]
     pub(crate) replays: bool,
     /// How its models make calls: `tools`, or `json` for one JSON object per turn.
@@ -121,19 +121,22 @@ impl<'de> Deserialize<'de> for Dollars {
 }
 
 impl Config {
-    /// Reads the file; one that is not there says nothing.
+    /// Reads the file. A missing file is the same as an empty one.
     pub(crate) fn read(file: &Path) -> Result<Config, Failure> {
         let size = match fs::metadata(file) {
             Ok(found) if found.is_file() => found.len(),
-            Ok(_) => return Err(Failure::usage(format!("{} is no file", file.display()))),
+            Ok(_) => return Err(Failure::usage(format!("the config {} is not a file", file.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Config::default()),
-            Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", file.display()))),
+            Err(error) => return Err(Failure::usage(format!("can't read the config {}: {error}", file.display()))),
         };
         if size > CONFIG_BYTES_MAX {
-            return Err(Failure::usage(format!("{} has {size} bytes: that is no config", file.display())));
+            return Err(Failure::usage(format!(
+                "the config {} has {size} bytes, but at most {CONFIG_BYTES_MAX} are allowed",
+                file.display()
+            )));
         }
         let text = fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
+            .map_err(|error| Failure::usage(format!("can't read the config {}: {error}", file.display())))?;
         Config::parse(&text).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
     }
 
@@ -150,7 +153,7 @@ mod tests {
     use crate::world::VARIABLES;
 
     #[test]
-    fn a_config_says_what_its_author_meant() {
+    fn all_forms_of_a_config_are_read() {
         let config = Config::parse(
             r#"
             model = "fast"
@@ -171,11 +174,11 @@ mod tests {
         let price = Price::from(config.prices["qwen3-8b"]);
         assert_eq!((price.input, price.cache_read, price.output), (usd("0.05"), usd("0.05"), usd("0.20")));
         assert_eq!((config.aliases["fast"].as_str(), config.providers["vllm"].window), ("vllm/qwen3-8b", Some(32768)));
-        assert!(!config.providers["vllm"].replays, "nobody is taken to replay who does not say so");
+        assert!(!config.providers["vllm"].replays, "a provider replays only if the config says so");
     }
 
     #[test]
-    fn the_documentation_has_a_config_that_is_read_and_every_variable() {
+    fn the_documentation_has_a_valid_config_and_names_every_variable() {
         let documented = include_str!("../../../docs/configuration.md");
         let (_, config) = documented.split_once("```toml\n").unwrap();
         let (config, _) = config.split_once("```").unwrap();

@@ -1,4 +1,4 @@
-//! How the program ends: the exit codes that scripts are promised, and what is said with them.
+//! How the program ends: the exit codes that scripts rely on, and the error messages.
 
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI};
 
 use crate::amount::sats;
-use crate::print::Unwritten;
+use crate::print::NotWritten;
 
-/// What an exit code means.
+/// The meaning of each exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
@@ -36,24 +36,24 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Whether the person at this terminal asked for the end.
+/// Whether the person at this terminal interrupted the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     Yes,
     No,
 }
 
-/// What work that ended says to scripts.
+/// The exit code of work that ended.
 pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
     let limited = ended.out_of_tokens.is_some() && interrupted == Interrupted::No;
     match ended.report.outcome {
         _ if !ended.violations.is_empty() => Exit::Failed,
-        // Whoever pays must hear of it, also where there is an answer.
+        // The person who pays must notice an overrun, even if there is an answer.
         _ if ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun => Exit::Provider,
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
-        // The time ran out because the provider did not do its part.
+        // The time ran out because the provider failed.
         Outcome::Exhausted(Limit::Deadline) if ended.failure.is_some() => Exit::Provider,
         Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
         Outcome::Failed => Exit::Provider,
@@ -61,123 +61,106 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
     }
 }
 
-/// Something that ends the program before there is an answer.
+/// An error that ends the program without an answer.
 #[derive(Debug, thiserror::Error)]
-#[error("{says}")]
+#[error("{message}")]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    says: String,
+    message: String,
 }
 
 impl Failure {
-    pub(crate) fn usage(says: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Usage, says: says.into() }
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, message: message.into() }
     }
 
-    pub(crate) fn refused(says: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Refused, says: says.into() }
+    pub(crate) fn refused(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Refused, message: message.into() }
     }
 
-    pub(crate) fn failed(says: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Failed, says: says.into() }
+    pub(crate) fn failed(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Failed, message: message.into() }
     }
 }
 
 impl From<HallError> for Failure {
-    fn from(why: HallError) -> Failure {
-        let exit = match &why {
-            HallError::Journal(why) => of_journal(why),
-            HallError::SessionEngine(_)
-            | HallError::Damaged(_)
-            | HallError::NoSetup { .. }
-            | HallError::Newer { .. } => Exit::Failed,
-            HallError::WentOn(_) => Exit::Temporary,
-            HallError::Refused(_)
-            | HallError::Account(_)
-            | HallError::NothingToResume(_)
-            | HallError::HasEnded(_)
-            | HallError::NobodyThere { .. }
-            | HallError::MayNotHire { .. }
-            | HallError::TooMuchMoney { .. }
-            | HallError::NotReserved { .. }
-            | HallError::BilledBeyondReserve { .. }
-            | HallError::NotEnded(_) => Exit::Refused,
-            HallError::Models(_)
-            | HallError::Project(_)
-            | HallError::NoAgent { .. }
-            | HallError::NoEntry { .. }
-            | HallError::Schema(_)
-            | HallError::ToolName { .. }
-            | HallError::NoTool { .. }
-            | HallError::TooFewHeads { .. }
-            | HallError::WasList(_) => Exit::Usage,
-        };
-        let says = match &why {
-            HallError::Models(no_model) => format!("{why}{}", hint(no_model)),
+    fn from(error: HallError) -> Failure {
+        let (exit, advice) = match &error {
             HallError::Refused(Refusal::Money { asked, minimum, .. }) => {
                 let (asked, minimum) = (sats(*asked), sats(*minimum));
-                format!(
-                    "a budget of {asked} is too small: this agent and model need at least {minimum}. Nothing was spent"
-                )
+                return Failure::refused(format!(
+                    "a budget of {asked} is too small: this agent with this model needs at least {minimum}. Nothing was spent"
+                ));
             }
-            HallError::NothingToResume(_) => format!("{why}. Ask again with `guildhall run`"),
-            HallError::HasEnded(id) => {
-                format!(
-                    "{why}: read it with `guildhall show {id}`, or go on with `guildhall run --continue {id} \"…\"`"
-                )
-            }
-            HallError::WentOn(id) => format!("{why}. See it with `guildhall show {id}`, then try again"),
-            HallError::NotEnded(id) => format!("{why}: go on with `guildhall resume {id}`"),
-            HallError::WasList(id) => format!("{why}: run `guildhall run --continue {id} --agent NAME \"…\"`"),
-            HallError::TooFewHeads { .. } => format!("{why}. Allow more with --max-hires, or make the list shorter"),
-            HallError::NotReserved { session, .. } => {
-                format!("{why}. Run `guildhall show {session}` to see what the session contains")
-            }
-            HallError::NobodyThere { session, .. } => format!("{why}: see who is with `guildhall show {session}`"),
+            HallError::Journal(why) => (of_journal(why), String::new()),
+            HallError::SessionEngine(_) | HallError::Newer { .. } => (Exit::Failed, String::new()),
+            HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),
             HallError::NoSetup { .. } => {
-                format!("{why}. Nobody can go on; `guildhall stop` ends it and frees its money")
+                let advice = ". The session can't continue. To end it and release its money, run `guildhall stop ID`";
+                (Exit::Failed, advice.to_owned())
             }
-            HallError::Journal(_)
-            | HallError::SessionEngine(_)
-            | HallError::Damaged(_)
-            | HallError::Newer { .. }
-            | HallError::Refused(_)
+            HallError::ContinuedElsewhere(id) => {
+                (Exit::Temporary, format!(". To see the session, run `guildhall show {id}`. Then try again"))
+            }
+            HallError::NothingToResume(_) => (Exit::Refused, ". To start again, run `guildhall run \"…\"`".to_owned()),
+            HallError::HasEnded(id) => (
+                Exit::Refused,
+                format!(
+                    ". To read its answer, run `guildhall show {id}`. To continue it, run `guildhall run --continue {id} \"…\"`"
+                ),
+            ),
+            HallError::NotEnded(id) => (Exit::Refused, format!(". To continue it, run `guildhall resume {id}`")),
+            HallError::NotAtWork { session, .. } => {
+                (Exit::Refused, format!(". To list the contracts, run `guildhall show {session}`"))
+            }
+            HallError::NotReserved { session, .. } => {
+                (Exit::Refused, format!(". To list the reserved calls, run `guildhall show {session}`"))
+            }
+            HallError::Refused(_)
             | HallError::Account(_)
-            | HallError::Project(_)
-            | HallError::MayNotHire { .. }
+            | HallError::NotInTeam { .. }
             | HallError::TooMuchMoney { .. }
-            | HallError::BilledBeyondReserve { .. }
+            | HallError::BilledBeyondReserve { .. } => (Exit::Refused, String::new()),
+            HallError::Models(why) => (Exit::Usage, model_advice(why)),
+            HallError::WasTaskList(id) => {
+                (Exit::Usage, format!(". Run `guildhall run --continue {id} --agent NAME \"…\"`"))
+            }
+            HallError::TooFewHeads { tasks, .. } => {
+                (Exit::Usage, format!(". Allow more with --max-hires {tasks}, or shorten the list"))
+            }
+            HallError::Project(_)
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
             | HallError::Schema(_)
             | HallError::ToolName { .. }
-            | HallError::NoTool { .. } => why.to_string(),
+            | HallError::NoTool { .. } => (Exit::Usage, String::new()),
         };
-        Failure { exit, says }
+        Failure { exit, message: format!("{error}{advice}") }
     }
 }
 
-/// What to do about a model that can't be had.
-fn hint(why: &ModelsError) -> String {
+/// What to do about a model that can't be used.
+fn model_advice(why: &ModelsError) -> String {
     match why {
         ModelsError::NoneChosen => {
-            ": name one with --model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set `model` in the config \
-            (`guildhall paths` says where it is)"
+            ": name one with --model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set `model` in the config file \
+            (run `guildhall paths` to find the file)"
                 .to_owned()
         }
         ModelsError::NoSource { source_name, .. } => match source_name.as_str() {
             ANTHROPIC => ": set ANTHROPIC_API_KEY".to_owned(),
             OPENAI => ": set OPENAI_API_KEY".to_owned(),
-            other => format!(": add [providers.{other}] to the config (`guildhall paths` says where it is)"),
+            other => format!(": add [providers.{other}] to the config file (run `guildhall paths` to find the file)"),
         },
         ModelsError::Unclear { model, .. } if model.starts_with("local/") => {
-            ". A model server on this machine is used once you have agreed to it: run without --model, or add \
-            [providers.local] to the config (`guildhall paths` says where it is)"
+            ". A model server on this machine is used only after you agree: run the command without --model, or add \
+            [providers.local] to the config file (run `guildhall paths` to find the file)"
                 .to_owned()
         }
         ModelsError::Unclear { .. } => String::new(),
         ModelsError::NoPrice(NoPrice { model, .. }) => format!(
-            ", for example (`guildhall paths` says where it is):\n\n  [prices.\"{model}\"]\n  input = 0.50\n  output = 1.50\n"
+            ". Run `guildhall paths` to find the config file, then add these lines with the real price in dollars:\n\n\
+             [prices.{model:?}]\ninput = 0.50\noutput = 1.50\n"
         ),
     }
 }
@@ -188,8 +171,8 @@ impl From<JournalError> for Failure {
     }
 }
 
-impl From<Unwritten> for Failure {
-    fn from(why: Unwritten) -> Failure {
+impl From<NotWritten> for Failure {
+    fn from(why: NotWritten) -> Failure {
         Failure::failed(why.to_string())
     }
 }

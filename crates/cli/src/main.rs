@@ -1,4 +1,4 @@
-//! Guildhall in the terminal.
+//! The command line of Guildhall.
 
 mod agent_file;
 mod amount;
@@ -38,15 +38,15 @@ use crate::args::Cli;
 use crate::exit::Exit;
 use crate::print::{BAD, say, tame_lines};
 
-/// How long the end of the program waits for threads.
+/// How long the program waits for its threads when it ends.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(300);
 
-/// Where everything runs. A file that may not grow any more is an error of the write, which says what happened: by default,
-/// the system ends the process without a word.
+/// The async runtime. It also handles SIGXFSZ: a write beyond the file size limit becomes an error with a message, instead of a
+/// signal that ends the process.
 fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let entered = runtime.enter();
-    // Whoever listens once is never again ended by it.
+    // Listening once replaces the default action of the signal for the whole process.
     drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
     drop(entered);
     Ok(runtime)
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             return Exit::Temporary.into();
         }
     };
-    let exit = match runtime.block_on(commands::carry_out(cli.command)) {
+    let exit = match runtime.block_on(commands::execute(cli.command)) {
         Ok(exit) => exit,
         Err(failure) => {
             say(&format!("{BAD}guildhall: {}{BAD:#}", tame_lines(&failure.to_string())));
@@ -74,8 +74,8 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Stops what still runs. A thread that can't be interrupted, for example one that waits for a disk, ends with the process: all
-/// that must be stored is durable by now.
+/// Stops all threads. A thread that can't be interrupted, for example one that waits for a disk, ends with the process. Everything
+/// that must be stored is durable at this point.
 fn shut_down(runtime: Runtime) {
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::{runtime, shut_down};
 
     #[test]
-    fn a_thread_that_can_not_be_called_off_does_not_keep_the_program() {
+    fn a_thread_that_can_not_be_stopped_does_not_delay_the_end() {
         let runtime = runtime().unwrap();
         let (began, has_begun) = channel();
         let (release, released) = channel::<()>();

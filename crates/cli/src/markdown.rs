@@ -1,4 +1,4 @@
-//! Markdown for a terminal: headings, lists, code, links and emphasis. A line break stays one, as people mean it in chats.
+//! Markdown for a terminal: headings, lists, code, links and emphasis. A line break stays a line break, as in chats.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const LINK: Style = Style::new().underline();
 
 const OPTIONS: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES).union(Options::ENABLE_TASKLISTS);
 
-/// Renders a text without control characters, in rows of at most this many columns. Rows of code are not broken.
+/// Renders a text in rows of this width. The text must not contain invisible characters. Rows of code are not wrapped.
 pub(crate) fn render(text: &str, columns: usize) -> String {
     let mut page = Page { columns, ..Page::default() };
     for event in Parser::new_ext(text, OPTIONS) {
@@ -42,22 +42,22 @@ pub(crate) fn last_block(text: &str) -> usize {
     last
 }
 
-/// Returns a text without its marks, in as few rows as it has lines.
+/// Returns a text without its Markdown marks, without wrapping.
 pub(crate) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(&render(&tame_lines(text), usize::from(u16::MAX))).to_string()
 }
 
-/// What was rendered, and where in the text it stands.
+/// The rendered rows and the state of the renderer.
 #[derive(Default)]
 struct Page {
     columns: usize,
     done: String,
-    /// The paragraph that is being read.
+    /// The current paragraph.
     open: String,
     styles: Vec<Style>,
-    /// For each list around this place, the number of its next item, if it counts.
+    /// For each open list, the number of its next item, if the list is numbered.
     lists: Vec<Option<u64>>,
-    /// What the next row begins with instead of its indent.
+    /// The bullet or number at the start of the next row.
     marker: Option<String>,
     quotes: usize,
     is_code: bool,
@@ -83,7 +83,7 @@ impl Page {
             }
             Event::TaskListMarker(done) => self.open.push_str(if done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(name) => {
-                // A string takes all that is written.
+                // Writing to a string can't fail.
                 write!(self.open, "[{name}]").ok();
             }
         }
@@ -185,7 +185,7 @@ impl Page {
         self.marker = Some(marker);
     }
 
-    /// Tells where a link leads, unless its text does.
+    /// Adds the URL of a link, unless its text contains the URL.
     fn end_link(&mut self) {
         let Some(link) = self.link.take() else { return };
         let Some((from, url)) = link.split_once('\n') else { return };
@@ -200,7 +200,7 @@ impl Page {
         self.styles.push(style);
     }
 
-    /// Ends the newest style. A reset ends all of them, so those around it begin anew.
+    /// Ends the newest style. A reset ends all styles, so the outer styles are started again.
     fn pop(&mut self) {
         self.styles.pop();
         self.open.push_str(&anstyle::Reset.to_string());
@@ -209,7 +209,7 @@ impl Page {
         }
     }
 
-    /// Leaves a row empty between two blocks.
+    /// Adds an empty row between two blocks.
     fn gap(&mut self) {
         self.end_block();
         if !self.done.is_empty() && self.marker.is_none() && !self.done.ends_with("\n\n") {
@@ -217,7 +217,7 @@ impl Page {
         }
     }
 
-    /// Writes the open paragraph in rows.
+    /// Writes the current paragraph in rows.
     fn end_block(&mut self) {
         let text = std::mem::take(&mut self.open);
         if anstream::adapter::strip_str(&text).to_string().trim().is_empty() {

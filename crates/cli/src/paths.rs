@@ -1,4 +1,4 @@
-//! Where everything is kept: in the directories that the system provides for it, or all beneath `GUILDHALL_HOME`.
+//! Where the program stores its files: in the standard directories of the system, or all below `GUILDHALL_HOME`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use etcetera::BaseStrategy;
 use crate::exit::Failure;
 use crate::print::tame;
 
-/// The most of a path that is shown, in characters.
+/// The longest path in a message, in characters.
 const PATH_CHARS_MAX: usize = 400;
 
 /// The directories of one user.
@@ -19,14 +19,14 @@ pub(crate) struct Paths {
     pub(crate) data: PathBuf,
     /// The journal.
     pub(crate) journal: PathBuf,
-    /// The directory with a directory for each session, in which its transcripts are.
+    /// The directory with one directory of transcripts for each session.
     pub(crate) sessions: PathBuf,
     /// The lines that were typed in conversations.
     pub(crate) history: PathBuf,
 }
 
 impl Paths {
-    /// Finds them out; `home` is what `GUILDHALL_HOME` says.
+    /// Finds the paths. `home` is the value of `GUILDHALL_HOME`.
     pub(crate) fn find(home: Option<PathBuf>) -> Result<Paths, Failure> {
         let (config, data) = if let Some(home) = home {
             (home.clone(), home)
@@ -39,7 +39,7 @@ impl Paths {
         for directory in [&config, &data] {
             if directory.to_str().is_none() {
                 return Err(Failure::usage(format!(
-                    "the directory {} is not UTF-8, so that nothing can be kept in it: set GUILDHALL_HOME to one that is",
+                    "the path {} is not UTF-8, so guildhall can't store files there: set GUILDHALL_HOME to a path that is UTF-8",
                     tame(&directory.to_string_lossy(), PATH_CHARS_MAX)
                 )));
             }

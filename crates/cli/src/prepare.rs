@@ -1,4 +1,4 @@
-//! What `run` and `chat` have in common: who works, with which model and how much money, settled before anything is begun.
+//! The preparation that `run` and `chat` share: agents, model and money, all decided before anything starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FilePath, PathBuf};
@@ -23,35 +23,35 @@ use crate::task_file;
 use crate::team::{self, Found};
 use crate::world::{REHEARSAL, World};
 
-/// A time that leaves little for anything but the last report.
+/// Below this time, a warning says how much of it is for the last report.
 const SHORT: Duration = Duration::from_mins(2);
 
-/// The most of a map that is shown before work begins.
+/// The longest map that is shown before the work starts, in characters.
 const MAP_CHARS_MAX: usize = 600;
 
-/// How many problems of agent files are told before work begins.
+/// The most problems of agent files that are shown before the work starts.
 const PROBLEMS_MAX: usize = 8;
 
-/// Work that lacks nothing but a task.
+/// Work that is ready except for its task.
 pub(crate) struct Prepared {
     pub(crate) hall: Hall,
     args: WorkArgs,
-    /// The session that it goes on in.
+    /// The session to continue.
     after: Option<SessionId>,
     entry: EntryAgent,
     budget: Option<Msat>,
 }
 
-/// Says how little of a short time is left to work in.
+/// Warns that most of a short time is for the final report.
 fn warn_of_short_time(time: Duration) {
     let margin = Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin();
     let margin = Duration::from_millis(margin.0);
     let left = time.saturating_sub(margin);
-    warn(&format!("the last {margin:.1?} are for the final report: {left:.1?} are left to work in"));
+    warn(&format!("the last {margin:.1?} of the time are kept for the final report, so {left:.1?} are left for work"));
 }
 
 impl Prepared {
-    /// Finds everybody and everything, says what it may cost, and makes sure that the user agrees.
+    /// Finds the agents and the model, prints the highest cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let after = match &args.after {
             Some(typed) => Some(at_rest(world, typed).await?),
@@ -68,10 +68,10 @@ impl Prepared {
         let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
-        let kept = after.is_some() && args.agent.is_none() && args.team.is_none();
+        let keeps_agents = after.is_some() && args.agent.is_none() && args.team.is_none();
         let entry = match list {
             Some(list) => EntryAgent::Tasks(task_file::read(list, &found, args.agent.as_deref(), &rate)?),
-            None if kept => EntryAgent::Kept,
+            None if keeps_agents => EntryAgent::Kept,
             None => entry(&args, &found, rate.usd_per_btc)?,
         };
         let had = match (&after, &entry) {
@@ -102,7 +102,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Says who works with which model and for how much, and makes sure that the user agrees.
+    /// Prints the models and the highest cost, and makes sure that the user agrees.
     async fn agree(&self, world: &World, most: &str, maps: &[String], files: &Files) -> Result<(), Failure> {
         let staffing = self.undertaking(String::new()).staffing().await?;
         let models = staffing.models();
@@ -113,7 +113,7 @@ impl Prepared {
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
         note(&format!("{named}, at most {most}, {}", at_rate(self.hall.models().rate())));
         if models.contains(REHEARSAL) {
-            note(&format!("{REHEARSAL_LABEL}; the money is play money, counted in bytes that are read and written"));
+            note(&format!("{REHEARSAL_LABEL}; the money is play money, charged per byte read and written"));
         }
         if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
             warn_of_short_time(time);
@@ -168,7 +168,7 @@ impl Prepared {
     }
 }
 
-/// Finds the session that is to go on. As long as somebody runs it, nothing can be begun in it.
+/// Finds the session to continue. No process may run it.
 async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
     let hall = world.hall(here()?)?;
     let id = typed.find(&hall).await?;
@@ -176,26 +176,26 @@ async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure
     Ok(id)
 }
 
-/// What is left of a session. That is known once nothing is on its way back to it any more.
+/// The money that a session has left. It is known only after the session is settled.
 async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
     hall.settle(id).await?;
     Ok(hall.session(id).await?.free)
 }
 
-/// What to type where no model is set up.
+/// What to type if no model is set up.
 const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model server on this machine \
-                        (Ollama, LM Studio, llama.cpp, vLLM), or name a model with --model; `guildhall demo` and \
-                        --model rehearsal work without one";
+                        (Ollama, LM Studio, llama.cpp, vLLM), or name a model with --model. `guildhall demo` and \
+                        --model rehearsal work without a model";
 
-/// Finds the model: the one that was typed, or that the session had, or that the config or the agent names; else that of a server
-/// on this machine, for somebody who has set nothing up. Returns the world that has it, and what counts as typed. The rehearsal
-/// takes a model's place only if somebody says so: a script must not take its answer for one.
+/// Finds the model: the one of the command line, of the session, of the config or of the agent's file. If nothing is set up, this
+/// looks for a server on this machine. Returns the environment with the model, and the model that counts as typed. The rehearsal is
+/// used only if a person agrees, so that a script never mistakes its text for the answer of a model.
 async fn with_model(
     world: &World,
     typed: Option<String>,
     had: Option<String>,
     own: Option<&str>,
-    said: Consent,
+    given: Consent,
 ) -> Result<(World, Option<String>), Failure> {
     if let Some(named) = typed.as_deref().or(had.as_deref()).or(world.named.as_deref()) {
         return Ok((local_server::learn(world, named).await, typed));
@@ -203,18 +203,18 @@ async fn with_model(
     if !world.is_bare() || own.is_some_and(|own| world.models.find_own(own, SystemTime::now()).is_ok()) {
         return Ok((world.clone(), None));
     }
-    if let Some((world, model)) = local_server::find(world, said).await? {
+    if let Some((world, model)) = local_server::find(world, given).await? {
         return Ok((world, Some(model)));
     }
-    let question = "No model is set up: there is no key, the config names no model, and no model server is used here. Run the \
-                    rehearsal instead? It is a program in a model's place: it shows how a team works, and thinks nothing.";
+    let question = "No model is set up: there is no key, no model in the config, and no model server in use. Run the \
+                    rehearsal instead? It is a simple program in place of a model: it shows how a team works, but does not think.";
     match consent::to_use(question, Consent::NotAsked)? {
         Consent::Given => Ok((world.clone(), Some(REHEARSAL.to_owned()))),
         Consent::Refused | Consent::NotAsked => Err(Failure::usage(NO_MODEL)),
     }
 }
 
-/// Draws who can come to work under each of those who take the work on, and says what is wrong with their files.
+/// Draws the agents that each first agent can use, and prints the problems of their files.
 fn maps(found: &Found, entry: &EntryAgent) -> Result<Vec<String>, Failure> {
     let first: BTreeSet<&AgentName> = match entry {
         EntryAgent::Listed(agent) => BTreeSet::from([&agent.name]),
@@ -229,7 +229,7 @@ fn maps(found: &Found, entry: &EntryAgent) -> Result<Vec<String>, Failure> {
     Ok(maps.iter().filter_map(drawn).collect())
 }
 
-/// A file of the team that was not taken although the work needs it: it has the name of somebody who can come to work.
+/// A file of the team that is not usable although the work needs its agent.
 fn broken<'a>(found: &'a Found, maps: &[Map<'_>]) -> Option<&'a Problem> {
     let mut needed: BTreeSet<String> = BTreeSet::new();
     for agent in maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent) {
@@ -251,22 +251,19 @@ fn files(found: &Found) -> Files {
     found.roster.agents().map(|agent| (agent.name.clone(), agent.place.file.to_path_buf())).collect()
 }
 
-/// Says which agents work with another model than their files name, because that one can't be asked here.
+/// Warns of agents that use another model than their files name, because that model is not available here.
 fn warn_of_models(hall: &Hall, staffing: &Staffing, files: &Files) {
     for agent in &staffing.agents {
-        let (Some(own), Some(model)) = (&agent.model, staffing.seated.get(&agent.name)) else { continue };
+        let (Some(own), Some(model)) = (&agent.model, staffing.model_of_agent.get(&agent.name)) else { continue };
         if let Err(why) = hall.models().find_own(own, SystemTime::now()) {
             let file = files.get(&agent.name).map_or_else(String::new, |file| format!("{}: ", file.display()));
             let why = tame(&why.to_string(), 200);
-            warn(&format!(
-                "{file}warning: {} asks for model {own:?} and works with {model} instead: {why}",
-                agent.name
-            ));
+            warn(&format!("{file}warning: {} asks for model {own:?} and uses {model} instead: {why}", agent.name));
         }
     }
 }
 
-/// Says what is wrong with the files of those who can come to work, and with files that were not taken.
+/// Prints the problems of the files of agents that the work can use, and of files that are not usable.
 fn tell_problems(found: &Found, maps: &[Map<'_>]) {
     let at_work: BTreeSet<&FilePath> =
         maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
@@ -282,11 +279,11 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
         warn(&tame(&problem.to_string(), 400));
     }
     if problems.len() > PROBLEMS_MAX {
-        note(&format!("{} more: guildhall map lists them", problems.len() - PROBLEMS_MAX));
+        note(&format!("{} more problems. To list them, run: guildhall map", problems.len() - PROBLEMS_MAX));
     }
 }
 
-/// Who can come to work, level by level; nothing of somebody who works alone.
+/// The agents that the work can use, level by level. `None` for an agent that works alone.
 fn drawn(map: &Map<'_>) -> Option<String> {
     let count: usize = map.levels.iter().map(Vec::len).sum();
     let names = |level: &Level<'_>| level.iter().map(|spot| spot.agent.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -295,25 +292,28 @@ fn drawn(map: &Map<'_>) -> Option<String> {
     (count > 1).then(|| tame(&map, MAP_CHARS_MAX))
 }
 
-/// Who takes the work on.
+/// The first agent.
 enum EntryAgent {
-    /// Somebody on the roster.
+    /// An agent of the roster.
     Listed(Agent),
-    /// Somebody out of a file of its own.
+    /// An agent from a file of its own.
     Given(Agent),
-    /// Whoever had it before.
+    /// The agent that the session had before.
     Kept,
-    /// Those whom a list of tasks names.
+    /// The agents of a list of tasks.
     Tasks(Tasks),
 }
 
-/// Finds out who takes the work on. What looks like a file is one.
+/// Finds the first agent. A name with a slash or a dot is a file.
 fn entry(args: &WorkArgs, found: &Found, rate: Rate) -> Result<EntryAgent, Failure> {
     let named = args.agent.as_deref();
     if let Some(file) = named.filter(|named| named.contains(['/', '.'])) {
         return Ok(EntryAgent::Given(agent_file::read(FilePath::new(file), rate)?));
     }
     let name = found.entry(named)?;
-    let file = found.roster.get(&name).ok_or_else(|| Failure::usage(format!("there is no agent {name}")))?;
+    let file = found
+        .roster
+        .get(&name)
+        .ok_or_else(|| Failure::usage(format!("unknown agent {name}: to list the agents, run `guildhall agents`")))?;
     Ok(EntryAgent::Listed(Agent::of_file(file, rate)))
 }

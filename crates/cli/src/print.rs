@@ -1,4 +1,4 @@
-//! Printing: the result on stdout, everything else on stderr. A reader that has gone away ends nothing.
+//! Printing: the result on stdout, everything else on stderr. A closed pipe does not end the program.
 
 use std::fmt::Write as _;
 use std::io;
@@ -20,25 +20,25 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 /// The longest rule, in columns.
 const RULE_COLUMNS_MAX: usize = 80;
 
-/// Something of the result could not be written.
+/// A part of the result could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the result could not be written: {0}")]
-pub(crate) struct Unwritten(#[from] io::Error);
+pub(crate) struct NotWritten(#[from] io::Error);
 
 /// Prints a line of the result.
-pub(crate) fn out(line: &str) -> Result<(), Unwritten> {
+pub(crate) fn out(line: &str) -> Result<(), NotWritten> {
     Ok(screen::write_out(line)?)
 }
 
-/// Prints an agent's words: a terminal gets their Markdown rendered, anything else gets them as they are.
-pub(crate) fn out_words(words: &str) -> Result<(), Unwritten> {
+/// Prints an agent's text. A terminal gets rendered Markdown, any other output the text as it is.
+pub(crate) fn out_words(words: &str) -> Result<(), NotWritten> {
     let words = tame_lines(words.trim());
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
 /// Prints a reply in a conversation. A terminal gets an empty row before and after, and only the part that was not printed while
 /// the reply arrived.
-pub(crate) fn out_reply(reply: &str) -> Result<(), Unwritten> {
+pub(crate) fn out_reply(reply: &str) -> Result<(), NotWritten> {
     match stdout_columns() {
         None => out_words(reply),
         Some(columns) => {
@@ -48,19 +48,19 @@ pub(crate) fn out_reply(reply: &str) -> Result<(), Unwritten> {
     }
 }
 
-/// Says something in a style, however little the person wants to be told.
+/// Prints a line in a style, also with `--quiet`.
 pub(crate) fn say_in(style: Style, line: &str) {
     say(&format!("{style}{line}{style:#}"));
 }
 
-/// Says something that is not about one contract.
+/// Prints a line that is not about one contract.
 pub(crate) fn note(line: &str) {
     if screen::level() > Level::Quiet {
         say_in(DIM, line);
     }
 }
 
-/// Sets off what follows from what came before: by a rule on a terminal, by an empty line elsewhere.
+/// Prints a separator: a rule on a terminal, an empty line elsewhere.
 pub(crate) fn rule(title: &str) {
     if screen::level() == Level::Quiet {
         return;
@@ -75,14 +75,14 @@ pub(crate) fn rule(title: &str) {
     }
 }
 
-/// Says that something is wrong which does not keep the work from being done.
+/// Prints a warning about a problem that does not stop the work.
 pub(crate) fn warn(line: &str) {
     if screen::level() > Level::Quiet {
         say_in(WARN, line);
     }
 }
 
-/// Makes text from outside safe for a terminal: nothing that is not seen, one line, at most so many characters.
+/// Makes text from outside safe for a terminal: one line without invisible characters, cut to this length.
 pub(crate) fn tame(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -95,19 +95,19 @@ pub(crate) fn tame(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// Makes an answer safe for a terminal: only line breaks and tabs are left of what is not seen.
+/// Makes an answer safe for a terminal: of the invisible characters, only line breaks and tabs are kept.
 pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
-/// Makes JSON safe for a terminal: characters that are not seen are written as escapes, so that the JSON still means the same.
-/// Outside of strings, the only such characters are line breaks.
+/// Makes JSON safe for a terminal: invisible characters are written as escapes, so the meaning of the JSON stays the same.
+/// Outside of strings, the only invisible characters are line breaks.
 pub(crate) fn tame_json(json: &str) -> String {
     let mut tamed = String::with_capacity(json.len());
     for c in json.chars() {
         if is_unseen(c) && c != '\n' {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(tamed, "\\u{unit:04x}").expect("a string takes all that is written");
+                write!(tamed, "\\u{unit:04x}").expect("writing to a string can't fail");
             }
         } else {
             tamed.push(c);
@@ -123,22 +123,23 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn nothing_from_outside_commands_the_terminal() {
+    fn text_from_outside_contains_no_terminal_commands() {
         assert_eq!(tame("a\u{1b}[31mb\nc\u{7}", 80), "a [31mb c ");
         assert_eq!(tame("abcdef", 3), "abc…");
         assert_eq!(tame_lines("a\u{1b}]0;x\u{7}\n\tb\r\u{9b}2J"), "a]0;x\n\tb2J");
     }
 
     #[test]
-    fn nothing_from_outside_is_read_in_another_order_or_hidden() {
+    fn text_from_outside_contains_no_hidden_or_reordering_characters() {
         let unseen =
             "\u{202a}\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{2060}\u{2064}\u{feff}\u{2028}\u{2029}\u{e0041}";
         assert_eq!(tame_lines(&format!("pay {unseen}alice")), "pay alice");
         assert_eq!(tame(unseen, 80).trim(), "");
         assert_eq!(tame_lines("naïve — „日本語“ 🏛"), "naïve — „日本語“ 🏛");
     }
+
     #[test]
-    fn json_shows_every_character_that_is_not_seen_as_an_escape_and_means_the_same() {
+    fn json_escapes_every_invisible_character_and_keeps_its_meaning() {
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_unseen(*c)).collect();
         let value = json!({ every.clone(): [every, "naïve — „日本語“ 🏛 \\ \" \\u202e"], "n": 1.5 });
         let tamed = tame_json(&serde_json::to_string_pretty(&value).unwrap());

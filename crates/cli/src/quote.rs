@@ -1,4 +1,4 @@
-//! The quote after a rehearsal: what the same tree would cost at least with models that people know.
+//! The quote after a rehearsal: the least that the same tree would cost with well-known models.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::world::REHEARSAL;
 /// The models that are quoted.
 const QUOTED: [&str; 2] = ["haiku", "sonnet"];
 
-/// Quotes work that was rehearsed by everybody; nothing else needs a quote.
+/// Returns quotes for work in which every agent used the rehearsal. Other work gets none.
 pub(crate) fn quotes(models: &Models, ended: &Ended) -> Vec<Quote> {
     if !ended.setup.staffing.models().into_iter().all(|model| model == REHEARSAL) {
         return Vec::new();
@@ -20,18 +20,19 @@ pub(crate) fn quotes(models: &Models, ended: &Ended) -> Vec<Quote> {
     QUOTED.iter().filter_map(|model| models.quote(&ended.bill, model, now)).collect()
 }
 
-/// For people.
+/// The quotes as lines of text.
 pub(crate) fn lines(quotes: &[Quote], models: &Models) -> Vec<String> {
     if quotes.is_empty() {
         return Vec::new();
     }
-    let head =
-        format!("quote, an estimate: the same tree would cost at least, at a token for every {TOKEN_BYTES} bytes,");
+    let head = format!(
+        "quote, an estimate with {TOKEN_BYTES} bytes per token: with a real model, the same tree would cost at least"
+    );
     let line = |quote: &Quote| format!("  {} with {}", both(quote.cost, models.rate()), quote.model);
     std::iter::once(head).chain(quotes.iter().map(line)).collect()
 }
 
-/// For programs.
+/// The quotes as JSON.
 pub(crate) fn json(quotes: &[Quote], models: &Models) -> Value {
     let one = |quote: &Quote| {
         let usd = models.rate().usd_per_btc.to_usd(quote.cost);

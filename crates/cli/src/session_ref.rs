@@ -11,10 +11,10 @@ use crate::exit::Failure;
 /// The newest session.
 pub(crate) const LAST: &str = "last";
 
-/// How many sessions that could be meant are named.
+/// The most sessions that a message names.
 const NAMED_MAX: usize = 5;
 
-/// A session as it was typed.
+/// The session of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionRef(String);
 
@@ -28,7 +28,7 @@ impl FromStr for SessionRef {
 }
 
 impl SessionRef {
-    /// Finds the session that is meant.
+    /// Finds the session in the journal.
     pub(crate) async fn find(&self, hall: &Hall) -> Result<SessionId, Failure> {
         let typed = self.0.as_str();
         let rows = hall.journal().sessions().await?;
@@ -38,14 +38,16 @@ impl SessionRef {
         if typed == LAST {
             // The newest comes first.
             return rows.into_iter().next().map(|row| row.id).ok_or_else(|| {
-                Failure::usage("there is no session yet, so `last` names none. Begin one with: guildhall run \"…\"")
+                Failure::usage(
+                    "there is no session yet, so `last` has no meaning. To start one, run: guildhall run \"…\"",
+                )
             });
         }
         let meant: Vec<&SessionId> =
             rows.iter().map(|row| &row.id).filter(|id| id.as_str().starts_with(typed)).collect();
         match meant.as_slice() {
             [one] => Ok((*one).clone()),
-            // A whole id that is not there, for example because its row was deleted, is told of as such.
+            // The text may be a whole id whose row was deleted, so the error is about that session.
             [] => match typed.parse::<SessionId>() {
                 Ok(session) => Err(JournalError::UnknownSession { session }.into()),
                 Err(why) => Err(Failure::usage(why.to_string())),
@@ -55,14 +57,14 @@ impl SessionRef {
                 let more = if several.len() > NAMED_MAX { ", …" } else { "" };
                 let count = several.len();
                 Err(Failure::usage(format!(
-                    "{typed:?} is the beginning of {count} sessions ({named}{more}): type more of the id"
+                    "the ids of {count} sessions begin with {typed:?} ({named}{more}): type more of the id"
                 )))
             }
         }
     }
 }
 
-/// A session, or a contract of it, as it was typed.
+/// A session or a contract of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TargetRef {
     pub(crate) session: SessionRef,
@@ -75,7 +77,7 @@ impl FromStr for TargetRef {
         let (session, contract) = text.split_once('/').map_or((text, None), |(session, path)| (session, Some(path)));
         let session = session.parse().map_err(|why: SessionIdError| why.to_string())?;
         let path = |path: &str| {
-            Path::try_from(path.to_owned()).map_err(|_| format!("{path:?} is no contract: write it like 1.2"))
+            Path::try_from(path.to_owned()).map_err(|_| format!("{path:?} is not a contract: write it like 1.2"))
         };
         Ok(TargetRef { session, contract: contract.map(path).transpose()? })
     }
@@ -86,7 +88,7 @@ mod tests {
     use super::{SessionRef, TargetRef};
 
     #[test]
-    fn what_can_name_a_session_is_read() {
+    fn ids_beginnings_last_and_contracts_are_parsed() {
         for good in ["brave-otter-17", "brave-", "b", "last"] {
             assert!(good.parse::<SessionRef>().is_ok(), "{good}");
         }

@@ -1,5 +1,5 @@
-//! The show: a rehearsal is done before anybody could have read along, so its tree is told afterwards, from the facts that were
-//! stored, at a speed at which it can be read. Any key skips. However a show ends, the terminal is left as it was found.
+//! The replay of a rehearsal: a rehearsal ends too fast to read along, so its lines are printed afterwards, from the stored facts,
+//! at reading speed. Any key skips the replay. The terminal settings are restored in every case.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::print::{note, say};
 use crate::screen::width;
 use crate::watch::Signals;
 
-/// How long a character of a line takes to read, and a line at least, in milliseconds.
+/// The reading time of a character, and the shortest time of a line, in milliseconds.
 const CHAR_MS: u64 = 15;
 const LINE_MS_MIN: u64 = 120;
 
-/// How long a show takes at most, in milliseconds, however long it is.
+/// The longest time of a replay, in milliseconds.
 const SHOW_MS_MAX: u64 = 20_000;
 
-/// How often to look whether a key was pressed.
+/// The pause between two looks for a key.
 const KEY_LOOK: Duration = Duration::from_millis(30);
 
-/// How many keys are taken at once that are pressed to skip.
+/// The most bytes that are read of the keys that skip.
 const KEYS_MAX: usize = 1024;
 
-/// Whether somebody sits at a terminal who can watch a show and press a key.
+/// Whether a person at a terminal can watch a replay and press a key.
 pub(crate) fn has_a_viewer() -> bool {
-    // In the background a terminal can't be set. Where it controls no process, there is no background.
-    let is_behind = || tcgetpgrp(io::stdin()).is_ok_and(|ahead| ahead != getpgrp());
-    io::stdin().is_terminal() && io::stderr().is_terminal() && !is_behind()
+    // A background process can't change the settings of a terminal.
+    let is_in_background = || tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground != getpgrp());
+    io::stdin().is_terminal() && io::stderr().is_terminal() && !is_in_background()
 }
 
-/// Shows lines at reading speed, until somebody has seen enough.
+/// Prints lines at reading speed, until a key is pressed.
 pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
     let mut skip = match Skip::listen() {
         Ok(skip) => skip,
         Err(why) => {
-            note(&format!("{title} at once: no key could be heard ({why})"));
+            note(&format!("{title} without pauses, because keys can't be read ({why})"));
             for line in lines {
                 say(line);
             }
@@ -49,9 +49,9 @@ pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
     note(&format!("{title} at reading speed, any key skips"));
     let lengths: Vec<usize> = lines.iter().map(|line| width(line)).collect();
     let (began, due) = (Instant::now(), schedule(&lengths));
-    // The last moment is the end of the show: nothing is left to say then.
-    let said = lines.iter().map(String::as_str).map(Some).chain([None]);
-    for (at, (line, due)) in said.zip(due).enumerate() {
+    // The last moment is the end of the replay and has no line.
+    let steps = lines.iter().map(String::as_str).map(Some).chain([None]);
+    for (at, (line, due)) in steps.zip(due).enumerate() {
         tokio::select! {
             biased;
             () = skip.asked(signals) => {
@@ -64,8 +64,8 @@ pub(crate) async fn show(title: &str, lines: &[String], signals: &mut Signals) {
     }
 }
 
-/// Says when each line is due, from the beginning on, and last when the show is over: each stays alone for as long as it takes
-/// to read, and all of them for less where that would take too long.
+/// Returns the time of each line, and at the end the time when the replay is over. Each line gets its reading time. All times
+/// are shorter if the replay would take too long.
 fn schedule(lengths: &[usize]) -> Vec<Duration> {
     let read_ms = |chars: usize| u64::try_from(chars).unwrap_or(u64::MAX).saturating_mul(CHAR_MS).max(LINE_MS_MIN);
     let mut ends: Vec<u64> = vec![0];
@@ -80,8 +80,8 @@ fn schedule(lengths: &[usize]) -> Vec<Duration> {
     ends.into_iter().map(scaled).collect()
 }
 
-/// What ends a show early: a key, or a signal. Those that end a process are heard as well, because the terminal would stay as
-/// the show has set it.
+/// What ends a replay early: a key or a signal. Without a listener, a signal would end the process before the terminal settings
+/// are restored.
 struct Skip {
     hangup: Signal,
     quit: Signal,
@@ -91,10 +91,10 @@ struct Skip {
 impl Skip {
     fn listen() -> io::Result<Skip> {
         let (hangup, quit) = (signal(SignalKind::hangup())?, signal(SignalKind::quit())?);
-        Ok(Skip { hangup, quit, _keys: Keys::hear()? })
+        Ok(Skip { hangup, quit, _keys: Keys::listen()? })
     }
 
-    /// Waits until somebody wants to see the end.
+    /// Waits for a key or a signal.
     async fn asked(&mut self, signals: &mut Signals) {
         tokio::select! {
             () = pressed() => {}
@@ -105,25 +105,25 @@ impl Skip {
     }
 }
 
-/// Waits for a key, and takes it: it meant this and nothing else.
+/// Waits for a key, and removes it from the input: it was meant for the replay.
 async fn pressed() {
     let stdin = io::stdin();
-    // It is asked before it is read: whatever set the terminal meanwhile, a read must not wait for a whole line.
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    while !poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0) {
+    // Poll before reading: if another program changed the terminal settings, a read would wait for a whole line.
+    let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
+    while !poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&no_wait)).is_ok_and(|ready| ready > 0) {
         sleep(KEY_LOOK).await;
     }
-    // A terminal that is gone is ready, too, and has no key: nor has it a viewer.
+    // A terminal that is gone is ready, too. Then there is no key to read, and no person to see an error.
     rustix::io::read(&stdin, &mut [0; KEYS_MAX]).ok();
 }
 
-/// A terminal that hands over each key at once and does not show it. Keys that make signals still do.
+/// Terminal settings in which each key arrives immediately and is not echoed. Keys that send signals still do.
 struct Keys {
     before: Termios,
 }
 
 impl Keys {
-    fn hear() -> io::Result<Keys> {
+    fn listen() -> io::Result<Keys> {
         let keys = Keys { before: tcgetattr(io::stdin())? };
         let mut settings = keys.before.clone();
         settings.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
@@ -134,7 +134,7 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // It fails only where the terminal is gone, and with it all its settings.
+        // This fails only if the terminal is gone, and then there are no settings to restore.
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before).ok();
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_show_never_takes_longer_than_its_time() {
+    fn a_replay_never_takes_longer_than_its_limit() {
         for lengths in [vec![80; 20], vec![80; 100_000], vec![1_000_000, 1, 1], vec![usize::MAX; 3]] {
             let due = schedule(&lengths);
             assert!(due.is_sorted() && due[due.len() - 1] <= Duration::from_secs(20), "{due:?}");

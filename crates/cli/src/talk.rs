@@ -1,5 +1,5 @@
-//! A conversation, as far as this terminal goes: what the person types, whose turn it is, and which of the agent's words are
-//! for the person. A pipe is read line by line, each when the agent has said what it had to say; a terminal at any time.
+//! A conversation at this terminal: what the person types, who speaks next, and which replies of the agent are for the person.
+//! A pipe is read line by line, and the next line only after the agent has replied. A terminal is read at any time.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
@@ -21,38 +21,38 @@ use crate::screen;
 /// How many lines may be typed ahead.
 const LINES_MAX: usize = 1024;
 
-/// How many lines are kept in the history.
+/// The most lines of the history.
 const HISTORY_LINES_MAX: usize = 1000;
 
-/// How long it takes at most until a line that was told is shown above the one that is typed.
+/// The longest time until a printed line appears above the line that is typed.
 const SHOWN_WITHIN: Duration = Duration::from_millis(50);
 
-/// What stands before a line that is typed.
+/// The prompt.
 const PROMPT: &str = "> ";
 
-/// What is told to a person who asks for help.
+/// The answer to `/help`.
 pub(crate) const HELP: &str = "\
 /help    these lines
 /cost    what the conversation has cost so far
-/agents  who is at work
-/exit    end the conversation; hires that are at work report first
-Any other line is said to the agent. Ctrl-C asks for a last report; twice stops at once.";
+/agents  the agents at work
+/exit    end the conversation; hires at work report first
+Any other line is sent to the agent. Ctrl-C asks for a last report; a second Ctrl-C stops immediately.";
 
-/// Something that came from stdin.
+/// Input from stdin.
 pub(crate) enum Typed {
-    /// Words for the agent.
+    /// A message to the agent.
     Words(String),
-    /// Something for this program.
+    /// A command to this program.
     Command(Command),
-    /// More than can be said at once.
+    /// A line that is too long to be sent.
     TooLong,
-    /// It can't be read any more, and why.
+    /// Stdin can't be read.
     Unreadable(io::Error),
-    /// No more will come.
+    /// The end of the input.
     Over,
 }
 
-/// What a person can ask of this program in a conversation.
+/// A command to this program in a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
@@ -62,7 +62,7 @@ pub(crate) enum Command {
 }
 
 impl Typed {
-    /// Reads a line that says something. One word after a slash is a command; a path or a longer line is not.
+    /// Parses a line that is not empty. A slash and one lowercase word are a command; a path or a longer line is a message.
     fn of(line: &str) -> Typed {
         let Some(word) = line.strip_prefix('/') else { return Typed::Words(line.to_owned()) };
         match word {
@@ -78,20 +78,23 @@ impl Typed {
     }
 }
 
-/// What is typed, line by line.
+/// The input, line by line.
 pub(crate) struct Lines {
     from: mpsc::Receiver<Typed>,
     terminal: bool,
-    /// How the terminal was set before lines were edited in it.
+    /// The settings of the terminal before line editing.
     before: Option<Termios>,
 }
 
 impl Lines {
-    /// Begins to read. The thread is not waited for: a read of a terminal can't be called off, and ends with the process.
+    /// Starts a thread that reads stdin. Nothing waits for this thread: a read from a terminal can't be cancelled, and ends with
+    /// the process.
     pub(crate) fn read(history: &Path) -> Result<Lines, Failure> {
         let terminal = io::stdin().is_terminal();
         if terminal && io::stdout().is_terminal() && screen::can_draw() {
-            return Lines::edit(history).map_err(|why| Failure::failed(format!("lines can't be edited here: {why}")));
+            return Lines::edit(history).map_err(|why| {
+                Failure::failed(format!("can't edit lines in this terminal: {why}. To read plain lines, set TERM=dumb"))
+            });
         }
         let (to, from) = mpsc::channel(1);
         let read = move || {
@@ -104,11 +107,11 @@ impl Lines {
                 }
             }
         };
-        spawn(read).map_err(|why| Failure::failed(format!("stdin can't be read: {why}")))?;
+        spawn(read).map_err(|why| Failure::failed(format!("can't read stdin: {why}")))?;
         Ok(Lines { from, terminal, before: None })
     }
 
-    /// Reads lines that a person edits in a terminal. What is told meanwhile is written above the line.
+    /// Reads lines that a person edits in a terminal. Output meanwhile is written above the line.
     fn edit(history: &Path) -> io::Result<Lines> {
         let before = tcgetattr(io::stdin())?;
         let config = Config::builder().max_history_size(HISTORY_LINES_MAX).map_err(io::Error::other)?;
@@ -119,7 +122,7 @@ impl Lines {
         let history = history.to_owned();
         let (to, from) = mpsc::channel(LINES_MAX);
         spawn(move || {
-            // The first conversation finds no history; one that can't be read is not worth a word.
+            // The first conversation has no history, and a history that can't be read is not worth a message.
             editor.load_history(&history).ok();
             while let Some(typed) = edited(&mut editor, &history) {
                 let last = matches!(typed, Typed::Over | Typed::Unreadable(_));
@@ -131,12 +134,12 @@ impl Lines {
         Ok(Lines { from, terminal: true, before: Some(before) })
     }
 
-    /// Returns the next line that says something.
+    /// Returns the next line that is not empty.
     pub(crate) async fn next(&mut self) -> Typed {
         self.from.recv().await.unwrap_or(Typed::Over)
     }
 
-    /// Shows that something can be typed. Where lines are edited, that is always shown.
+    /// Prints the prompt. With line editing, the prompt is always visible.
     pub(crate) fn invite(&self) {
         if self.terminal && self.before.is_none() {
             prompt(PROMPT);
@@ -145,13 +148,13 @@ impl Lines {
 }
 
 impl Drop for Lines {
-    /// Leaves the terminal as it was, and takes the line away that nobody types any more.
+    /// Restores the terminal settings and removes the prompt.
     fn drop(&mut self) {
         if let Some(before) = self.before.take() {
             screen::set_printer(None);
-            // What was just told is shown by the thread that reads; nothing says when it has done so.
+            // The reading thread prints the last output, and does not signal when it is done.
             thread::sleep(SHOWN_WITHIN);
-            // It fails only where the terminal is gone, and with it all its settings.
+            // This fails only if the terminal is gone, and then there are no settings to restore.
             tcsetattr(io::stdin(), OptionalActions::Now, &before).ok();
             screen::end_editing();
         }
@@ -162,7 +165,7 @@ fn spawn(read: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("stdin".to_owned()).spawn(read).map(drop)
 }
 
-/// Reads an edited line, or nothing if it says nothing.
+/// Reads an edited line that is not empty. `None` if the process could not interrupt itself.
 fn edited(editor: &mut DefaultEditor, history: &Path) -> Option<Typed> {
     loop {
         match editor.readline(PROMPT) {
@@ -170,12 +173,12 @@ fn edited(editor: &mut DefaultEditor, history: &Path) -> Option<Typed> {
             Ok(line) if line.len() as u64 > TASK_BYTES_MAX => return Some(Typed::TooLong),
             Ok(line) => {
                 let line = line.trim();
-                // A history that can't be kept is not worth a word either: the line is said all the same.
+                // The line is sent even if the history can't be written.
                 editor.add_history_entry(line).ok();
                 editor.append_history(history).ok();
                 return Some(Typed::of(line));
             }
-            // The terminal makes no signal of Ctrl-C while a line is edited; everybody who listens for one hears this one.
+            // The terminal sends no signal for Ctrl-C while a line is edited, so the process sends SIGINT to itself.
             Err(ReadlineError::Interrupted) => {
                 kill_process(getpid(), Signal::INT).ok()?;
             }
@@ -187,7 +190,7 @@ fn edited(editor: &mut DefaultEditor, history: &Path) -> Option<Typed> {
     }
 }
 
-/// Reads lines until one says something.
+/// Reads lines until one is not empty.
 fn line(stdin: &mut impl BufRead) -> io::Result<Typed> {
     loop {
         let mut bytes = Vec::new();
@@ -205,7 +208,7 @@ fn line(stdin: &mut impl BufRead) -> io::Result<Typed> {
     }
 }
 
-/// Leaves out the rest of a line.
+/// Skips the rest of a line.
 fn skip_line(stdin: &mut impl BufRead, mut ended: bool) -> io::Result<()> {
     while !ended {
         let mut rest = Vec::new();
@@ -214,82 +217,82 @@ fn skip_line(stdin: &mut impl BufRead, mut ended: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether more will be typed.
+/// The state of the input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Input {
     Open,
-    /// No more will come: the conversation ends when all who are at work have reported.
+    /// The input has ended. The conversation ends after all hires at work have reported.
     Over {
-        /// How many those are, as the person was told.
+        /// The number of hires at work that was last printed.
         awaited: usize,
     },
-    /// The agent was told so.
-    Told,
+    /// The order to end was sent.
+    EndSent,
 }
 
 /// A conversation.
 pub(crate) struct Talk {
     pub(crate) lines: Lines,
     input: Input,
-    floor: NextSpeaker,
-    /// The newest words that the agent has not heard yet, by their number.
-    unheard: Option<u64>,
-    /// Words of the agent that are for the person, unless it is told to mend them.
-    words: Option<TextRef>,
-    /// Its newest words that the person was shown.
+    speaker: NextSpeaker,
+    /// The number of the newest message that the agent has not read yet.
+    unread: Option<u64>,
+    /// A reply for the person, unless the next fact sends the reply back to the agent.
+    reply: Option<TextRef>,
+    /// The newest reply that the person has seen.
     pub(crate) shown: Option<TextRef>,
 }
 
 impl Talk {
     pub(crate) fn new(lines: Lines) -> Talk {
-        Talk { lines, input: Input::Open, floor: NextSpeaker::Agent, unheard: None, words: None, shown: None }
+        Talk { lines, input: Input::Open, speaker: NextSpeaker::Agent, unread: None, reply: None, shown: None }
     }
 
-    /// Takes a fact of the root. Returns words that are now known to be for the person.
+    /// Takes a fact of the root. Returns the earlier reply if this fact shows that it is for the person.
     pub(crate) fn take(&mut self, fact: &Fact) -> Option<TextRef> {
-        let before = self.words.take().filter(|_| !matches!(fact, Fact::Nudged(_)));
-        self.words = final_words(fact);
+        let before = self.reply.take().filter(|_| !matches!(fact, Fact::Nudged(_)));
+        self.reply = final_reply(fact);
         if let Fact::Heard { from: Sender::Owner { command }, .. } = fact
-            && self.unheard == Some(*command)
+            && self.unread == Some(*command)
         {
-            self.unheard = None;
+            self.unread = None;
         }
         before
     }
 
-    /// Whether a fact is that the agent heard what was typed here. The person knows.
-    pub(crate) fn is_own_words(&self, fact: &Fact) -> bool {
-        matches!(fact, Fact::Heard { from: Sender::Owner { command }, .. } if self.unheard == Some(*command))
+    /// Whether a fact is that the agent read a message that was typed here. The person knows the message.
+    pub(crate) fn is_own_message(&self, fact: &Fact) -> bool {
+        matches!(fact, Fact::Heard { from: Sender::Owner { command }, .. } if self.unread == Some(*command))
     }
 
-    /// Returns words that nothing has followed.
+    /// Returns the last reply, if no other fact came after it.
     pub(crate) fn rest(&mut self) -> Option<TextRef> {
-        self.words.take()
+        self.reply.take()
     }
 
-    /// Notes that words were stored for the agent: it is its turn, however soon it has answered.
-    pub(crate) fn said(&mut self, number: u64) {
-        self.unheard = Some(number);
-        self.floor = NextSpeaker::Agent;
+    /// Notes that a message to the agent was stored. The agent speaks next.
+    pub(crate) fn sent(&mut self, number: u64) {
+        self.unread = Some(number);
+        self.speaker = NextSpeaker::Agent;
     }
 
-    /// Notes that no more will be typed.
+    /// Notes the end of the input.
     pub(crate) fn over(&mut self) {
         self.input = Input::Over { awaited: 0 };
     }
 
-    /// Takes note of whose turn it is, and says what follows from it.
-    pub(crate) fn look(&mut self, floor: NextSpeaker) -> Next {
-        let before = std::mem::replace(&mut self.floor, floor);
-        match (self.input, floor) {
-            (Input::Open, NextSpeaker::Owner { .. }) if self.unheard.is_none() => {
-                if before != floor {
+    /// Notes who speaks next, and returns what to do.
+    pub(crate) fn look(&mut self, speaker: NextSpeaker) -> Next {
+        let before = std::mem::replace(&mut self.speaker, speaker);
+        match (self.input, speaker) {
+            (Input::Open, NextSpeaker::Owner { .. }) if self.unread.is_none() => {
+                if before != speaker {
                     self.lines.invite();
                 }
                 Next::Wait
             }
-            (Input::Over { .. }, NextSpeaker::Owner { hires: 0 }) if self.unheard.is_none() => {
-                self.input = Input::Told;
+            (Input::Over { .. }, NextSpeaker::Owner { hires: 0 }) if self.unread.is_none() => {
+                self.input = Input::EndSent;
                 Next::End
             }
             (Input::Over { awaited }, NextSpeaker::Owner { hires }) if hires != awaited => {
@@ -297,39 +300,39 @@ impl Talk {
                 Next::Report { hires }
             }
             (
-                Input::Open | Input::Over { .. } | Input::Told,
+                Input::Open | Input::Over { .. } | Input::EndSent,
                 NextSpeaker::Agent | NextSpeaker::Owner { .. } | NextSpeaker::Nobody,
             ) => Next::Wait,
         }
     }
 
-    /// Returns what is typed next, once the agent can listen.
+    /// Returns the next input, as soon as the agent can receive it.
     pub(crate) async fn listen(&mut self) -> Typed {
-        let turn = matches!(self.floor, NextSpeaker::Owner { .. }) && self.unheard.is_none();
-        let listens = turn || self.lines.terminal && self.floor == NextSpeaker::Agent;
-        if self.input == Input::Open && listens { self.lines.next().await } else { std::future::pending().await }
+        let owner_is_next = matches!(self.speaker, NextSpeaker::Owner { .. }) && self.unread.is_none();
+        let accepts = owner_is_next || self.lines.terminal && self.speaker == NextSpeaker::Agent;
+        if self.input == Input::Open && accepts { self.lines.next().await } else { std::future::pending().await }
     }
 }
 
-/// What follows from whose turn it is.
+/// What to do next in a conversation.
 pub(crate) enum Next {
-    /// Nothing.
+    /// Wait.
     Wait,
-    /// The conversation can end.
+    /// End the conversation.
     End,
-    /// It ends when so many hires have reported.
+    /// Print that the conversation ends after the reports of these hires.
     Report { hires: usize },
 }
 
-/// The words of a reply that asks for nothing.
-fn final_words(fact: &Fact) -> Option<TextRef> {
+/// The text of a reply without calls.
+fn final_reply(fact: &Fact) -> Option<TextRef> {
     let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return None };
     said.words.filter(|_| said.calls == 0)
 }
 
-/// Whether a fact is such a reply of the root: the person is shown it whole.
+/// Whether a fact is a reply of the root without calls. The person sees the whole reply.
 pub(crate) fn is_for_person(stored: &Stored, root: &ContractPath) -> bool {
-    stored.contract == *root && final_words(&stored.fact).is_some()
+    stored.contract == *root && final_reply(&stored.fact).is_some()
 }
 
 #[cfg(test)]
@@ -337,7 +340,7 @@ mod tests {
     use super::{Command, TASK_BYTES_MAX, Typed, line};
 
     #[test]
-    fn one_word_after_a_slash_is_a_command_and_everything_else_is_words() {
+    fn one_word_after_a_slash_is_a_command_and_everything_else_is_a_message() {
         assert!(matches!(Typed::of("/help"), Typed::Command(Command::Help)));
         assert!(matches!(Typed::of("/exit"), Typed::Over));
         assert!(matches!(Typed::of("/hlep"), Typed::Command(Command::Unknown(line)) if line == "/hlep"));
@@ -347,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_until_end() {
+    fn empty_and_too_long_lines_are_skipped_and_slash_end_ends_the_input() {
         let long = "x".repeat(usize::try_from(TASK_BYTES_MAX).unwrap() + 9);
         let mut stdin = std::io::Cursor::new(format!("\n  hello \r\n{long}\nlast\n/end\nnever\n"));
         let mut read = || match line(&mut stdin).unwrap() {

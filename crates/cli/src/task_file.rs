@@ -1,4 +1,4 @@
-//! A file of tasks, for `run --tasks FILE`. Whatever is wrong with it is said with the file and the line.
+//! Reading the task file of `run --tasks FILE`. Every error names the file and the line.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,10 +13,10 @@ use crate::amount::Budget;
 use crate::exit::Failure;
 use crate::team::Found;
 
-/// The longest file that is read, in bytes: more than a list may have, since a file has comments.
+/// The longest file, in bytes. This is more than a list may have, because a file has comments.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What a file of tasks may say.
+/// The contents of a task file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TaskFile {
@@ -50,9 +50,13 @@ impl Default for After {
     }
 }
 
-/// Reads a file of tasks, each for one of those who were found. Those that name no agent are for `usual`, or for the one who
-/// takes the work on.
-pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &DatedRate) -> Result<Tasks, Failure> {
+/// Reads a task file. A task that names no agent is for `default_agent`, or for the first agent of the team.
+pub(crate) fn read(
+    file: &Path,
+    found: &Found,
+    default_agent: Option<&str>,
+    rate: &DatedRate,
+) -> Result<Tasks, Failure> {
     let text = text(file)?;
     let place = |at: Range<usize>| {
         let line = text[..at.start].matches('\n').count() + 1;
@@ -67,7 +71,7 @@ pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &Dated
         let entry = entry.into_inner();
         let agent = match &entry.agent {
             Some(agent) => found.named(agent.get_ref()).map_err(|why| wrong(agent.span(), &why))?,
-            None => found.entry(usual)?,
+            None => found.entry(default_agent)?,
         };
         specs.push(TaskSpec {
             name: entry.name.unwrap_or_else(|| number.to_string()),
@@ -97,16 +101,16 @@ pub(crate) fn read(file: &Path, found: &Found, usual: Option<&str>, rate: &Dated
 fn budget(amount: &Value) -> Result<Budget, String> {
     match amount {
         Value::String(text) => text.parse(),
-        // A number is sats, as in agent files.
+        // A number means sats, as in agent files.
         Value::Integer(sats) => format!("{sats}sat").parse(),
         Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
-            Err("that is no budget: write it like \"50sat\" or \"0.05usd\"".to_owned())
+            Err("`budget` is not an amount: write it like \"50sat\" or \"0.05usd\"".to_owned())
         }
     }
 }
 
 fn text(file: &Path) -> Result<String, Failure> {
-    let unreadable = |why: io::Error| Failure::usage(format!("the tasks {}: {why}", file.display()));
+    let unreadable = |why: io::Error| Failure::usage(format!("can't read the task file {}: {why}", file.display()));
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -120,5 +124,5 @@ fn text(file: &Path) -> Result<String, Failure> {
             file.display()
         )));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("the tasks {}: that is no text", file.display())))
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("the task file {} is not UTF-8 text", file.display())))
 }

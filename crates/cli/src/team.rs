@@ -1,4 +1,4 @@
-//! Where agents are looked for, and who of them takes the work on.
+//! Where agents are searched, and which of them is the first agent.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use guildhall::kernel::AgentName;
 use crate::exit::Failure;
 use crate::world::World;
 
-/// Where a project, or a directory that was named, keeps its agents.
+/// The directories for agents, in a project or in the directory of `--team`.
 const PLACES: [&str; 3] = [".guildhall/agents", ".agents/agents", ".claude/agents"];
 
 /// The agents that were found.
 pub(crate) struct Found {
-    /// All that can be hired, in the order in which their places count.
+    /// All agents that can be hired. If a name occurs twice, the first directory counts.
     pub(crate) roster: Roster,
-    /// Those of the directory that was named alone.
+    /// Only the agents of the directory of `--team`.
     named: Option<Roster>,
 }
 
-/// Looks for agents: in the directory that was named, in the project, in the user's own, then the built-in ones.
+/// Finds agents: in the directory of `--team`, in the project, in the user's own directory, and the built-in ones.
 pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result<Found, Failure> {
     if let Some(team) = team.filter(|team| !team.is_dir()) {
-        return Err(Failure::usage(format!("the team {}: there is no such directory", team.display())));
+        return Err(Failure::usage(format!("--team {}: this directory does not exist", team.display())));
     }
     let named = team.map(directory);
     let mut sources: Vec<Source> = named.iter().cloned().map(Source::Named).collect();
@@ -35,8 +35,9 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
     let alone = named.map(|directory| Roster::load(&[Source::Named(directory)]));
     if let Some(alone) = alone.as_ref().filter(|alone| alone.agents().next().is_none()) {
         let errors: Vec<String> = errors(alone).map(ToString::to_string).collect();
-        let why = if errors.is_empty() { "there is no agent in it".to_owned() } else { errors.join("\n") };
-        return Err(Failure::usage(format!("the team {}: {why}", team.unwrap_or(project).display())));
+        let why =
+            if errors.is_empty() { "this directory has no agent files (*.md)".to_owned() } else { errors.join("\n") };
+        return Err(Failure::usage(format!("--team {}: {why}", team.unwrap_or(project).display())));
     }
     Ok(Found { roster: Roster::load(&sources), named: alone })
 }
@@ -45,35 +46,36 @@ fn errors(roster: &Roster) -> impl Iterator<Item = &Problem> {
     roster.problems().iter().filter(|problem| problem.severity == Severity::Error)
 }
 
-/// Where a directory that was named keeps its agents: in one of the usual places beneath it, or in itself.
+/// The directory with the agent files of `--team`: one of the known directories below it, or the directory itself.
 fn directory(team: &Path) -> PathBuf {
-    let beneath = std::iter::once("agents").chain(PLACES).map(|place| team.join(place));
-    beneath.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| team.to_owned())
+    let below = std::iter::once("agents").chain(PLACES).map(|place| team.join(place));
+    below.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| team.to_owned())
 }
 
-/// The project that a team is about, if it is one: it lies beneath the current directory and keeps its agents apart.
+/// The team's directory, if it is also the project: it is below the current directory and has its agents in a subdirectory.
 pub(crate) fn project_of(team: &Path, here: &Path) -> Option<PathBuf> {
     let team = team.canonicalize().ok()?;
-    let keeps_apart = team.join("agents").is_dir() || PLACES.iter().any(|place| team.join(place).is_dir());
-    (team.starts_with(here) && team != here && keeps_apart).then_some(team)
+    let has_subdirectory = team.join("agents").is_dir() || PLACES.iter().any(|place| team.join(place).is_dir());
+    (team.starts_with(here) && team != here && has_subdirectory).then_some(team)
 }
 
 impl Found {
-    /// Files of the directory that was named that were not taken.
+    /// The errors of files in the directory of `--team`.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.named.iter().flat_map(errors)
     }
 
-    /// Finds an agent by its name, or says why there is none.
+    /// Finds an agent by its name, or returns why there is none.
     pub(crate) fn named(&self, name: &str) -> Result<AgentName, String> {
-        let parsed = AgentName::parse(name).map_err(|why| format!("{name:?} is no agent: {why}"))?;
+        let parsed = AgentName::parse(name).map_err(|why| format!("{name:?} is not a valid agent name: {why}"))?;
         match self.roster.get(&parsed) {
             Some(_) => Ok(parsed),
-            None => Err(format!("{name:?} is no agent: there are {}", names(&self.roster))),
+            None => Err(format!("unknown agent {name:?}: choose one of {}", names(&self.roster))),
         }
     }
 
-    /// Who takes the work on: whoever was named, or the one of the team whom nobody else hires, or the general contractor.
+    /// The first agent: the one that was named, or the only agent of the team that no other agent hires, or the general
+    /// contractor.
     pub(crate) fn entry(&self, named: Option<&str>) -> Result<AgentName, Failure> {
         if let Some(name) = named {
             return self.named(name).map_err(Failure::usage);
@@ -81,8 +83,8 @@ impl Found {
         match &self.named {
             None => Ok(AgentName::parse("general-contractor").expect("a name")),
             Some(team) => entry_of(team).ok_or_else(|| {
-                let why = "several of the team could take the work on: name one with --agent, out of";
-                // A file that was not taken may be the one that was to take the work on.
+                let why = "several agents of the team could be the first agent: choose one with --agent:";
+                // The first agent may be in a file with an error.
                 let errors = errors(team).map(ToString::to_string);
                 let cycles = team.cycles().into_iter().map(|cycle| cycle.to_string()).chain(errors);
                 Failure::usage(

@@ -1,4 +1,4 @@
-//! Work that is under way, as the person at this terminal sees and steers it: until it ends, or is interrupted.
+//! Running work at this terminal: what the person sees and types, until the work ends or is interrupted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,24 +20,24 @@ use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, Unwritten, WARN, note, out_reply, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, NotWritten, WARN, note, out_reply, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
 use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
-/// The most that is shown of why a model failed, in characters.
+/// The longest reason of a model failure that is shown, in characters.
 const WHY_CHARS_MAX: usize = 1000;
 
-/// What is said to somebody who said too much at once.
-pub(crate) const TOO_LONG: &str = "that was too long to be heard: put it into a file and name the file";
+/// The message about a line that is too long to be sent.
+pub(crate) const TOO_LONG: &str = "this line is too long and was not sent: put the text into a file and name the file";
 
-/// How long the journal may take to close when the process is to stop at once.
+/// How long the journal may take to close when the process must stop immediately.
 const LEAVE_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// What a person or the system asks of this process. It listens before work begins: until then, a signal ends the process
-/// without a word about how to go on.
+/// The signals that end the work. This listens before the work starts, because a signal without a listener ends the process
+/// without advice on how to continue.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -45,11 +45,13 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn listen() -> Result<Signals, Failure> {
-        let listen = |kind| signal(kind).map_err(|why| Failure::failed(format!("signals can't be heard: {why}")));
+        let listen = |kind| {
+            signal(kind).map_err(|why| Failure::failed(format!("can't listen for Ctrl-C and other signals: {why}")))
+        };
         Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Waits for any of them.
+    /// Waits for any of the signals.
     pub(crate) async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -57,7 +59,7 @@ impl Signals {
         }
     }
 
-    /// Waits until the process is to stop: told by the system, or by a second Ctrl-C. At the first one the work is to wrap up.
+    /// Waits until the process must stop: after SIGTERM or a second Ctrl-C. The first Ctrl-C only notifies `wrap_up`.
     async fn until_stop(&mut self, wrap_up: &Notify) {
         tokio::select! {
             _ = self.terminate.recv() => return,
@@ -67,20 +69,20 @@ impl Signals {
     }
 }
 
-/// How often the status line is drawn anew.
+/// How often the status line is drawn again.
 const DRAW: Duration = Duration::from_millis(100);
 
-/// When the person is told what happens.
-enum Telling {
-    /// As it happens.
+/// When the lines about the work are printed.
+enum Progress {
+    /// As the facts arrive.
     Live,
-    /// When all has happened: the lines until now.
+    /// After the work has ended. These are the lines so far.
     Later(Vec<String>),
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// A status line below the lines. However the work ends, it is taken away.
+/// The status line at the bottom. Dropping it removes the line, however the work ends.
 struct StatusLine;
 
 impl Drop for StatusLine {
@@ -89,7 +91,7 @@ impl Drop for StatusLine {
     }
 }
 
-/// Watches work that is under way, and hears the signals.
+/// Watches running work and the signals.
 pub(crate) struct Watch {
     work: Work,
     signals: Signals,
@@ -99,12 +101,12 @@ impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
-        let (telling, interrupted) = (Telling::Live, Interrupted::No);
-        let work = Work { live, telling, hall, running, args, talk: None, interrupted, unwritten: None };
+        let (progress, interrupted) = (Progress::Live, Interrupted::No);
+        let work = Work { live, progress, hall, running, args, talk: None, interrupted, write_error: None };
         Watch { work, signals }
     }
 
-    /// Makes it a conversation.
+    /// Makes the work a conversation.
     pub(crate) fn with(mut self, talk: Option<Talk>) -> Watch {
         if talk.is_some() && self.work.args.output.output == Output::Text {
             screen::stream_replies();
@@ -113,13 +115,13 @@ impl Watch {
         self
     }
 
-    /// Tells it what happened before.
+    /// Passes the facts of an earlier process.
     pub(crate) async fn after(mut self, before: &[Stored]) -> Watch {
         self.work.live.know(before).await;
         self
     }
 
-    /// Follows the work until it ends, or until the process is to stop. Whatever is being done then is dropped at once.
+    /// Follows the work until it ends or the process must stop. In the second case, all running calls are dropped immediately.
     pub(crate) async fn until_the_end(self) -> Result<Exit, Failure> {
         let Watch { mut work, mut signals } = self;
         let (began, wrap_up) = (Instant::now(), Notify::new());
@@ -133,202 +135,203 @@ impl Watch {
     }
 }
 
-/// Work that is under way, as the person at this terminal is told of it.
+/// Running work, and what the person at this terminal has seen of it.
 struct Work {
     hall: Hall,
     running: Running,
     live: Live,
-    telling: Telling,
+    progress: Progress,
     args: WatchArgs,
-    /// What the person says meanwhile, if it is a conversation.
+    /// The input of the person, if the work is a conversation.
     talk: Option<Talk>,
-    /// Whether the person asked for the end, and the work was told.
+    /// Whether the person pressed Ctrl-C and the work was ordered to wrap up.
     interrupted: Interrupted,
-    /// Why something of the result was not written, if so. The work goes on all the same.
-    unwritten: Option<Unwritten>,
+    /// The first error of writing to stdout. The work continues after such an error.
+    write_error: Option<NotWritten>,
 }
 
 impl Work {
-    /// Tells what happens until the work has ended.
+    /// Prints what happens until the work has ended.
     async fn follow(&mut self, wrap_up: &Notify) -> Result<Ended, Failure> {
         if screen::level() == Level::Quiet {
-            self.telling = Telling::Never;
-        } else if self.is_to_be_shown() {
-            self.telling = Telling::Later(Vec::new());
+            self.progress = Progress::Never;
+        } else if self.is_replayed_later() {
+            self.progress = Progress::Later(Vec::new());
         }
         let status = self.has_status_line().then_some(StatusLine);
         let mut ticks = interval(DRAW);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut facts = self.running.facts();
-        self.look().await?;
+        self.check_speaker().await?;
         let ended = loop {
             tokio::select! {
                 biased;
                 () = wrap_up.notified() => {
-                    say_in(WARN, "wrapping up: one last report. Ctrl-C again stops at once");
+                    say_in(WARN, "wrapping up with one last report. Ctrl-C again stops at once");
                     self.running.end(Ending::WrapUp).await?;
                     self.interrupted = Interrupted::Yes;
                 }
                 _ = ticks.tick(), if status.is_some() => screen::draw(&|columns| self.live.status(columns)),
                 fact = facts.next() => {
-                    self.tell(&fact?).await?;
-                    // What was stored together is seen together before anything follows from it.
+                    self.print_fact(&fact?).await?;
+                    // Facts that were stored together are all printed before the next step.
                     if !facts.has_more() {
-                        self.look().await?;
+                        self.check_speaker().await?;
                     }
                 }
                 ended = self.running.wait() => break ended,
-                heard = listen(self.talk.as_mut()) => self.pass_on(heard).await?,
+                typed = listen(self.talk.as_mut()) => self.handle(typed).await?,
             }
         };
         let ended = match ended {
             Ok(ended) => ended,
             Err(why) => {
-                self.show_at_once();
-                say_in(WARN, &kept(self.running.id(), &why));
+                self.print_deferred();
+                say_in(WARN, &advice_after_error(self.running.id(), &why));
                 return Err(why.into());
             }
         };
         while let Some(fact) = facts.try_next().await? {
-            self.tell(&fact).await?;
+            self.print_fact(&fact).await?;
         }
         Ok(ended)
     }
 
-    /// Prints what the work came to, and closes everything.
+    /// Prints the result and closes everything.
     async fn finish(mut self, ended: Ended) -> Result<Exit, Failure> {
-        let words = self.talk.as_mut().and_then(Talk::rest);
-        self.speak(words).await?;
+        let text = self.talk.as_mut().and_then(Talk::rest);
+        self.print_reply(text).await?;
         let shown = self.talk.take().and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
         self.print(&ended, exit, shown);
-        // What has queued up for the transcripts is written before the process ends.
+        // Closing writes the lines that are queued for the transcripts.
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
-        let kept = |why| Failure::failed(format!("{why}. It is kept: read it with guildhall show {id}"));
-        self.unwritten.map_or(Ok(exit), |why| Err(kept(why)))
+        let failure = |why| Failure::failed(format!("{why}. It is saved. To read it, run: guildhall show {id}"));
+        self.write_error.map_or(Ok(exit), |why| Err(failure(why)))
     }
 
-    /// Whether a line at the bottom says how things stand. In a conversation, the line that is typed stands there.
+    /// Whether there is a status line at the bottom. In a conversation, the bottom line is for typing.
     fn has_status_line(&self) -> bool {
-        !matches!(self.telling, Telling::Never) && self.talk.is_none() && screen::can_draw()
+        !matches!(self.progress, Progress::Never) && self.talk.is_none() && screen::can_draw()
     }
 
-    /// Whether the work is over before a person could read along, and a person is there to see it afterwards.
-    fn is_to_be_shown(&self) -> bool {
+    /// Whether the lines are replayed after the work: a rehearsal ends too fast to read along, and a person must be there.
+    fn is_replayed_later(&self) -> bool {
         let rehearsed = self.running.models().all(|model| model == REHEARSAL);
-        let read = self.args.output.output == Output::Text && self.talk.is_none();
-        rehearsed && read && !is_dumb_terminal() && showing::has_a_viewer()
+        let for_people = self.args.output.output == Output::Text && self.talk.is_none();
+        rehearsed && for_people && !is_dumb_terminal() && showing::has_a_viewer()
     }
 
-    /// Tells what was not told as it happened. A person who asked for the end is not kept waiting.
+    /// Replays the lines that were not printed live. After Ctrl-C they are printed without delay.
     async fn show(&mut self, ended: &Ended, took: Duration, signals: &mut Signals) {
         if self.interrupted == Interrupted::Yes {
-            return self.show_at_once();
+            return self.print_deferred();
         }
-        let Some(lines) = self.untold() else { return };
+        let Some(lines) = self.take_deferred() else { return };
         let what = ending(ended.report.outcome, ended.out_of_tokens);
         let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
         showing::show(&title, &lines, signals).await;
     }
 
-    fn show_at_once(&mut self) {
-        self.untold().unwrap_or_default().iter().for_each(|line| say(line));
+    fn print_deferred(&mut self) {
+        self.take_deferred().unwrap_or_default().iter().for_each(|line| say(line));
     }
 
-    /// The lines that were not told as it happened, if they were not.
-    fn untold(&mut self) -> Option<Vec<String>> {
-        match std::mem::replace(&mut self.telling, Telling::Live) {
-            Telling::Later(lines) => Some(lines),
-            Telling::Live => None,
-            Telling::Never => {
-                self.telling = Telling::Never;
+    /// Returns the lines that were not printed live, if there are any.
+    fn take_deferred(&mut self) -> Option<Vec<String>> {
+        match std::mem::replace(&mut self.progress, Progress::Live) {
+            Progress::Later(lines) => Some(lines),
+            Progress::Live => None,
+            Progress::Never => {
+                self.progress = Progress::Never;
                 None
             }
         }
     }
 
-    async fn tell(&mut self, stored: &Stored) -> Result<(), Failure> {
+    async fn print_fact(&mut self, stored: &Stored) -> Result<(), Failure> {
         let root = self.running.root().path.clone();
-        let is_own = self.talk.as_ref().is_some_and(|talk| talk.is_own_words(&stored.fact));
+        let is_own = self.talk.as_ref().is_some_and(|talk| talk.is_own_message(&stored.fact));
         let talk = self.talk.as_mut().filter(|_| stored.contract == root);
-        let words = talk.and_then(|talk| talk.take(&stored.fact));
-        self.speak(words).await?;
+        let text = talk.and_then(|talk| talk.take(&stored.fact));
+        self.print_reply(text).await?;
         let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
-        let told = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
-        match &mut self.telling {
-            Telling::Live if !shown && !is_own => told.for_each(|line| say(&line)),
-            Telling::Later(lines) => lines.extend(told),
-            Telling::Live | Telling::Never => {}
+        let new = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
+        match &mut self.progress {
+            Progress::Live if !shown && !is_own => new.for_each(|line| say(&line)),
+            Progress::Later(lines) => lines.extend(new),
+            Progress::Live | Progress::Never => {}
         }
         Ok(())
     }
 
-    /// Prints words of the agent that are for the person.
-    async fn speak(&mut self, words: Option<TextRef>) -> Result<(), Failure> {
-        let (Some(words), Some(talk)) = (words, &mut self.talk) else { return Ok(()) };
+    /// Prints a reply of the agent to the person.
+    async fn print_reply(&mut self, text: Option<TextRef>) -> Result<(), Failure> {
+        let (Some(of), Some(talk)) = (text, &mut self.talk) else { return Ok(()) };
         if self.args.output.output == Output::Text {
-            let text = self.hall.journal().text(words.hash).await?.unwrap_or_default();
-            let written = out_reply(&String::from_utf8_lossy(&text));
-            self.unwritten = self.unwritten.take().or(written.err());
-            talk.shown = Some(words);
+            let bytes = self.hall.journal().text(of.hash).await?.unwrap_or_default();
+            let written = out_reply(&String::from_utf8_lossy(&bytes));
+            self.write_error = self.write_error.take().or(written.err());
+            talk.shown = Some(of);
         }
         Ok(())
     }
 
-    /// Looks whose turn it is, once all facts were told that there are.
-    async fn look(&mut self) -> Result<(), Failure> {
-        let words = self.talk.as_mut().and_then(Talk::rest);
-        self.speak(words).await?;
+    /// Finds out who speaks next, after all available facts were printed.
+    async fn check_speaker(&mut self) -> Result<(), Failure> {
+        let text = self.talk.as_mut().and_then(Talk::rest);
+        self.print_reply(text).await?;
         let Some(talk) = &mut self.talk else { return Ok(()) };
-        match talk.look(self.running.floor().await?) {
+        match talk.look(self.running.next_speaker().await?) {
             Next::Wait => {}
             Next::End => self.running.end(Ending::WrapUp).await?,
             Next::Report { hires } => {
-                warn(&format!("{hires} still at work; the conversation ends when they have reported"));
+                let at_work = if hires == 1 { "1 hire is".to_owned() } else { format!("{hires} hires are") };
+                warn(&format!("{at_work} still at work: the conversation ends after the last report"));
             }
         }
         Ok(())
     }
 
-    /// Passes on what was typed.
-    async fn pass_on(&mut self, typed: Typed) -> Result<(), Failure> {
+    /// Handles what the person typed.
+    async fn handle(&mut self, typed: Typed) -> Result<(), Failure> {
         let Some(talk) = &mut self.talk else { return Ok(()) };
         match typed {
             Typed::Words(words) => match self.running.say(&words).await {
-                Ok(number) => talk.said(number),
-                Err(why @ (HallError::NobodyThere { .. } | HallError::Refused(_))) => {
-                    say_in(WARN, &format!("not said: {why}"));
+                Ok(number) => talk.sent(number),
+                Err(why @ (HallError::NotAtWork { .. } | HallError::Refused(_))) => {
+                    say_in(WARN, &format!("message not sent: {why}"));
                 }
                 Err(why) => return Err(why.into()),
             },
             Typed::Command(command) => {
-                tell_command(&self.live, &command);
+                answer_command(&self.live, &command);
                 talk.lines.invite();
                 return Ok(());
             }
             Typed::TooLong => say_in(WARN, TOO_LONG),
             Typed::Unreadable(why) => {
-                say_in(WARN, &format!("stdin can't be read any more: {why}"));
+                say_in(WARN, &format!("can't read stdin: {why}. The conversation ends"));
                 talk.over();
             }
             Typed::Over => talk.over(),
         }
-        self.look().await
+        self.check_speaker().await
     }
 
-    /// Stops where it is. Nothing closes; everything that was stored is there for the resume.
+    /// Stops immediately. No contract is closed; a resume continues from the stored facts.
     async fn leave(mut self) -> Exit {
         self.talk = None;
         let id = self.running.id().clone();
-        // What was stored is durable without this. A journal that is slow to close does not delay the end.
+        // The facts are durable already, so a journal that is slow to close need not delay the end.
         let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
         let then = match self.interrupted {
             Interrupted::No => "",
-            // It was asked for, and that is stored.
-            Interrupted::Yes => ", which makes the last report",
+            // The order to wrap up is stored.
+            Interrupted::Yes => " (this makes the last report)",
         };
-        say_in(WARN, &format!("stopped; everything that was stored is kept. Go on with: guildhall resume {id}{then}"));
+        say_in(WARN, &format!("stopped. Everything so far is saved. To continue, run: guildhall resume {id}{then}"));
         Exit::Interrupted
     }
 
@@ -361,22 +364,21 @@ impl Work {
                 written
             }
         };
-        self.unwritten = self.unwritten.take().or(written.err());
+        self.write_error = self.write_error.take().or(written.err());
         if !self.args.no_advice {
             advise(ended);
         }
     }
 }
 
-/// The answer that is printed, set off from what was told before. One that failed has none, and one that was shown as words of a
-/// conversation is not shown again.
+/// The answer to print, after a rule. Failed work has no answer, and an answer that the conversation has shown is not repeated.
 fn answer(ended: &Ended, shown: Option<TextRef>) -> Option<&str> {
     let is_shown = shown.is_some_and(|shown| shown.hash == ended.report.text.text().hash);
     let answer = ended.text.trim();
     if is_shown || answer.is_empty() || ended.report.outcome == Outcome::Failed {
         return None;
     }
-    // An answer that goes to a file is not between the lines of the terminal.
+    // No rule in the terminal if only the answer goes to a file.
     if stdout_columns().is_some() || stderr_columns().is_none() {
         rule("answer");
     }
@@ -388,8 +390,8 @@ fn extent() -> Extent {
     if screen::level() == Level::Verbose { Extent::Whole } else { Extent::Short }
 }
 
-/// Does what a person asked of this program in a conversation. The agent hears nothing of it, and it costs nothing.
-fn tell_command(live: &Live, command: &Command) {
+/// Answers a command that the person typed in a conversation. The command is not sent to the agent and costs nothing.
+fn answer_command(live: &Live, command: &Command) {
     match command {
         Command::Help => say(HELP),
         Command::Cost => {
@@ -401,7 +403,7 @@ fn tell_command(live: &Live, command: &Command) {
     }
 }
 
-/// Waits for what is typed, in a conversation.
+/// Waits for input, in a conversation.
 async fn listen(talk: Option<&mut Talk>) -> Typed {
     match talk {
         Some(talk) => talk.listen().await,
@@ -409,15 +411,15 @@ async fn listen(talk: Option<&mut Talk>) -> Typed {
     }
 }
 
-/// What to type after an error. One that comes from what is stored comes again.
-fn kept(id: &SessionId, why: &HallError) -> String {
+/// What to type after an error. An error in a stored text would come again after a resume, so the advice is to end the session.
+fn advice_after_error(id: &SessionId, why: &HallError) -> String {
     if matches!(why, HallError::SessionEngine(EngineError::Text { .. })) {
         format!(
-            "session {id} is kept, and its model was not asked. See it with: guildhall show {id}. \
-             End it with: guildhall stop {id}, then guildhall resume {id}"
+            "session {id} is saved, and its model was not called. To see it, run: guildhall show {id}. \
+             To end it, run: guildhall stop {id}, and then: guildhall resume {id}"
         )
     } else {
-        format!("session {id} is kept; go on with: guildhall resume {id}")
+        format!("session {id} is saved. To continue, run: guildhall resume {id}")
     }
 }
 
@@ -443,7 +445,7 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
     }
 }
 
-/// Says what happened and what to type next.
+/// Prints how the work ended and what to type next.
 fn advise(ended: &Ended) {
     let id = &ended.session;
     if ended.late > Msat::ZERO {
@@ -453,36 +455,43 @@ fn advise(ended: &Ended) {
     let what = ending(ended.report.outcome, ended.out_of_tokens);
     match ended.report.outcome {
         Outcome::Done if ended.undone > 0 => {
-            say_in(WARN, &format!("{} not done; who did what: guildhall show {id}", ended.undone));
+            let tasks =
+                if ended.undone == 1 { "1 task was".to_owned() } else { format!("{} tasks were", ended.undone) };
+            say_in(WARN, &format!("{tasks} not done. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done if Lack::of(&ended.report).is_some() => {
             let what = ended_as(ended.report.outcome, Lack::of(&ended.report), ended.out_of_tokens);
-            say_in(WARN, &format!("{what}; who did what: guildhall show {id}"));
+            say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done => {
-            note(&format!("{id} is kept: guildhall show {id}, or go on with guildhall run --continue {id} \"…\""));
+            note(&format!(
+                "session {id} is saved. To read it, run: guildhall show {id}. To continue, run: guildhall run --continue {id} \"…\""
+            ));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
             WARN,
-            &format!("{what}. To go on, put what is not done into a list: guildhall run --continue {id} --tasks FILE"),
+            &format!(
+                "{what}. To continue, write the open tasks to a file and run: guildhall run --continue {id} --tasks FILE"
+            ),
         ),
         Outcome::Exhausted(limit) => {
             let found =
                 if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
             let more = if limit == Limit::Purse { " --budget AMOUNT" } else { "" };
-            let used = ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} used", ended.bill.tokens()));
+            let used =
+                ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} tokens used", ended.bill.tokens()));
             if let Some(why) = &ended.failure {
                 say_in(BAD, &format!("the model failed: {}", tame(why, WHY_CHARS_MAX)));
             }
-            say_in(WARN, &format!("{what}{used}: {found}. Go on with: guildhall run --continue {id}{more}"));
+            say_in(WARN, &format!("{what}{used}: {found}. To continue, run: guildhall run --continue {id}{more}"));
         }
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or("the model gave no answer, and no reason is known");
             say_in(BAD, &format!("failed: {}", tame(why, WHY_CHARS_MAX)));
             let overrun = ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun;
             let flag = if overrun { " --allow-overrun" } else { "" };
-            say_in(WARN, &format!("session {id} is kept. To go on: guildhall run --continue {id}{flag}"));
+            say_in(WARN, &format!("session {id} is saved. To continue, run: guildhall run --continue {id}{flag}"));
         }
-        Outcome::Cancelled => say_in(WARN, &format!("{what}. Go on with: guildhall run --continue {id}")),
+        Outcome::Cancelled => say_in(WARN, &format!("{what}. To continue, run: guildhall run --continue {id}")),
     }
 }

@@ -1,4 +1,4 @@
-//! What this program finds around it: environment, config, providers. Nothing else in Guildhall looks there.
+//! The environment of this program: variables, config, providers. No other part of Guildhall reads them.
 
 use std::collections::BTreeMap;
 use std::env::{self, VarError};
@@ -20,59 +20,59 @@ use crate::paths::Paths;
 use crate::print::{note, tame, warn};
 use crate::screen;
 
-/// The name that the rehearsal goes by: a program in the model's seat, for those who have no key and no server.
+/// The model name of the rehearsal: a program in place of a model, for people without a key and without a server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
 
-/// The port on which Ollama listens, unless it is told otherwise.
+/// The default port of Ollama.
 const OLLAMA_PORT: &str = "11434";
 
-/// The name that Ollama goes by.
+/// The provider name of Ollama.
 const OLLAMA: &str = "ollama";
 
 /// The longest warning, in characters.
 const WARNING_CHARS_MAX: usize = 400;
 
-/// The variables that tell of providers.
+/// The variables that set up providers.
 pub(crate) const VARIABLES: [&str; 5] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"];
 
-/// What this program found.
+/// The environment of this program.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) paths: Paths,
     pub(crate) models: Models,
     /// The model that the config names.
     pub(crate) named: Option<String>,
-    /// What the config says about model servers on this machine.
+    /// The settings of the config for model servers on this machine.
     pub(crate) local: LocalServerConfig,
     secrets: Vec<String>,
-    /// Providers of the config whose key is missing, with the variable that would have it.
+    /// Providers of the config whose key is missing, with the variable for the key.
     keyless: BTreeMap<String, String>,
 }
 
-/// A variable that is set to something. One that can't be read is an error, since it was set for a reason.
+/// The value of a variable, if it is set and not empty. A value that can't be read is an error, because it was set for a reason.
 fn variable(name: &str) -> Result<Option<String>, Failure> {
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => {
-            Err(Failure::usage(format!("the variable {name} is not UTF-8: set it to something that is, or unset it")))
+            Err(Failure::usage(format!("the variable {name} is not UTF-8: set it to valid UTF-8, or unset it")))
         }
     }
 }
 
-/// Whether the terminal is one that only takes lines, such as that of an editor.
+/// Whether the terminal only supports plain lines, such as the terminal of an editor.
 pub(crate) fn is_dumb_terminal() -> bool {
     env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl World {
-    /// Looks around.
-    pub(crate) fn look() -> Result<World, Failure> {
+    /// Reads the variables and the config.
+    pub(crate) fn load() -> Result<World, Failure> {
         let paths = Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;
-        world.usual_sources()?;
+        world.sources_from_variables()?;
         for (name, provider) in &config.providers {
             world.configured_source(name, provider)?;
         }
@@ -81,8 +81,8 @@ impl World {
         Ok(world)
     }
 
-    /// A world with a home of its own, and nobody in it but the rehearsal.
-    pub(crate) fn apart(home: PathBuf) -> Result<World, Failure> {
+    /// An environment with its own home directory and no model except the rehearsal.
+    pub(crate) fn isolated(home: PathBuf) -> Result<World, Failure> {
         let config = Config::default();
         let mut world = World::new(Paths::find(Some(home))?, &config)?;
         world.defaults(config);
@@ -101,7 +101,7 @@ impl World {
         Ok(self.builder(project).build()?)
     }
 
-    /// Begins the hall of a team, with so many calls to each provider at once.
+    /// Returns a builder for the hall of a team, with this number of parallel calls to each provider.
     pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> HallBuilder {
         let models = self.models.clone().with_calls_at_once(calls);
         self.builder(project).models(models).roster(roster)
@@ -111,17 +111,17 @@ impl World {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
         builder
             .secrets(self.secrets.iter().cloned())
-            .watch(Arc::new(tell_trouble))
+            .watch(Arc::new(show_delta))
             .warn(Arc::new(|line| warn(&tame(line, WARNING_CHARS_MAX))))
     }
 
-    /// Adds the providers that variables tell of, under the names people know.
-    fn usual_sources(&mut self) -> Result<(), Failure> {
-        let usual = [
+    /// Adds the providers that variables set up.
+    fn sources_from_variables(&mut self) -> Result<(), Failure> {
+        let known = [
             (ANTHROPIC, Wire::Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", BaseUrl::anthropic()),
             (OPENAI, Wire::OpenAi, "OPENAI_API_KEY", "OPENAI_BASE_URL", BaseUrl::openai()),
         ];
-        for (name, wire, key, url, makers) in usual {
+        for (name, wire, key, url, makers) in known {
             let key = self.key(key)?;
             let base_url = variable(url)?.map(|text| base_url(url, &text)).transpose()?;
             if key.is_some() || base_url.is_some() {
@@ -138,7 +138,9 @@ impl World {
     fn configured_source(&mut self, name: &str, provider: &ProviderConfig) -> Result<(), Failure> {
         let place = format!("providers.{name} in {}", self.paths.config.display());
         if name.is_empty() || name.contains('/') {
-            return Err(Failure::usage(format!("{place}: a provider's name has no slash and is not empty")));
+            return Err(Failure::usage(format!(
+                "{place}: the name of a provider must not be empty or contain a slash"
+            )));
         }
         let base_url = base_url(&place, &provider.base_url)?;
         let key = match &provider.key_env {
@@ -161,7 +163,7 @@ impl World {
         Ok(())
     }
 
-    /// Adds the server on this machine that the user agreed to, for those who name it. Nobody is asked whether it is there.
+    /// Adds the server on this machine that the user agreed to, so that it can be named. This does not connect to the server.
     fn agreed_source(&mut self) {
         let is_taken = self.models.sources().any(|source| source.name == LOCAL);
         if let (Some(address), false) = (self.local.agreed().first(), is_taken) {
@@ -169,37 +171,37 @@ impl World {
         }
     }
 
-    /// Whether the server that goes by that name is one that was found, and not one that the user set up.
+    /// Whether the provider `local` is a server that was found, and not a server that the user set up.
     pub(crate) fn has_local(&self) -> bool {
         self.models.sources().any(|source| source.name == LOCAL && source.naming == Naming::Full)
     }
 
-    /// Whether the user set up nothing that could be asked, and named no model.
+    /// Whether the user set up no provider and named no model.
     pub(crate) fn is_bare(&self) -> bool {
         self.named.is_none() && self.models.sources().all(|source| source.naming == Naming::Full)
     }
 
-    /// The same world with a server on this machine.
+    /// The same environment with a server on this machine.
     pub(crate) fn with_local(&self, source: Source) -> World {
         World { models: self.models.clone().with_source(source), ..self.clone() }
     }
 
-    /// Makes sure that the providers of these models have their keys: without one, a provider would refuse every call.
+    /// Makes sure that the providers of these models have their keys. Without its key, a provider would refuse every call.
     pub(crate) fn need_keys<'a>(&self, models: impl IntoIterator<Item = &'a &'a str>) -> Result<(), Failure> {
         let providers = models.into_iter().filter_map(|model| model.split_once('/')).map(|(provider, _)| provider);
         for provider in providers {
             if let Some(variable) = self.keyless.get(provider) {
                 let config = self.paths.config.display();
                 return Err(Failure::usage(format!(
-                    "the variable {variable} is not set, and providers.{provider} in {config} takes its key from there \
-                     (key_env): set {variable}, or take key_env out if this provider needs no key"
+                    "the variable {variable} is not set, and providers.{provider} in {config} reads its key from it \
+                     (key_env): set {variable}, or remove key_env if this provider needs no key"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Reads a key out of a variable, and remembers to keep it out of the journal.
+    /// Reads a key from a variable and adds it to the secrets, which are kept out of the journal.
     fn key(&mut self, name: &str) -> Result<Option<Key>, Failure> {
         let Some(text) = variable(name)? else { return Ok(None) };
         let key = Key::new(&text).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
@@ -211,7 +213,7 @@ impl World {
         self.models = self.models.clone().with_source(source);
     }
 
-    /// Prices, short names and the model where none is named.
+    /// Sets prices, short names and the default model.
     fn defaults(&mut self, config: Config) {
         let mut models = self.models.clone();
         for (model, price) in config.prices {
@@ -233,9 +235,9 @@ impl World {
     }
 }
 
-/// Says what no fact says: the words of the root as they come, that a provider makes us wait, since without a word it would look as if nothing happened, and what a
-/// reply was lost to.
-fn tell_trouble(call: &AskKey, delta: Delta<'_>) {
+/// Shows what the facts do not contain: the text of the root while it arrives, pauses before a new attempt, and why a reply was
+/// lost.
+fn show_delta(call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
     match delta {
         Delta::Waiting { seconds, said, .. } => {
@@ -252,7 +254,10 @@ fn rate(config: &Config) -> Result<DatedRate, Failure> {
     match &config.rate {
         None => Ok(DatedRate::default()),
         Some(rate) => {
-            let usd_per_btc = rate.usd_per_btc.rate().map_err(|why| Failure::usage(format!("the rate: {why}")))?;
+            let usd_per_btc = rate
+                .usd_per_btc
+                .rate()
+                .map_err(|why| Failure::usage(format!("`rate.usd_per_btc` in the config: {why}")))?;
             Ok(DatedRate { usd_per_btc, date: rate.date.clone() })
         }
     }
@@ -262,11 +267,11 @@ fn base_url(place: &str, text: &str) -> Result<BaseUrl, Failure> {
     BaseUrl::parse(text).map_err(|why| Failure::usage(format!("{place}: {why}")))
 }
 
-/// Ollama's host as its own users write it: with or without scheme and port.
+/// The URL for `OLLAMA_HOST`, which may lack the scheme and the port.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
-    // A server that listens everywhere is asked here.
+    // 0.0.0.0 means that the server listens on all interfaces; this machine is one of them.
     let rest = rest.strip_prefix("0.0.0.0").map_or_else(|| rest.to_owned(), |rest| format!("127.0.0.1{rest}"));
     let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     if has_port { format!("{scheme}://{rest}/v1") } else { format!("{scheme}://{rest}:{OLLAMA_PORT}/v1") }
@@ -277,7 +282,7 @@ mod tests {
     use super::ollama_url;
 
     #[test]
-    fn ollamas_host_is_read_as_its_users_write_it() {
+    fn the_host_of_ollama_may_lack_scheme_and_port() {
         assert_eq!(ollama_url("0.0.0.0"), "http://127.0.0.1:11434/v1");
         assert_eq!(ollama_url("localhost:8080"), "http://localhost:8080/v1");
         assert_eq!(ollama_url("https://box.lan/"), "https://box.lan:11434/v1");

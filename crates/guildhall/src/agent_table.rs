@@ -1,4 +1,4 @@
-//! The table of all agents that can come to work in a session: what each works with, and on which conditions each is hired.
+//! The table of all agents that a session can use: the environment of each agent, and the conditions for hiring it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn ad_hoc_instructions(specialty: &AgentName) -> String {
     format!("You are a specialist in this field: {specialty}{AD_HOC}")
 }
 
-/// What the table is made of.
+/// The inputs of the table.
 pub(crate) struct TableInputs<'a> {
     pub(crate) models: &'a Models,
     pub(crate) session: &'a SessionId,
@@ -38,22 +38,22 @@ pub(crate) struct TableInputs<'a> {
     pub(crate) exists: &'a Exists,
 }
 
-/// All agents that can come to work in a session.
+/// All agents that a session can use.
 pub(crate) struct AgentTable {
     entries: BTreeMap<AgentName, TableEntry>,
-    /// Who takes the work on.
+    /// The agent of the root.
     entry: AgentName,
-    /// The models that a call can ask for, in the order in which a team numbers them.
+    /// The models that a hiring call can name, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
 }
 
 struct TableEntry {
     worker: Arc<Worker>,
-    /// As the session's own agent.
+    /// The environment of this agent as the root.
     first: AgentEnv,
-    /// As somebody's hire.
+    /// The environment of this agent as a hire.
     hired: AgentEnv,
-    /// Its ad-hoc specialists, without their names: those that can hire, and those that can't.
+    /// The environments of its ad-hoc specialists, without their names.
     ad_hoc: Option<AdHoc>,
 }
 
@@ -63,24 +63,24 @@ struct AdHoc {
 }
 
 impl AdHoc {
-    /// Where the ad-hoc specialist of a brief works. One whose grant has no hires left has no tools to hire with.
+    /// The environment of the ad-hoc specialist of a brief. A specialist whose grant has no hires left gets no hiring tools.
     fn env(&self, brief: &Brief) -> AgentEnv {
         let can_hire = brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO;
         let env = if can_hire { &self.hirer } else { &self.leaf };
-        let (name, usual) = (&brief.agent, &env.runtime);
-        let team = usual.team.as_deref().map(|team| {
+        let (name, runtime) = (&brief.agent, &env.runtime);
+        let team = runtime.team.as_deref().map(|team| {
             let own = Worker { name: name.clone(), ..Worker::clone(&team.own) };
             Arc::new(Team { own: Arc::new(own), ..Team::clone(team) })
         });
-        let prompt = runtime_prompt(name, team.as_deref(), usual.hired);
-        let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), usual.system);
-        AgentEnv { runtime: Arc::new(AgentRuntime { system, team, ..AgentRuntime::clone(usual) }), ..env.clone() }
+        let prompt = runtime_prompt(name, team.as_deref(), runtime.hired);
+        let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), runtime.system);
+        AgentEnv { runtime: Arc::new(AgentRuntime { system, team, ..AgentRuntime::clone(runtime) }), ..env.clone() }
     }
 }
 
 impl AgentTable {
     pub(crate) fn build(staff: &TableInputs<'_>) -> Result<AgentTable, HallError> {
-        let none = || HallError::NoAgent { name: "to take the work on".to_owned(), known: "none".to_owned() };
+        let none = || HallError::NoAgent { name: "(none)".to_owned(), known: "none".to_owned() };
         let entry = staff.staffing.entry().ok_or_else(none)?.clone();
         let mut slots = BTreeMap::new();
         for agent in &staff.staffing.agents {
@@ -90,7 +90,7 @@ impl AgentTable {
         for agent in &staff.staffing.agents {
             workers.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
         }
-        // The size of an agent's opening is known once its runtime is, and that needs only the names of the others.
+        // An agent's opening is measured on its runtime, and the runtime needs only the names of the other workers.
         let mut sized: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
         for agent in &staff.staffing.agents {
             let runtime = staff.runtime(agent, &slots[&agent.name], &workers, Hired::ByAgent)?;
@@ -116,19 +116,20 @@ impl AgentTable {
         Ok(AgentTable { entries, entry, slots })
     }
 
-    /// What the agent works with that takes the work on.
+    /// The environment of the root.
     pub(crate) fn first(&self) -> &AgentEnv {
         &self.entries[&self.entry].first
     }
 
-    /// On what conditions it does.
+    /// The conditions of the root.
     pub(crate) fn first_worker(&self) -> &Worker {
         &self.entries[&self.entry].worker
     }
 
-    /// What the agent of a brief works with. A fork has what its hirer has: its prompt begins in the same way.
+    /// The environment of the agent of a brief. A fork has the environment of its hirer, because its prompt begins in the same
+    /// way.
     pub(crate) fn env(&self, brief: &Brief) -> Option<AgentEnv> {
-        let usual = match brief.standing {
+        let env = match brief.standing {
             Standing::Listed => {
                 let entry = self.entries.get(&brief.agent)?;
                 match Hired::of(brief) {
@@ -141,27 +142,31 @@ impl AgentTable {
                 hirer.ad_hoc.as_ref()?.env(brief)
             }
         };
-        let Some(number) = usize::from(brief.model_slot).checked_sub(1) else { return Some(usual) };
+        let Some(number) = usize::from(brief.model_slot).checked_sub(1) else { return Some(env) };
         let ModelSlot { model, price, window, replays, limiter, .. } = self.slots.get(number)?;
         let (model, price, limiter) = (Arc::clone(model), Arc::clone(price), Arc::clone(limiter));
-        let runtime = Arc::new(AgentRuntime { model, price, window: *window, ..AgentRuntime::clone(&usual.runtime) });
-        Some(AgentEnv { runtime, limiter, replays: *replays, ..usual })
+        let runtime = Arc::new(AgentRuntime { model, price, window: *window, ..AgentRuntime::clone(&env.runtime) });
+        Some(AgentEnv { runtime, limiter, replays: *replays, ..env })
     }
 }
 
 impl TableInputs<'_> {
     fn slot(&self, agent: &Agent) -> Result<ModelSlot, HallError> {
-        self.staffing.seated.get(&agent.name).map_or_else(|| Ok(ModelSlot::of_task_list()), |model| self.slot_of(model))
+        self.staffing
+            .model_of_agent
+            .get(&agent.name)
+            .map_or_else(|| Ok(ModelSlot::of_task_list()), |model| self.slot_of(model))
     }
 
     fn slot_of(&self, model: &str) -> Result<ModelSlot, HallError> {
         let name = self.models.find(Some(model))?;
-        let unpriced = || HallError::Damaged(format!("what the work was set up with has no price for {model}"));
+        let unpriced =
+            || HallError::Damaged(format!("the stored settings of this work have no price for the model {model}"));
         let locked = self.staffing.locked.get(model).ok_or_else(unpriced)?;
         Ok(self.models.slot(&name, self.session, locked)?)
     }
 
-    /// The models that an agent may ask for: those that were agreed to when the work was begun.
+    /// The models that a hiring call may name: those that the person agreed to when the work started.
     fn known_models(&self) -> Result<Vec<KnownModel>, HallError> {
         let known = |model: &str| -> Result<KnownModel, HallError> {
             Ok(KnownModel { names: self.models.names_of(model), tariff: self.slot_of(model)?.tariff })
@@ -169,7 +174,7 @@ impl TableInputs<'_> {
         self.staffing.models().into_iter().map(known).collect()
     }
 
-    /// What an agent is hired on, but for the size of its opening.
+    /// The conditions for hiring an agent, without the size of its opening.
     fn worker(&self, agent: &Agent, slot: &ModelSlot) -> Worker {
         let terms = agent.hires.iter().flat_map(|hires| &hires.terms);
         Worker {
@@ -202,7 +207,8 @@ impl TableInputs<'_> {
         Hiring { team, ad_hoc: hires.ad_hoc, recursive: hires.recursive }
     }
 
-    /// What an agent may do itself: what its tools need. What it may let others do: whatever this hall's tools need.
+    /// The powers of an agent. It can use the powers that its own tools need, and grant the powers that any tool of the hall
+    /// needs.
     fn powers(&self, agent: &Agent) -> Powers {
         let of = |tools: &mut dyn Iterator<Item = &Arc<dyn Tool>>| {
             PowerSet::from(tools.flat_map(|tool| Vec::from(tool.terms().needs)).collect::<Vec<_>>())
@@ -265,7 +271,7 @@ impl TableInputs<'_> {
         })
     }
 
-    /// The ad-hoc specialists of an agent. They have the tools of their hirer and may hire its team.
+    /// The environments of an agent's ad-hoc specialists. They have the tools of their hirer and may hire its team.
     fn ad_hoc(
         &self,
         hirer: &Agent,
@@ -292,7 +298,7 @@ impl TableInputs<'_> {
         Ok(AdHoc { hirer: self.env(hiring, slot), leaf: self.env(leaf, slot) })
     }
 
-    /// An agent's instructions, with what the project says to everybody.
+    /// An agent's instructions, followed by the project's instructions to all agents.
     fn guided(&self, instructions: &str) -> String {
         match &self.staffing.guide {
             None => instructions.to_owned(),

@@ -1,5 +1,5 @@
-//! Agents as a session keeps them: what their files said when the work was asked for. A file that changes later changes
-//! nothing of work that is under way.
+//! Agents as a session stores them: the contents of their files at the time of the request. A later change of a file does not
+//! change running work.
 
 use guildhall_agent::Redactor;
 use guildhall_agent::checks::{Check, checks_of};
@@ -10,74 +10,75 @@ use guildhall_kernel::{AgentName, Msat};
 use guildhall_models::Rate;
 use serde::{Deserialize, Serialize};
 
-/// Who works: an agent with everything that is known of it.
+/// An agent with all its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
     /// Its name.
     pub name: AgentName,
-    /// When to hire it.
+    /// When to hire this agent.
     pub description: String,
-    /// Who it is and by which rules it works.
+    /// The instructions to its model.
     pub instructions: String,
-    /// The tools that it may use, by name; all if it does not say.
+    /// The names of the tools that it can use. `None` means all tools.
     pub tools: Option<Vec<String>>,
-    /// Those it may not use all the same.
-    pub not_tools: Vec<String>,
-    /// Its model; the session's if it does not say.
+    /// The names of tools that it is not allowed to use, even if `tools` lists them.
+    #[serde(rename = "not_tools")]
+    pub disallowed_tools: Vec<String>,
+    /// Its model. `None` means the model of the session.
     pub model: Option<String>,
-    /// How many replies it may give.
+    /// The most replies that it may give.
     pub turns_max: Option<u32>,
-    /// Whether its hirer goes on while it works.
+    /// Whether its hirer continues while it works.
     pub background: bool,
-    /// What it is hired for, apart from its name.
+    /// The specialties by which it can be hired, in addition to its name.
     pub specialties: Vec<String>,
-    /// How it hires; nobody if absent.
+    /// How it hires. `None` means that it can't hire.
     pub hires: Option<Hires>,
-    /// What it costs and gets.
+    /// Its budget and its fee.
     pub budget: AgentBudget,
 }
 
 /// How an agent hires.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hires {
-    /// Whom; everybody on the roster if absent.
+    /// The agents that it can hire. `None` means all agents of the roster.
     pub team: Option<Vec<AgentName>>,
-    /// Who decides whether it hires.
+    /// Whether the model decides to hire, or must hire.
     pub mode: DelegationMode,
-    /// By which tool.
+    /// The form of the hiring tool.
     pub dialect: Dialect,
-    /// Whether it may hire itself, or somebody above it, for another task.
+    /// Whether it can hire itself, or an agent above it, for another task.
     pub recursive: bool,
-    /// Whether it may hire specialists that have no file.
+    /// Whether it can hire specialists that have no file.
     pub ad_hoc: bool,
-    /// What it adds to the terms of every brief that it hands down.
+    /// The terms that it adds to every brief of its hires.
     pub terms: Vec<String>,
-    /// What the reports of its hires must pass.
+    /// The checks that the reports of its hires must pass.
     pub accept: Vec<Check>,
 }
 
-/// What an agent costs and gets.
+/// The budget and the fee of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentBudget {
-    /// What it gets if its hirer names no budget.
+    /// The grant if the hirer names no budget.
     pub default: Option<Msat>,
-    /// The most it may get.
+    /// The largest grant.
     pub max: Option<Msat>,
-    /// What of it pays for a last report.
+    /// The part of the grant that is kept for a last report.
     pub severance: Option<Msat>,
-    /// What it is paid for an accepted report.
+    /// The payment for an accepted report.
     pub fee: Option<Msat>,
 }
 
 impl Agent {
-    /// An agent that hires nobody and may use every tool of the hall.
+    /// Returns an agent that can't hire and can use every tool of the hall.
     pub fn new(name: AgentName, instructions: impl Into<String>) -> Agent {
         Agent {
             name,
             description: String::new(),
             instructions: instructions.into(),
             tools: None,
-            not_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
             model: None,
             turns_max: None,
             background: false,
@@ -87,13 +88,13 @@ impl Agent {
         }
     }
 
-    /// Takes an agent as its file describes it, with dollars at this rate.
+    /// Returns the agent that a file describes. Dollars are converted at this rate.
     pub fn of_file(file: &AgentFile, rate: Rate) -> Agent {
         let names = |tools: &[guildhall_kernel::ToolName]| tools.iter().map(|tool| tool.as_str().to_owned()).collect();
         Agent {
             description: file.description.clone(),
             tools: file.tools.as_deref().map(names),
-            not_tools: names(&file.disallowed),
+            disallowed_tools: names(&file.disallowed),
             model: match &file.model {
                 ModelChoice::Inherit => None,
                 ModelChoice::Named(model) => Some(model.clone()),
@@ -107,7 +108,7 @@ impl Agent {
         }
     }
 
-    /// Returns the agent without secrets in what is written for others to read. Names stay as they are.
+    /// Returns the agent without secrets in its texts. Names stay as they are.
     pub(crate) fn clean(&self, redactor: &Redactor) -> Agent {
         let clean = |text: &String| redactor.clean(text).into_owned();
         let Agent { description, instructions, specialties, hires, .. } = self;
@@ -122,15 +123,15 @@ impl Agent {
         }
     }
 
-    /// Whether it may use a tool.
+    /// Whether it can use a tool.
     pub(crate) fn may_use(&self, tool: &str) -> bool {
-        let is = |listed: &String| listed == tool;
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(is)) && !self.not_tools.iter().any(is)
+        let matches = |listed: &String| listed == tool;
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(matches)) && !self.disallowed_tools.iter().any(matches)
     }
 }
 
 impl Hires {
-    /// Takes secrets out of the checks. One that could not be read without its secret stays as it is.
+    /// Removes secrets from the checks. A check that can't be parsed without its secret stays as it is.
     fn clean_checks(&self, redactor: &Redactor) -> Hires {
         let clean = |check: &Check| redactor.clean(&check.to_text()).parse().unwrap_or_else(|_| check.clone());
         Hires { accept: self.accept.iter().map(clean).collect(), ..self.clone() }
@@ -170,12 +171,12 @@ impl AgentBudget {
     }
 }
 
-/// Takes an agent of the roster and everybody who can come to work under it.
+/// Returns an agent of the roster and all agents that can be hired below it.
 pub(crate) fn under(roster: &Roster, entry: &AgentName, rate: Rate) -> Vec<Agent> {
     roster.get(entry).map_or_else(Vec::new, |file| with(roster, Agent::of_file(file, rate), rate))
 }
 
-/// Takes an agent and everybody of the roster who can come to work under it.
+/// Returns an agent and all agents of the roster that can be hired below it.
 pub(crate) fn with(roster: &Roster, first: Agent, rate: Rate) -> Vec<Agent> {
     let mut agents = vec![first];
     let mut next = 0;
@@ -197,7 +198,7 @@ pub(crate) fn with(roster: &Roster, first: Agent, rate: Rate) -> Vec<Agent> {
     agents
 }
 
-/// The agent that nobody else of a roster hires, if there is just one.
+/// Returns the agent that no other agent of the roster hires, if there is exactly one.
 pub fn entry_of(roster: &Roster) -> Option<AgentName> {
     let hired = |name: &AgentName| {
         roster.agents().filter(|other| other.name != *name).any(|other| match &other.delegation {

@@ -1,4 +1,4 @@
-//! The bill: what each contract cost, and how much of that is known. It is made from stored facts and nothing else.
+//! The bill: the cost of each contract, and which part of the cost is certain. It is computed only from stored facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use serde::Serialize;
 
 use crate::setup::Staffing;
 
-/// What contracts cost, each its own.
+/// The costs of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bill {
     /// One line per contract, hires below their hirers.
     pub lines: Vec<Line>,
 }
 
-/// An amount by what is known of it.
+/// A cost, split by how certain it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charges {
-    /// What was reported.
+    /// The cost that providers reported.
     pub used: Msat,
-    /// An upper bound, where usage was not reported, or only in part.
+    /// An upper bound for calls whose usage was not reported, or only in part.
     pub estimated: Msat,
-    /// What is set aside for calls that may or may not have been billed.
+    /// The amount that is reserved for calls that may or may not have been billed.
     pub reserved: Msat,
 }
 
@@ -35,7 +35,7 @@ impl Charges {
         sum(sum(self.used, self.estimated), self.reserved)
     }
 
-    /// Adds two amounts up, part by part.
+    /// Adds two costs, part by part.
     #[must_use]
     pub fn and(self, other: Charges) -> Charges {
         Charges {
@@ -49,19 +49,19 @@ impl Charges {
 /// One contract's line of the bill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Which contract.
+    /// The contract.
     pub contract: Path,
-    /// Who worked.
+    /// The agent of the contract.
     pub agent: AgentName,
-    /// The model that was asked, as `PROVIDER/NAME`. A task list asks none.
+    /// The model of the contract, as `PROVIDER/NAME`. A task list has none.
     pub model: Option<String>,
-    /// Whether nobody bills that model: then its price is nominal.
+    /// Whether nobody bills the model. Its price is then nominal.
     pub nominal: bool,
-    /// What it was granted, top-ups included.
+    /// The money that the contract was granted, top-ups included.
     pub granted: Msat,
-    /// What it cost itself, its fee included.
+    /// The cost of the contract alone, its fee included.
     pub own: Charges,
-    /// What it cost with all its hires.
+    /// The cost of the contract and all its hires.
     pub all: Charges,
     /// How many model calls were answered.
     pub calls: u64,
@@ -69,38 +69,38 @@ pub struct Line {
     pub tokens: Tokens,
     /// The tokens of its calls and those of all its hires.
     pub all_tokens: Tokens,
-    /// Its own calls that may or may not have been billed, with what is set aside for each.
+    /// Its own calls that may or may not have been billed, with the amount reserved for each.
     pub reserved: Vec<(AskId, Msat)>,
-    /// Its own calls that have no answer yet, with what is held for each.
+    /// Its own calls that have no answer yet, with the amount held for each.
     pub under_way: Vec<(AskId, Msat)>,
     /// Its own calls that cost more than was held for them.
     pub overruns: Vec<Overrun>,
-    /// How it ended, if it has.
+    /// The outcome of the contract, if it has ended.
     pub outcome: Option<Outcome>,
-    /// What its report lacks, although it is done.
+    /// What the report of a contract that is done lacks.
     pub lack: Option<Lack>,
 }
 
-/// A call that cost more than was held for it. The budget covers the hold and no more.
+/// A call that cost more than was held for it. The budget covers only the hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrun {
-    /// Which call of the contract.
+    /// The call.
     pub ask: AskId,
-    /// What was held.
+    /// The amount that was held.
     pub held: Msat,
-    /// By how much the cost exceeds that.
+    /// The cost above the hold.
     pub excess: Msat,
 }
 
-/// What a report lacks whose contract ended as done.
+/// What the report of a contract with the outcome `Done` lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// It did not pass a check, or a check could not be paid for.
+    /// The report did not pass a check, or there was no money for a check.
     Acceptance,
-    /// Nobody was hired, and the agent's file demands it.
+    /// The agent hired no agent, although its file requires a hire.
     Hire,
-    /// A hire that was promised was not made.
+    /// The report promises a hire that was not made.
     PromisedHire,
 }
 
@@ -119,11 +119,11 @@ impl Lack {
     }
 }
 
-/// What a person has said of calls whose bill became known later: how much less it was than what had been set aside.
+/// The corrections of reserved calls: for each call, the reserved amount minus the billed amount.
 pub(crate) type Credits = BTreeMap<AskKey, Msat>;
 
 impl Bill {
-    /// Adds the contracts of one root up, or of all.
+    /// Computes the bill of one root, or of all roots.
     pub(crate) fn of(
         facts: &[Stored],
         root: Option<&Path>,
@@ -173,17 +173,17 @@ impl Bill {
         Bill { lines: rolled_up(lines) }
     }
 
-    /// Returns what all contracts cost together.
+    /// Returns the cost of all contracts together.
     pub fn charges(&self) -> Charges {
         self.lines.iter().fold(Charges::default(), |all, line| all.and(line.own))
     }
 
-    /// Returns by how much calls have exceeded their holds, all together.
+    /// Returns the sum by which calls exceeded their holds.
     pub fn overrun(&self) -> Msat {
         self.lines.iter().flat_map(|line| &line.overruns).fold(Msat::ZERO, |all, overrun| sum(all, overrun.excess))
     }
 
-    /// Returns the calls that may or may not have been billed, with what is set aside for each.
+    /// Returns the calls that may or may not have been billed, with the amount reserved for each.
     pub fn reserved(&self) -> Vec<(AskKey, Msat)> {
         let of_line = |line: &Line| {
             let key = |(ask, held): &(AskId, Msat)| (AskKey { contract: line.contract.clone(), ask: *ask }, *held);
@@ -192,25 +192,25 @@ impl Bill {
         self.lines.iter().flat_map(of_line).collect()
     }
 
-    /// Whether nobody bills any of the models that were asked.
+    /// Whether nobody bills any of the models.
     pub fn is_nominal(&self) -> bool {
         let mut asking = self.lines.iter().filter(|line| line.model.is_some()).peekable();
         asking.peek().is_some() && asking.all(|line| line.nominal)
     }
 
-    /// The models that were asked, as `PROVIDER/NAME`.
+    /// Returns the models of all contracts, as `PROVIDER/NAME`.
     pub fn models(&self) -> BTreeSet<&str> {
         self.lines.iter().filter_map(|line| line.model.as_deref()).collect()
     }
 
-    /// All tokens.
+    /// Returns the number of tokens of all contracts.
     pub fn tokens(&self) -> u64 {
         let tokens = |line: &Line| line.tokens.input.saturating_add(line.tokens.output);
         self.lines.iter().map(tokens).fold(0, u64::saturating_add)
     }
 }
 
-/// Adds what hires cost to their hirers' lines. A hirer's path comes before those of its hires.
+/// Adds the cost of hires to the lines of their hirers. A hirer's path is sorted before the paths of its hires.
 fn rolled_up(lines: BTreeMap<&Path, Line>) -> Vec<Line> {
     let mut lines: Vec<Line> = lines.into_values().collect();
     for at in (0..lines.len()).rev() {
@@ -252,7 +252,7 @@ impl Line {
     fn answered(&mut self, id: AskId, answer: &Answer, cost: Cost, hold: Msat, credit: Option<Msat>) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
-            // What a task list reads and writes, no provider has seen.
+            // A task list makes no provider calls, so its tokens do not count.
             let tokens = said.used.filter(|_| self.model.is_some()).unwrap_or_default();
             add_tokens(&mut self.tokens, tokens);
             add_tokens(&mut self.all_tokens, tokens);
@@ -267,13 +267,13 @@ impl Line {
                 }
                 Charges { reserved: charge, ..Charges::default() }
             }
-            // The bill is known now.
+            // A correction recorded the real cost.
             (Certainty::Reserved, Some(credit)) => {
                 let billed = Msat::capped(u128::from(charge.get().saturating_sub(credit.get())));
                 Charges { used: billed, ..Charges::default() }
             }
         };
-        // What nobody bills can't be billed too high.
+        // A model that nobody bills has no overruns.
         if let Some(excess) = cost.overrun(hold).filter(|_| !self.nominal) {
             self.overruns.push(Overrun { ask: id, held: hold, excess });
         }
@@ -298,7 +298,7 @@ fn add_tokens(to: &mut Tokens, more: Tokens) {
     to.output = to.output.saturating_add(more.output);
 }
 
-/// Adds two amounts; more than all there is counts as all there is.
+/// Adds two amounts. The sum is at most all money there is.
 pub(crate) fn sum(one: Msat, other: Msat) -> Msat {
     Msat::capped(u128::from(one.get()) + u128::from(other.get()))
 }

@@ -1,4 +1,4 @@
-//! How a hall is put together: what it works on, where it keeps its journal, and with whom.
+//! The builder of a hall: its project, its journal, its models, tools and agents.
 
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -14,19 +14,19 @@ use guildhall_tools::{Project, ProjectError, SecretPatterns};
 use crate::hall::{Hall, HallError, Inner};
 use crate::models::Models;
 
-/// How many tool calls run at once in a hall, unless it is told otherwise.
+/// The default number of tool calls that run at the same time in a hall.
 pub const TOOLS_AT_ONCE: usize = 16;
 
-/// Where a hall keeps its journal in its project, unless it is told otherwise.
+/// The default directory of the journal, inside the project.
 const DATA: &str = ".guildhall/hall";
 
-/// Keeps the journal out of what git and the tools see.
+/// The `.gitignore` that hides the journal from git and from the tools.
 const IGNORE_ALL: &str = "*\n";
 
-/// Is told what goes wrong and ends no work.
+/// A function that receives warnings: problems that do not end the work.
 pub type WarnFn = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Puts a hall together. [`Hall::builder`] begins one.
+/// Builds a hall. [`Hall::builder`] returns a builder.
 ///
 /// ```
 /// use guildhall::{Hall, Price, Reply, model_fn};
@@ -70,28 +70,29 @@ impl HallBuilder {
         }
     }
 
-    /// Sets the directory of the journal. Without it, that is `.guildhall/hall` in the project, where git does not see it.
+    /// Sets the directory of the journal. The default is `.guildhall/hall` in the project, which git ignores.
     #[must_use]
     pub fn data(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
         self.data = Some(directory.into());
         self
     }
 
-    /// Sets the directory that agents work on. Without it, that is the current one.
+    /// Sets the directory that agents work on. The default is the current directory.
     #[must_use]
     pub fn project(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
         self.project = directory.into();
         self
     }
 
-    /// Sets the models and replaces those set before: providers, short names, prices and the exchange rate.
+    /// Sets the models: providers, short names, prices and the exchange rate. Models that were set before are replaced.
     #[must_use]
     pub fn models(mut self, models: Models) -> HallBuilder {
         self.models = models;
         self
     }
 
-    /// Adds a model that runs within this process, with its price per million tokens. The first is used where none is named.
+    /// Adds a model that runs inside this process, with its price per million tokens. The first model that is added is the
+    /// default.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>, model: impl Model + 'static, price: Price) -> HallBuilder {
         let name = name.into();
@@ -99,23 +100,23 @@ impl HallBuilder {
         self
     }
 
-    /// Adds a tool to those that read the project's files. One of the same name takes the place of the one before.
+    /// Adds a tool. It replaces an earlier tool of the same name.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool + 'static) -> HallBuilder {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Sets how many tool calls run at once, of all agents together: at least one. Those beyond wait for their turn, and models
-    /// are asked meanwhile. Without it, that is [`TOOLS_AT_ONCE`]. A tool that has work done in the same hall counts until that
-    /// is done.
+    /// Sets how many tool calls of all agents run at the same time: at least one. Further tool calls wait, and model calls
+    /// continue meanwhile. The default is [`TOOLS_AT_ONCE`]. A tool call that starts work in the same hall counts until that
+    /// work ends.
     #[must_use]
     pub fn tools_at_once(mut self, calls: usize) -> HallBuilder {
         self.tools_at_once = calls;
         self
     }
 
-    /// Allows calls to providers that may bill more than the amount held for the call. This applies to all work of this hall,
+    /// Continues to call a provider that billed more than the amount held for a call. This applies to all work of this hall,
     /// including resumed work that was started without [`Undertaking::allow_overrun`](crate::Undertaking::allow_overrun).
     #[must_use]
     pub fn allow_overrun(mut self) -> HallBuilder {
@@ -123,28 +124,29 @@ impl HallBuilder {
         self
     }
 
-    /// Sets who can be hired. Work for which nobody is named goes to the one of them whom nobody else hires.
+    /// Sets the agents that can be hired. Work that names no agent goes to the only agent of the roster that no other agent
+    /// hires.
     #[must_use]
     pub fn roster(mut self, roster: Roster) -> HallBuilder {
         self.roster = roster;
         self
     }
 
-    /// Keeps these texts out of the journal, whoever says them.
+    /// Keeps these texts out of the journal, in messages of people, models and tools alike.
     #[must_use]
     pub fn secrets(mut self, secrets: impl IntoIterator<Item = String>) -> HallBuilder {
         self.secrets.extend(secrets);
         self
     }
 
-    /// Tells this what arrives of replies before they are whole, for people who watch.
+    /// Sets a function that receives parts of replies as they arrive, to show them to a person.
     #[must_use]
     pub fn watch(mut self, watch: Watcher) -> HallBuilder {
         self.watch = watch;
         self
     }
 
-    /// Tells this what goes wrong in work under way and does not end it, one line each, for people who watch.
+    /// Sets a function that receives warnings while work runs, one line each, to show them to a person.
     #[must_use]
     pub fn warn(mut self, warn: WarnFn) -> HallBuilder {
         self.warn = warn;
@@ -159,16 +161,16 @@ impl HallBuilder {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
         }
-        // A session remembers its project by a name that is good everywhere.
+        // A session stores the absolute path, so that it can be resumed from any directory.
         let project = std::path::absolute(&project).map_err(|source| ProjectError::Open { path: project, source })?;
         let secrets = SecretPatterns::new(secrets);
         let redact: Redact = Arc::new(move |text: &str| std::borrow::Cow::Owned(secrets.redact(text).into_owned()));
-        let (data, usual) = match data {
+        let (data, is_default) = match data {
             Some(data) => (data, false),
-            None => (usual_data(&project)?, true),
+            None => (default_data(&project)?, true),
         };
         let journal = Journal::open(&data)?;
-        if usual && journal.unwritable().is_none() {
+        if is_default && journal.unwritable().is_none() {
             ignore_all(&data)?;
         }
         let tool_limiter = Arc::new(CallLimiter::new(tools_at_once));
@@ -188,13 +190,13 @@ impl HallBuilder {
     }
 }
 
-/// The usual place of the journal. A project that is not there is not made.
-fn usual_data(project: &FilePath) -> Result<PathBuf, HallError> {
+/// The default directory of the journal. The project itself must exist.
+fn default_data(project: &FilePath) -> Result<PathBuf, HallError> {
     Project::open(project)?;
     Ok(project.join(DATA))
 }
 
-/// Keeps the journal out of what git and our own tools show of the project.
+/// Hides the journal from git and from our own tools.
 fn ignore_all(data: &FilePath) -> Result<(), HallError> {
     let path = data.join(".gitignore");
     if path.exists() {

@@ -1,5 +1,5 @@
-//! Ending a session that can't go on, because its stored settings can't be read: they say which agents work with which models.
-//! All its contracts are cancelled, which needs no model, and the money that was not charged comes back.
+//! Ends a session that can't continue because its stored settings can't be read. The settings list the agents and their models.
+//! All contracts of the session are cancelled, which needs no model, and the money that was not charged goes back to the session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::setup::newest_root;
 use crate::undertaking::account;
 
 impl Hall {
-    /// Ends a session whose setup can't be read, at once and without asking any model. Returns whether it did: a session that
-    /// can go on, or that another process runs, is left as it is.
+    /// Ends a session whose settings can't be read, immediately and without a model call. Returns whether it did. A session that
+    /// can continue, or that another process runs, is not changed.
     pub async fn end_unreadable(&self, id: &SessionId) -> Result<bool, HallError> {
         if !matches!(newest_root(self.journal(), id).await, Err(HallError::NoSetup { .. })) {
             return Ok(false);
         }
-        // The process that runs the session read its settings while they could be read, and obeys the order to end it.
+        // The process that runs the session has read the settings before they were damaged, and follows an order to end.
         if self.journal().running(id).await?.is_some() {
             return Ok(false);
         }
@@ -33,14 +33,14 @@ impl Hall {
         let find_env = Arc::new(move |_: &_| Some(env.clone()));
         let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;
         let Some(Stored { fact: Fact::Opened(brief), .. }) = self.journal().first_fact(id, &root).await? else {
-            // It was asked for and never begun.
+            // The root was requested and never started.
             let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
             engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
             engine.finish_orders().await?;
             return Ok(true);
         };
         match self.end(id, Ending::Cancel).await {
-            // A process that was killed before it settled the account may have closed the root.
+            // A process may have closed the root and been killed before it settled the account.
             Ok(_) | Err(HallError::HasEnded(_)) => {}
             Err(why) => return Err(why),
         }
@@ -49,7 +49,7 @@ impl Hall {
         Ok(true)
     }
 
-    /// An environment in which nobody can work.
+    /// An environment in which every model call is refused.
     fn empty_env(&self) -> AgentEnv {
         let model = model_fn(|_| async {
             let why = "the stored settings of this work can't be read".to_owned();

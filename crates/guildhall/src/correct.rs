@@ -1,4 +1,4 @@
-//! Corrections: a person who has seen the provider's bill says what a reserved call really cost. The difference becomes free
+//! Corrections: a person who has seen the provider's bill records the real cost of a reserved call. The difference becomes free
 //! money of the session. Nothing else about the call changes.
 
 use guildhall_kernel::{AskKey, Contract, Msat, Quantity, Session, SessionFact, Stored};
@@ -6,20 +6,20 @@ use guildhall_local::{SessionBatch, SessionId, UnixMs};
 
 use crate::hall::{Hall, HallError};
 
-/// What a correction came to.
+/// The result of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrected {
-    /// What had been reserved for the call.
+    /// The amount that was reserved for the call.
     pub reserved: Msat,
-    /// The part of that which is free again.
+    /// The part of the reserved amount that is free again.
     pub released: Msat,
-    /// What is free in the session now.
+    /// The free money of the session after the correction.
     pub free: Msat,
 }
 
 impl Hall {
-    /// Records what the provider billed for a reserved call of a session that no process runs. The same correction twice is
-    /// one; another one for the same call is refused.
+    /// Records the amount that the provider billed for a reserved call. No process may run the session. The same correction
+    /// again changes nothing; a different correction of the same call is refused.
     pub async fn correct(&self, id: &SessionId, ask: &AskKey, billed: Msat) -> Result<Corrected, HallError> {
         let journal = self.journal();
         let lease = journal.lease(id, UnixMs::now()).await?;

@@ -1,4 +1,4 @@
-//! Why work failed, for a person: what its model did wrong, also where that was to say nothing at all.
+//! Why work failed, in a text for a person.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use guildhall_local::Journal;
 use crate::faults::Faults;
 use crate::stored::stored_text;
 
-/// What is said of a model that was told that it had said nothing, and said nothing again.
-const SAID_NOTHING: &str = "the model said nothing, although it was told so";
+/// The model gave an empty reply, was asked again, and gave another empty reply.
+const EMPTY_REPLY: &str = "the model gave an empty reply, and another one when it was asked again";
 
-/// What is said of a model whose answers did not come, where nobody knows more.
-const LOST: &str = "the model's answers were lost, again and again";
+/// The replies of the model did not arrive, and the journal has no reason.
+const LOST: &str = "the replies of the model were lost several times";
 
-/// Says why a contract's newest model call came to nothing, if it did. Where the journal does not say it, `faults` may: a call
-/// that was cut off at a deadline has no other reason there.
+/// Returns why a contract's newest model call failed, if it failed. The journal has no reason for a call that was cut off at a
+/// deadline; `faults` may have one.
 pub(crate) async fn failure(
     journal: &Journal,
     facts: &[Stored],
@@ -28,7 +28,7 @@ pub(crate) async fn failure(
     let Some((ask, newest)) = newest_answer(of_contract()) else { return Ok(None) };
     match newest {
         Answer::Failed(error) => stored_text(journal, *error).await.map(Some),
-        Answer::Said(said) if failed && said.words.is_none() => said_nothing(journal, said).await.map(Some),
+        Answer::Said(said) if failed && said.words.is_none() => why_empty(journal, said).await.map(Some),
         Answer::Lost => Ok(faults.of(contract, ask).or_else(|| failed.then(|| LOST.to_owned()))),
         Answer::Said(_)
         | Answer::Aborted
@@ -45,7 +45,7 @@ pub(crate) async fn failure(
     }
 }
 
-/// What a model answered last, and to what.
+/// The newest answer of the model, with its ask.
 fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<(AskId, &'a Answer)> {
     let mut asked: BTreeSet<AskId> = BTreeSet::new();
     let mut newest = None;
@@ -62,11 +62,11 @@ fn newest_answer<'a>(facts: impl Iterator<Item = &'a Fact>) -> Option<(AskId, &'
     newest
 }
 
-async fn said_nothing(journal: &Journal, said: &Said) -> Result<String, TextError> {
+async fn why_empty(journal: &Journal, said: &Said) -> Result<String, TextError> {
     let Reply { stop, .. } = stored_reply(&said.reply, &stored_text(journal, said.reply).await?)?;
     Ok(match stop {
-        Stop::End | Stop::Calls => SAID_NOTHING.to_owned(),
-        Stop::Length => format!("{SAID_NOTHING}: its reply reached the longest that it may be before the first word"),
-        Stop::Refusal => format!("{SAID_NOTHING}: its provider held the reply back"),
+        Stop::End | Stop::Calls => EMPTY_REPLY.to_owned(),
+        Stop::Length => format!("{EMPTY_REPLY}: it reached its limit of output tokens before the first word"),
+        Stop::Refusal => format!("{EMPTY_REPLY}: its provider blocked the reply"),
     })
 }

@@ -1,5 +1,6 @@
-//! What providers did wrong last, as far as this process has seen it. A call that is cut off at its deadline leaves no reason in
-//! the journal, although its provider may have refused it all the time. Contracts never see this: it only explains an end.
+//! The newest faults of providers that this process has seen. A call that is cut off at its deadline leaves no reason in the
+//! journal, although its provider may have refused every attempt. Contracts never see these faults: they only explain the
+//! outcome to a person.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +19,13 @@ struct Fault {
 }
 
 impl Faults {
-    /// Returns what went wrong with an ask, if nothing went right since.
+    /// Returns the newest fault of an ask, if no reply arrived after it.
     pub(crate) fn of(&self, contract: &Path, ask: AskId) -> Option<String> {
         let faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         faults.get(contract).filter(|fault| fault.ask == ask).map(|fault| fault.why.clone())
     }
 
-    /// Records the faults of a root's model. What happens to hires, their hirers are told.
+    /// Records the faults of a root's model. Faults of a hire are in the report to its hirer.
     pub(crate) fn record(&self, env: AgentEnv, brief: &Brief) -> AgentEnv {
         if brief.path.level() > 0 {
             return env;
@@ -65,7 +66,7 @@ impl Model for Recorder {
                 match delta {
                     Delta::Waiting { said, .. } => self.note(key, said),
                     Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => self.faults.forget(key),
-                    // What a reply was lost to is its outcome, below.
+                    // The outcome below has the reason of a lost reply.
                     Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => {}
                 }
                 watch(delta);
@@ -104,7 +105,7 @@ mod tests {
 
     use super::{Faults, Recorder};
 
-    /// Turns everybody away, says something and breaks off; or answers.
+    /// A model that reports a rate limit and then breaks off, or answers.
     struct Flaky {
         answers: AtomicBool,
     }
@@ -138,7 +139,7 @@ mod tests {
         };
         let cut_off = model.ask(&prompt, &|_| {});
         drop(cut_off);
-        assert_eq!(faults.of(&root, ask), None, "nobody was asked");
+        assert_eq!(faults.of(&root, ask), None, "the model was not called");
         model
             .ask(&prompt, &|delta| {
                 if let Delta::Asking = delta {

@@ -1,21 +1,21 @@
-//! What a project says to every agent that works on it: AGENTS.md or CLAUDE.md, the nearest one.
+//! A project's own instructions to all agents: the nearest AGENTS.md or CLAUDE.md.
 
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// The names that people use, the first counts more.
+/// The file names. In one directory, the first has priority.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// The most of it that is shown, in bytes.
+/// The most bytes that agents are shown.
 const GUIDE_BYTES_MAX: u64 = 32 * 1024;
 
-/// Finds the guide for a project: in its directory or the nearest one above, up to where its repository begins.
+/// Finds the instructions of a project: in its directory or the nearest directory above, up to the root of the repository.
 pub(crate) fn find(project: &Path) -> Option<String> {
     for directory in project.ancestors() {
         for name in NAMES {
             if let Some(text) = read(&directory.join(name)) {
-                return Some(format!("What this project says to those who work on it ({name}):\n\n{text}"));
+                return Some(format!("Instructions of this project ({name}):\n\n{text}"));
             }
         }
         if directory.join(".git").exists() {
@@ -39,11 +39,11 @@ mod tests {
     use super::find;
 
     #[test]
-    fn the_nearest_guide_counts_and_none_from_beyond_the_repository() {
+    fn the_nearest_guide_is_used_and_none_from_outside_the_repository() {
         let dir = tempfile::tempdir().unwrap();
         let inner = dir.path().join("repo/crate");
         fs::create_dir_all(&inner).unwrap();
-        fs::write(dir.path().join("AGENTS.md"), "beyond").unwrap();
+        fs::write(dir.path().join("AGENTS.md"), "outside").unwrap();
         fs::create_dir(dir.path().join("repo/.git")).unwrap();
         assert_eq!(find(&inner), None);
         fs::write(dir.path().join("repo/CLAUDE.md"), "of the repository").unwrap();

@@ -1,4 +1,4 @@
-//! A hall: where work is asked for, done, watched and taken up again.
+//! A hall: the place where work is started, watched and resumed.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path as FilePath, PathBuf};
@@ -28,7 +28,7 @@ use crate::setup::{SETUP_FORM, Setup, Staffing, staffings};
 use crate::tasks::Tasks;
 use crate::undertaking::Undertaking;
 
-/// Why work could not be done. What was done until then is kept.
+/// Why work could not be done. Everything stored before the error stays stored.
 #[derive(Debug, thiserror::Error)]
 pub enum HallError {
     /// The journal can't be used.
@@ -37,67 +37,70 @@ pub enum HallError {
     /// The engine failed while contracts were at work.
     #[error("{0}")]
     SessionEngine(EngineError),
-    /// What is stored breaks a law.
+    /// The stored facts break a law.
     #[error("{0}")]
     Damaged(String),
-    /// What a session was set up with can't be read: it can be shown, billed and ended, but nobody can go on.
+    /// The settings of a session can't be read. The session can be shown, billed and ended, but not continued.
     #[error("can't read the stored settings of this work: {why}")]
     NoSetup {
-        /// What is wrong with it.
+        /// What is wrong with the settings.
         why: String,
     },
-    /// The session was begun by a later version of this program.
+    /// The session was started by a newer version of this program.
     #[error(
-        "it was begun by a newer guildhall (form {found}, and this one reads up to {SETUP_FORM}): use that one. Nothing was changed"
+        "this session was started by a newer guildhall (settings format {found}; this version reads formats up to \
+         {SETUP_FORM}): install the newer guildhall to use the session. Nothing was changed"
     )]
     Newer {
-        /// The form of what it was set up with.
+        /// The format of the stored settings.
         found: u32,
     },
-    /// The work was not taken on, and nothing was spent.
+    /// The work was refused before it started, and nothing was spent.
     #[error("{0}")]
     Refused(Refusal),
-    /// The session's account does not allow it.
+    /// The session's account does not allow the change.
     #[error(transparent)]
     Account(#[from] SessionError),
-    /// The model can't be had.
+    /// The model can't be used.
     #[error(transparent)]
     Models(#[from] ModelsError),
     /// The project can't be opened.
     #[error(transparent)]
     Project(#[from] ProjectError),
-    /// The session has nothing that could be taken up.
-    #[error("{0} has no work to take up: its request was never stored")]
+    /// The session has no request that could be resumed.
+    #[error("session {0} has nothing to resume: the program ended before the task was stored")]
     NothingToResume(SessionId),
-    /// The session's last work has ended.
-    #[error("{0} has ended")]
+    /// The session's newest work has ended.
+    #[error("session {0} has ended")]
     HasEnded(SessionId),
-    /// Another process went on in the session first.
-    #[error("another process went on in {0} meanwhile: nothing was spent")]
-    WentOn(SessionId),
-    /// The session's last work has not ended.
-    #[error("{0} has not ended")]
+    /// Another process continued the session first.
+    #[error("another process continued session {0} in the meantime. Nothing was spent here")]
+    ContinuedElsewhere(SessionId),
+    /// The session's newest work has not ended.
+    #[error("session {0} has not ended")]
     NotEnded(SessionId),
-    /// The session was a list of tasks, so nobody has it who could go on.
-    #[error("{0} was a list of tasks, so that it has to be said who goes on")]
-    WasList(SessionId),
-    /// A list has more tasks than may be hired.
-    #[error("{tasks} tasks take as many hires, and {heads} are allowed: nothing was spent")]
+    /// The session worked on a list of tasks, so no single agent can continue it.
+    #[error("session {0} worked on a list of tasks: choose an agent to continue it")]
+    WasTaskList(SessionId),
+    /// A list has more tasks than hires are allowed.
+    #[error(
+        "the list has {tasks} tasks and needs one hire for each, but only {heads} hires are allowed. Nothing was spent"
+    )]
     TooFewHeads {
-        /// How many tasks.
+        /// The number of tasks.
         tasks: usize,
-        /// How many hires are allowed.
+        /// The number of hires that are allowed.
         heads: u32,
     },
-    /// Nobody of that path is at work.
-    #[error("{contract} of {session} is not at work")]
-    NobodyThere {
+    /// The contract does not exist or has ended.
+    #[error("contract {contract} of session {session} is not at work: it has ended, or it does not exist")]
+    NotAtWork {
         /// The session.
         session: SessionId,
-        /// Who was meant.
+        /// The contract.
         contract: Path,
     },
-    /// Only what is reserved can be corrected.
+    /// Only reserved calls can be corrected.
     #[error(
         "nothing is reserved for call {ask} of {session}: only a call that was lost, stopped or failed can be corrected"
     )]
@@ -107,72 +110,72 @@ pub enum HallError {
         /// The call.
         ask: AskKey,
     },
-    /// A correction releases money and takes none.
+    /// A correction can release money, but can't charge more.
     #[error(
         "{billed} is more than the {reserved} reserved for {ask}: a correction can only release money. Nothing was changed"
     )]
     BilledBeyondReserve {
         /// The call.
         ask: AskKey,
-        /// What was said to have been billed.
+        /// The amount that the person says was billed.
         billed: Msat,
-        /// What is reserved.
+        /// The amount that is reserved.
         reserved: Msat,
     },
-    /// With that, a session would hold more than all money there is.
+    /// The session would hold more money than there is.
     #[error(
-        "{session} can't be given {asked} more: with what it has, that is more than all money there is, 21 million bitcoin. \
+        "can't add {asked} to session {session}: its money would exceed 21 million bitcoin, more than there can be. \
          Nothing was changed"
     )]
     TooMuchMoney {
         /// The session.
         session: SessionId,
-        /// What it was to be given.
+        /// The amount to add.
         asked: Msat,
     },
-    /// Whoever was to be hired is none whom the hirer may hire.
-    #[error("{hirer} is not allowed to hire {agent}: choose one of {known}")]
-    MayNotHire {
-        /// The contract.
+    /// The hirer is not allowed to hire this agent.
+    #[error("contract {hirer} is not allowed to hire {agent}: it can hire {known}")]
+    NotInTeam {
+        /// The contract of the hirer.
         hirer: Path,
-        /// Who was meant.
+        /// The agent to hire.
         agent: AgentName,
-        /// Whom it may hire.
+        /// The agents that the hirer is allowed to hire.
         known: String,
     },
-    /// There is no such agent.
-    #[error("there is no agent {name}: choose one of {known}")]
+    /// The roster has no agent of this name.
+    #[error("unknown agent {name:?}: choose one of {known}")]
     NoAgent {
-        /// Who was asked for.
+        /// The unknown name.
         name: String,
-        /// Who there is.
+        /// The names of the roster.
         known: String,
     },
-    /// The form of the output can't be checked.
-    #[error("the schema of the output: {}", listed(.0))]
+    /// The JSON schema of the output can't be used.
+    #[error("can't use the JSON schema of the output: {}", listed(.0))]
     Schema(Vec<SchemaError>),
-    /// Several of the roster could take the work on.
+    /// Several agents of the roster could be the first agent.
     #[error("several agents in the roster can do this work: choose one of {known}")]
     NoEntry {
-        /// Who there is.
+        /// The names of the roster.
         known: String,
     },
-    /// A tool has a name that is none.
+    /// The name of a tool is not valid.
     #[error("{name:?} can't be the name of a tool: {why}")]
     ToolName {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Why not.
+        /// What is wrong with the name.
         why: NameError,
     },
-    /// An agent names a tool that there is not.
-    #[error("the agent {agent} wants the tool {tool:?}, which this hall does not have: it has {known}")]
+    /// An agent names a tool that does not exist.
+    #[error("agent {agent} names the tool {tool:?}, which does not exist here: the tools are {known}")]
     NoTool {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// What it wants.
+        /// The unknown tool.
         tool: String,
-        /// What there is.
+        /// The names of the tools that exist.
         known: String,
     },
 }
@@ -206,12 +209,12 @@ impl From<RunError<EngineError>> for HallError {
     }
 }
 
-/// How a session is to end before it is done.
+/// How to end a session before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// With one last report, which is paid for.
     WrapUp,
-    /// At once, without another word.
+    /// Immediately, without a report from the model.
     Cancel,
 }
 
@@ -224,18 +227,18 @@ impl Ending {
     }
 }
 
-/// Something that a person tells a contract.
+/// An instruction from a person to a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instruction {
-    /// Words, which its agent is shown in its next turn.
-    Words(String),
+    /// A message, which the agent reads in its next turn.
+    Message(String),
     /// More money.
     Money(Msat),
-    /// That it is to end.
+    /// The order to end.
     End(Ending),
 }
 
-/// A hall on this machine. Clones are the same hall.
+/// A hall on this machine. A clone is another handle to the same hall.
 ///
 /// ```
 /// use guildhall::{Hall, Price, Reply, model_fn};
@@ -271,7 +274,7 @@ pub(crate) struct Inner {
 }
 
 impl Hall {
-    /// Begins to put a hall together.
+    /// Returns a builder for a hall.
     pub fn builder() -> HallBuilder {
         HallBuilder::new()
     }
@@ -295,7 +298,7 @@ impl Hall {
         &self.inner.project
     }
 
-    /// Returns who can be hired.
+    /// Returns the agents that can be hired.
     pub fn roster(&self) -> &Roster {
         &self.inner.roster
     }
@@ -308,22 +311,22 @@ impl Hall {
         &self.inner.redactor
     }
 
-    /// Describes work to do; [`Undertaking::start`] begins it.
+    /// Describes work to do. [`Undertaking::start`] starts it.
     pub fn run(&self, task: impl Into<String>) -> Undertaking {
         Undertaking::new(self.clone(), task.into())
     }
 
-    /// Describes a list of tasks to work off; [`Undertaking::start`] begins it.
+    /// Describes a list of tasks to do. [`Undertaking::start`] starts it.
     pub fn run_tasks(&self, tasks: Tasks) -> Undertaking {
         Undertaking::of_tasks(self.clone(), tasks)
     }
 
-    /// Takes up what was interrupted, from what is stored.
+    /// Resumes interrupted work from the stored facts.
     pub async fn resume(&self, id: &SessionId) -> Result<Running, HallError> {
         Running::resume(self, id).await
     }
 
-    /// Returns all sessions, the newest first. One that can't be read keeps nobody from the others.
+    /// Returns all sessions, the newest first. A session that can't be read does not hide the others.
     pub async fn sessions(&self) -> Result<Vec<Result<View, Unreadable>>, HallError> {
         let mut views = Vec::new();
         for row in self.journal().sessions().await? {
@@ -333,13 +336,13 @@ impl Hall {
         Ok(views)
     }
 
-    /// Returns one session. One of which anything is not what was stored is an error.
+    /// Returns one session. A session that was changed after it was stored is an error.
     pub async fn session(&self, id: &SessionId) -> Result<View, HallError> {
         View::read(self.journal(), id).await
     }
 
-    /// Opens the engine of a session, for all agents that can come to work in it. The faults of the root's provider
-    /// are recorded from then on.
+    /// Opens the engine of a session, with the environments of all its agents. From now on, the faults of the root's
+    /// provider are recorded.
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
         let table = self.table(id, &setup.staffing)?;
         let lease = self.journal().lease(id, UnixMs::now()).await?;
@@ -350,12 +353,12 @@ impl Hall {
         Ok((SessionEngine::open(self.journal().clone(), lease, find_env, overruns).await?, faults))
     }
 
-    /// Whether a provider that bills too much is asked on, whatever was said when the work began.
+    /// Whether calls to a provider continue after an overrun, even if the work was started without that permission.
     pub(crate) fn allows_overrun(&self) -> bool {
         self.inner.allow_overrun
     }
 
-    /// What becomes of a provider that bills too much. A model that nobody is paid for can't: what it counts is no bill.
+    /// What to do with a provider after an overrun. A model without a paid provider has no overruns: nobody sends a bill for it.
     async fn overruns(&self, id: &SessionId, setup: &Setup) -> Result<Overruns, HallError> {
         if self.allows_overrun() || setup.allow_overrun {
             return Ok(Overruns::Allow);
@@ -365,14 +368,14 @@ impl Hall {
         let models = self.models().clone();
         let provider_of = move |brief: &Brief| {
             let model = staffings.get(&brief.path.top())?.model_of(brief)?;
-            // A provider that is not set up any more can't be asked either.
+            // A provider that is no longer set up gets no calls anyway.
             let name = models.find(Some(model)).ok()?;
             (models.paid(&name) == Paid::Provider).then_some(name.source)
         };
         Ok(Overruns::Stop(Arc::new(provider_of)))
     }
 
-    /// Builds the table of all agents that can come to work.
+    /// Builds the table of all agents that the session can use.
     pub(crate) fn table(&self, id: &SessionId, staffing: &Staffing) -> Result<AgentTable, HallError> {
         let project = Project::open(&self.inner.project)?;
         let tools = read_only(&project).into_iter().chain(self.inner.tools.iter().cloned());
@@ -391,15 +394,15 @@ impl Hall {
         })
     }
 
-    /// Fixes who works with which model at which prices. A model that was asked for by whoever began the work counts for
-    /// everybody; otherwise each agent's own does, where it can be had. The agent of a task list has none.
+    /// Fixes the model and the price of each agent. The model that the caller asked for is used for all agents. Without it, each
+    /// agent uses the model of its own file, if that model is available. The agent of a task list has no model.
     pub(crate) fn staff(
         &self,
         agents: Vec<Agent>,
         wanted: Option<&str>,
         task_list: Option<&AgentName>,
     ) -> Result<Staffing, HallError> {
-        let (mut seated, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
+        let (mut model_of_agent, mut locked, now) = (BTreeMap::new(), BTreeMap::new(), SystemTime::now());
         let first = agents.first().and_then(|agent| agent.model.as_deref());
         let main = match (wanted, first) {
             (None, Some(own)) => match (self.models().find_own(own, now), self.models().find(None)) {
@@ -415,14 +418,14 @@ impl Hall {
             let name = own.unwrap_or_else(|| main.clone());
             let price = self.models().lock(&name, now)?;
             locked.entry(name.to_string()).or_insert(price);
-            seated.insert(agent.name.clone(), name.to_string());
+            model_of_agent.insert(agent.name.clone(), name.to_string());
         }
         let rate = self.models().rate().clone();
-        Ok(Staffing { agents, seated, rate, locked, guide: guide::find(self.project()) })
+        Ok(Staffing { agents, model_of_agent, rate, locked, guide: guide::find(self.project()) })
     }
 }
 
-/// Whether a path leads nowhere but down.
+/// Whether a path stays below its starting directory.
 fn is_beneath(path: &str) -> bool {
     FilePath::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

@@ -1,10 +1,10 @@
-//! Guildhall as a library: a hall with its models, tools and journal, and agents at work in it. The command line and the
-//! server use only this.
+//! Guildhall as a library: a hall with its models, tools and journal, and the agents at work in it. The command line uses only
+//! this crate.
 //!
-//! A [`Hall`] is put together once. It is given work with [`Hall::run`]: a task, with a budget that nothing done for it can
-//! exceed, whoever hires whom. The work is awaited, or started and watched fact by fact; it ends with a report, a bill and, if
-//! one was asked for, an output that programs can read. Everything is in the journal before anything follows from it, so work
-//! that a crash interrupts is taken up with [`Hall::resume`].
+//! A program builds a [`Hall`] once. [`Hall::run`] gives the hall work: a task and a budget. All agents that work on the task
+//! together can't spend more than the budget. The program awaits the work, or starts it and watches it fact by fact. The work
+//! ends with a report, a bill and, on request, an output that programs can read. Every fact is stored in the journal before the
+//! hall acts on it, so [`Hall::resume`] can continue work that a crash interrupted.
 //!
 //! ```
 //! use guildhall::{Hall, Msat, REHEARSAL_PRICE, Reply, model_fn, tool_fn};
@@ -13,7 +13,7 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let project = tempfile::tempdir()?;
-//! // A tool and a model of one's own: here, both are functions.
+//! // The program's own tool and its own model: here, both are functions.
 //! let clock = tool_fn("clock", "Says what time it is.", json!({"type": "object"}), |_: Value| async {
 //!     "half past four".to_owned()
 //! });
@@ -32,9 +32,10 @@
 //! # }
 //! ```
 //!
-//! - **Models**: [`model_fn`], or the trait [`Model`], for one's own; [`Models`] with a [`Source`] for those of providers.
-//! - **Tools**: [`tool_fn`], or the trait [`Tool`]. Those that read the project's files are always there.
-//! - **Teams**: a [`Roster`] of agents out of Markdown files. Without one, an assistant works alone.
+//! - **Models**: [`model_fn`], or the trait [`Model`], for the program's own models; [`Models`] with a [`Source`] for models of
+//!   providers.
+//! - **Tools**: [`tool_fn`], or the trait [`Tool`]. The tools that read the project's files are always available.
+//! - **Teams**: a [`Roster`] of agents from Markdown files. Without a roster, one assistant works alone.
 //! - **Output**: [`Undertaking::output`] and [`Ended::output`].
 //! - **Watching**: [`Undertaking::start`], [`Running::next`], [`Running::say`], [`Running::end`].
 //!
@@ -42,10 +43,13 @@
 //!
 //! # Features
 //!
-//! `http`, which is on unless it is switched off, brings the providers: Anthropic Messages and OpenAI-compatible servers over HTTP
-//! and TLS, and the table of their prices. Without it there are the models of one's own, and half as many crates.
+//! `http` is on by default. It adds the providers: Anthropic Messages and OpenAI-compatible servers over HTTP and TLS, and the
+//! table of their prices. Without it, only the program's own models are available, and the build needs half as many crates.
 #![deny(missing_docs)]
-#![cfg_attr(not(feature = "http"), allow(rustdoc::broken_intra_doc_links, reason = "there is no source without it"))]
+#![cfg_attr(
+    not(feature = "http"),
+    allow(rustdoc::broken_intra_doc_links, reason = "`Source` exists only with the feature http")
+)]
 
 mod agent_table;
 mod agents;
@@ -86,7 +90,7 @@ pub use models::{
 };
 #[cfg(feature = "http")]
 pub use models::{Naming, Source};
-pub use orders::Spawned;
+pub use orders::OrderedHire;
 pub use output::OutputError;
 #[cfg(feature = "http")]
 pub use quote::{Quote, TOKEN_BYTES};

@@ -1,12 +1,12 @@
-//! The meter: it counts the tokens of a session and asks its root to wrap up before there are too many. Money is what can't be
-//! overdrawn; this is a second limit for those who think in tokens.
+//! The token meter: it counts the tokens of a session and asks the root to wrap up before the limit. Unlike the budget, the token
+//! limit can be exceeded, because hires at work still make their last reports.
 
 use guildhall_kernel::{Answer, Fact, Limit, Outcome, Path, Stored};
 use guildhall_local::{SessionEngine, SessionId, Subscription};
 
 use crate::hall::{Ending, Hall, HallError};
 
-/// How far a root's tokens are from their limit: a fold of its facts and those of all below it.
+/// The token count of a root and all contracts below it, with its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenLimit {
     root: Path,
@@ -21,7 +21,7 @@ impl TokenLimit {
         TokenLimit { root, limit, used: 0, largest: 0, ended: None }
     }
 
-    /// Counts what a fact says was used, until the root is told to wrap up.
+    /// Adds the tokens of a fact. When the root starts to wrap up, this records whether the limit was the reason.
     pub fn note(&mut self, stored: &Stored) {
         if stored.contract == self.root && stored.fact == Fact::Closing(Outcome::Exhausted(Limit::Asked)) {
             self.ended = self.reached();
@@ -31,12 +31,12 @@ impl TokenLimit {
         self.largest = self.largest.max(tokens);
     }
 
-    /// Returns the limit if it is what ended the root. One who was asked by a person before was not ended by it.
+    /// Returns the limit if it ended the root. If a person asked for the wrap-up first, the limit was not the reason.
     pub fn ended(&self) -> Option<u64> {
         self.ended
     }
 
-    /// The limit once it is reached: room for one more request like the largest is kept for the last report.
+    /// The limit, if it is reached. The tokens of one more request, as large as the largest so far, are kept for the last report.
     fn reached(&self) -> Option<u64> {
         (self.used.saturating_add(self.largest) > self.limit).then_some(self.limit)
     }
@@ -64,8 +64,7 @@ impl Meter {
         Meter { hall: hall.clone(), id: id.clone(), engine: engine.clone(), root: root.clone(), limit, facts }
     }
 
-    /// Watches until the limit is near, asks for the last report, and leaves the rest to the contract. Ends only if the
-    /// journal fails.
+    /// Counts tokens until the limit is near, then orders the root to wrap up. Returns only if the journal fails.
     pub(crate) async fn watch(mut self) -> HallError {
         let Some(mut limit) = self.limit.take() else { return std::future::pending().await };
         loop {
@@ -83,16 +82,16 @@ impl Meter {
         }
     }
 
-    /// Leaves the order and hands it over at once: a quick model takes many turns before the inbox is looked into again.
-    /// Whoever finds it there later finds it carried out.
+    /// Stores the order and delivers it immediately: a fast model takes many turns before the inbox is read again. When the
+    /// order is read from the inbox later, it has no further effect.
     async fn wrap_up(&self) -> Result<(), HallError> {
-        let number = self.hall.leave(&self.id, Ending::WrapUp).await?.number;
+        let number = self.hall.order_end(&self.id, Ending::WrapUp).await?.number;
         self.engine.tell(&self.root, number, Ending::WrapUp.stimulus(), Vec::new());
         Ok(())
     }
 }
 
-/// What a reply took, as its provider reported it.
+/// The tokens of a reply, as its provider reported them.
 pub(crate) fn tokens(fact: &Fact) -> Option<u64> {
     let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return None };
     said.used.map(|used| used.input.saturating_add(used.output))

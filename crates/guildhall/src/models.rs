@@ -1,5 +1,5 @@
-//! Where models are had: providers by name, models within the process, short names, prices, and the dated rate at which all
-//! is shown in two currencies.
+//! The models of a hall: providers by name, models inside the process, short names, prices, and the dated exchange rate at which
+//! amounts are shown in two currencies.
 
 #[cfg(feature = "http")]
 mod sources;
@@ -24,83 +24,84 @@ use self::sources::Sources;
 pub use self::sources::{Naming, Source};
 use crate::task_list_model::TaskListModel;
 
-/// How many calls to one provider run at once, unless it is told otherwise. A provider that answers "too many requests" is
-/// asked less at once for a while.
+/// The default number of calls to one provider that run at the same time. After a "too many requests" answer, this number is
+/// lower for a while.
 pub const CALLS_AT_ONCE: usize = 32;
 
-/// The most calls to one provider that run at once: more than any provider takes, and few enough for this machine.
+/// The highest number of calls to one provider that can run at the same time: more than any provider accepts, and few enough
+/// for this machine.
 pub const CALLS_AT_ONCE_MAX: usize = 10_000;
 
-/// The most that a model is shown, in tokens, whatever its window: prompts beyond are dearer at several providers.
+/// The longest prompt, in tokens, even if the model's window is larger: several providers charge more for longer prompts.
 const WINDOW_TOKENS_MAX: u64 = 200_000;
 
-/// What a model can be shown where nobody says.
+/// The window of a model whose window is not known.
 const WINDOW_TOKENS: u64 = 128_000;
 
-/// What a bitcoin cost in dollars when this version was made, and when that was.
+/// The price of a bitcoin in dollars when this version was made, and the date.
 const RATE: (&str, &str) = ("100000", "2026-11-15");
 
-/// How much a task list may say at once. It costs nothing, but there must be a limit.
-const CLERK_TOKENS_MAX: u32 = 8192;
+/// The longest reply of a task list. It costs nothing, but there must be a limit.
+const TASK_LIST_TOKENS_MAX: u32 = 8192;
 
-/// The name that the maker of Claude goes by.
+/// The provider name of the maker of Claude.
 pub const ANTHROPIC: &str = "anthropic";
 
-/// The name that the maker of GPT goes by.
+/// The provider name of the maker of GPT.
 pub const OPENAI: &str = "openai";
 
-/// What a bitcoin cost in dollars, and when that was so.
+/// The price of a bitcoin in dollars, and its date.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatedRate {
     /// Dollars per bitcoin.
     pub usd_per_btc: Rate,
-    /// The day, as people write it.
+    /// The date, as a person wrote it.
     pub date: String,
 }
 
 impl Default for DatedRate {
-    /// What was so when this version was made.
+    /// Returns the rate at the time when this version was made.
     fn default() -> DatedRate {
         let (usd_per_btc, date) = RATE;
         DatedRate { usd_per_btc: Rate::parse(usd_per_btc).expect("a constant that is a rate"), date: date.to_owned() }
     }
 }
 
-/// Why there is no such model.
+/// Why a model can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelsError {
-    /// None was named, and none is the default.
+    /// No model was named, and there is no default.
     #[error("no model was chosen")]
     NoneChosen,
-    /// Its provider is not set up.
+    /// The provider of the model is not set up.
     #[error("model {model} is served by {source_name}, which is not set up here")]
     NoSource {
         /// The model.
         model: String,
-        /// Who has it.
+        /// The provider.
         source_name: String,
     },
-    /// Several providers could have it, or none.
+    /// Several providers could serve the model, or none.
     #[error(
-        "it is not clear who has the model {model:?}: write it as PROVIDER/{model}, with a provider out of {known}"
+        "can't tell which provider serves the model {model:?}: write it as PROVIDER/{model}. Providers that are set up: {known}"
     )]
     Unclear {
         /// The model.
         model: String,
-        /// The providers there are.
+        /// The providers that are set up.
         known: String,
     },
-    /// Nobody knows what it costs.
+    /// The price of the model is not known.
     #[error(transparent)]
     NoPrice(#[from] NoPrice),
 }
 
-/// Who is paid for a model.
+/// The receiver of the payment for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paid {
     /// A provider sends a bill.
     Provider,
-    /// Nobody does: it runs on this machine.
+    /// Nobody sends a bill: the model runs on this machine.
     Nobody,
 }
 
@@ -116,7 +117,7 @@ pub struct Models {
     calls_at_once: usize,
 }
 
-/// A model within this process.
+/// A model inside this process.
 #[derive(Clone)]
 struct Inside {
     model: Arc<dyn Model>,
@@ -128,9 +129,9 @@ struct Inside {
 /// A model that was chosen: its provider and its full name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelName {
-    /// The provider; the model's own name for one within the process.
+    /// The provider. For a model inside the process, this is the model's own name.
     pub source: String,
-    /// The model's full name there.
+    /// The model's full name at the provider.
     pub model: String,
 }
 
@@ -140,7 +141,7 @@ impl std::fmt::Display for ModelName {
     }
 }
 
-/// What an agent needs of a model.
+/// The parts of a model that an agent needs.
 pub(crate) struct ModelSlot {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) price: guildhall_agent::Price,
@@ -151,12 +152,12 @@ pub(crate) struct ModelSlot {
 }
 
 impl ModelSlot {
-    /// The slot of a task list, which needs no model, waits for none and costs nothing.
+    /// The slot of a task list, which calls no real model and costs nothing.
     pub(crate) fn of_task_list() -> ModelSlot {
         ModelSlot {
             model: Arc::new(TaskListModel),
             price: Arc::new(|_| Msat::ZERO),
-            tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: CLERK_TOKENS_MAX },
+            tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: TASK_LIST_TOKENS_MAX },
             window: u64::MAX,
             replays: Replays::Yes,
             limiter: Arc::new(CallLimiter::new(1)),
@@ -164,16 +165,16 @@ impl ModelSlot {
     }
 }
 
-/// The rate and prices that a root works by, fixed when it was asked for.
+/// The rate and the prices of a root, fixed when the root was requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locked {
     /// The rate.
     pub rate: DatedRate,
     /// The moment at which the price table was read, in seconds since 1970.
     pub at_s: u64,
-    /// The price of its model, per million tokens, for prompts of usual length.
+    /// The price of the model, per million tokens, for prompts of usual length.
     pub price: Price,
-    /// Whether nobody bills it: then the price is nominal, and only the budget is bound by it.
+    /// Whether nobody bills the model. Its price is then nominal and only counts against the budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nominal: bool,
     /// How the model makes calls.
@@ -187,14 +188,14 @@ fn is_tools(calls: &CallFormat) -> bool {
 }
 
 impl Default for Models {
-    /// Begins without any provider, at the rate of the day on which this version was made.
+    /// Returns models without any provider, at the exchange rate of this version.
     fn default() -> Models {
         Models::new(DatedRate::default())
     }
 }
 
 impl Models {
-    /// Begins without any provider.
+    /// Returns models without any provider.
     pub fn new(rate: DatedRate) -> Models {
         let (inside, aliases, prices) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Models {
@@ -208,7 +209,7 @@ impl Models {
         }
     }
 
-    /// Adds a provider. One of the same name takes the place of the one before.
+    /// Adds a provider. It replaces an earlier provider of the same name.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_source(mut self, source: Source) -> Models {
@@ -216,7 +217,8 @@ impl Models {
         self
     }
 
-    /// Adds a model that runs within this process. One that replays gives the same reply to the same ask, at no further cost.
+    /// Adds a model that runs inside this process. A model that replays gives the same reply to the same ask without further
+    /// cost.
     #[must_use]
     pub fn with_model(
         mut self,
@@ -231,8 +233,8 @@ impl Models {
         self
     }
 
-    /// Sets how many calls to each provider run at once: at least one, and at most [`CALLS_AT_ONCE_MAX`]. Rate limits make it
-    /// fewer for a while.
+    /// Sets how many calls to each provider run at the same time: at least one, and at most [`CALLS_AT_ONCE_MAX`]. A rate limit
+    /// lowers the number for a while.
     #[must_use]
     pub fn with_calls_at_once(mut self, calls: usize) -> Models {
         let calls = calls.clamp(1, CALLS_AT_ONCE_MAX);
@@ -251,21 +253,21 @@ impl Models {
         self
     }
 
-    /// Sets what a model costs.
+    /// Sets the price of a model.
     #[must_use]
     pub fn with_price(mut self, model: impl Into<String>, price: Price) -> Models {
         self.prices.insert(model.into(), price);
         self
     }
 
-    /// Sets the model to use where none is named.
+    /// Sets the default model.
     #[must_use]
     pub fn with_default(mut self, model: impl Into<String>) -> Models {
         self.default = Some(model.into());
         self
     }
 
-    /// Sets the model to use where none is named, if none is set yet.
+    /// Sets the default model, if none is set yet.
     pub(crate) fn or_default(mut self, model: String) -> Models {
         self.default.get_or_insert(model);
         self
@@ -282,9 +284,9 @@ impl Models {
         self.sources.iter()
     }
 
-    /// Finds out which model is meant: by a short name, a full one, `PROVIDER/NAME`, or nothing for the default.
+    /// Finds a model by a short name, a full name or `PROVIDER/NAME`. `None` means the default model.
     pub fn find(&self, name: Option<&str>) -> Result<ModelName, ModelsError> {
-        // A model within the process is meant by its own name, also where that is a short name for another.
+        // The name of a model inside the process has priority over a short name of another model.
         let own = name.or(self.default.as_deref()).map(|name| self.unalias(name));
         if let Some(own) = own.filter(|own| self.inside.contains_key(*own)) {
             return Ok(ModelName { source: own.to_owned(), model: own.to_owned() });
@@ -316,8 +318,8 @@ impl Models {
         }
     }
 
-    /// Finds the model that an agent's file names, if it can be asked here: its provider is set up and its price is known. A
-    /// short name such as `opus` means a model of its maker, which a server on this machine is not taken to have.
+    /// Finds the model that an agent's file names, if its provider is set up and its price is known. A short name such as
+    /// `opus` means the model of its maker. A server on this machine does not serve that model.
     pub fn find_own(&self, name: &str, now: SystemTime) -> Result<ModelName, ModelsError> {
         let found = self.find(Some(name))?;
         let is_short = ALIASES.iter().any(|(alias, _)| alias.eq_ignore_ascii_case(name.trim()));
@@ -329,7 +331,7 @@ impl Models {
         Ok(found)
     }
 
-    /// Returns what a model can be called, by its full name here, the shortest first.
+    /// Returns all names of a model, the shortest first. `model` is its full name here.
     pub(crate) fn names_of(&self, model: &str) -> Vec<String> {
         let short = ALIASES.iter().map(|(alias, _)| *alias).chain(self.aliases.keys().map(String::as_str));
         let means = |name: &&str| self.find(Some(name)).is_ok_and(|found| found.to_string() == model);
@@ -340,7 +342,7 @@ impl Models {
         names
     }
 
-    /// Says who is paid for a model.
+    /// Returns who is paid for a model.
     pub fn paid(&self, name: &ModelName) -> Paid {
         match (self.inside.get(&name.source).map(|inside| inside.model.billing()), self.sources.seller(&name.source)) {
             (Some(Billing::Billed), _) | (None, Some(Seller::Provider(_))) => Paid::Provider,
@@ -361,7 +363,7 @@ impl Models {
         Ok(Locked { rate: self.rate.clone(), at_s, price, nominal, calls })
     }
 
-    /// Lists the models that can be asked for, with their prices.
+    /// Lists the models that can be used, with their prices.
     #[cfg(feature = "http")]
     pub fn listed(&self, now: SystemTime) -> Vec<Listed> {
         let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -382,19 +384,19 @@ impl Models {
         sold.chain(set).collect()
     }
 
-    /// Returns the full name that a short one stands for here.
+    /// Returns the full name that a short name stands for here.
     pub fn unalias<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }
 
     pub(crate) fn book(&self, at_s: u64) -> PriceBook {
-        // A moment that there can't be was never stored by us; the prices that were stored with it count all the same.
+        // This program never stores an impossible time. If one is stored anyway, the prices stored with it still apply.
         let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at_s)).unwrap_or(SystemTime::UNIX_EPOCH);
         let book = PriceBook::new(self.rate.usd_per_btc, at).with_prompt_max(WINDOW_TOKENS_MAX);
         self.prices.iter().fold(book, |book, (model, price)| book.with_price(model, *price))
     }
 
-    /// Sets a model up for a session, at the prices that were fixed for it.
+    /// Prepares a model for a session, at the prices that were fixed for the session.
     pub(crate) fn slot(
         &self,
         name: &ModelName,
@@ -422,14 +424,14 @@ fn slot(
     let tariff = book.tariff(&seller, &name.model)?;
     let named = name.model.clone();
     let price = Arc::new(move |usage: &guildhall_agent::Usage| {
-        // A price that there was when the model was set up is there still.
+        // `book.tariff` above found the price of this model, so `cost` finds it, too.
         book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
     });
     Ok(ModelSlot { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, limiter })
 }
 
 fn unclear(model: &str, known: &str) -> ModelsError {
-    let known = if known.is_empty() { "none that is set up" } else { known };
+    let known = if known.is_empty() { "none" } else { known };
     ModelsError::Unclear { model: model.to_owned(), known: known.to_owned() }
 }
 

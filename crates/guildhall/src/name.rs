@@ -1,4 +1,4 @@
-//! Names for sessions that people can say and type.
+//! Session ids that people can say and type.
 
 use guildhall_local::SessionId;
 
@@ -14,10 +14,10 @@ const SECOND: [&str; 32] = [
     "robin", "smith", "spire", "tiler", "tower", "turner", "weaver", "wheel",
 ];
 
-/// How many sessions of the same two words can be told apart.
+/// The number of ids with the same two words.
 const NUMBERS: u32 = 10_000;
 
-/// Makes a new id up.
+/// Returns a random id.
 pub(crate) fn fresh_id() -> SessionId {
     let word = |words: &[&'static str]| fastrand::choice(words.to_vec()).unwrap_or("session");
     let id = format!("{}-{}-{}", word(&FIRST), word(&SECOND), fastrand::u32(0..NUMBERS));

@@ -1,5 +1,5 @@
-//! Orders: what a person tells a session, from the terminal that runs it or from another. An order lies in the session's inbox
-//! until whoever runs it has heard it; only what was stored counts.
+//! Orders from a person to a session, from the terminal that runs the session or from another. An order stays in the session's
+//! inbox until the process that runs the session has read it. An order counts only after it is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,73 +15,73 @@ use crate::hall::{Ending, Hall, HallError, Instruction};
 use crate::setup::{Request, newest_root};
 use crate::undertaking::account;
 
-/// How long to wait until whoever runs the session has heard an order.
-const HEARD_WITHIN: Duration = Duration::from_secs(10);
+/// How long to wait until the process that runs the session has read an order.
+const READ_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often to look whether it has.
+/// The pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// An order that was left.
+/// An order in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// Its number in the inbox.
+pub(crate) struct Queued {
+    /// The number of the order in the inbox.
     pub(crate) number: u64,
-    /// Who runs the session now.
+    /// The process that runs the session now.
     pub(crate) holder: Option<Holder>,
 }
 
-/// What became of a hire that a person ordered.
+/// The result of a hire that a person ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spawned {
+pub enum OrderedHire {
     /// The agent is at work.
     Hired {
-        /// Its contract.
+        /// The contract of the new agent.
         contract: Path,
-        /// What it was granted.
+        /// The money that the contract was granted.
         money: Msat,
     },
-    /// It was not admitted.
+    /// The hire was refused.
     Refused(Refusal),
-    /// Nobody has heard it yet. It waits for whoever runs the session, or for the resume.
+    /// The order was not read yet. It waits for the process that runs the session, or for a resume.
     Waits(Option<Holder>),
 }
 
 impl Hall {
-    /// Tells whoever runs a session to end it, now or when it is next taken up. Returns who runs it now.
+    /// Orders a session to end, now or after its next resume. Returns the process that runs the session now.
     pub async fn end(&self, id: &SessionId, how: Ending) -> Result<Option<Holder>, HallError> {
-        Ok(self.leave(id, how).await?.holder)
+        Ok(self.order_end(id, how).await?.holder)
     }
 
-    /// Leaves the order to end a session in its inbox.
-    pub(crate) async fn leave(&self, id: &SessionId, how: Ending) -> Result<Left, HallError> {
+    /// Puts the order to end a session into its inbox.
+    pub(crate) async fn order_end(&self, id: &SessionId, how: Ending) -> Result<Queued, HallError> {
         let root = self.open_root(id).await?;
         let order = Order { to: root, what: how.stimulus(), texts: Vec::new() };
         let holder = self.journal().running(id).await?;
         self.put(id, &order, holder).await
     }
 
-    /// Tells a contract of a session something. Without anybody who runs the session, it waits for the resume. Returns who
-    /// runs it now.
-    pub async fn tell(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Option<Holder>, HallError> {
+    /// Sends an instruction to a contract of a session. If no process runs the session, the instruction waits for a resume.
+    /// Returns the process that runs the session now.
+    pub async fn instruct(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Option<Holder>, HallError> {
         Ok(self.order(id, to, what).await?.holder)
     }
 
-    pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Left, HallError> {
+    pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Queued, HallError> {
         let root = self.open_root(id).await?;
         if !self.is_open(id, to).await? {
-            return Err(HallError::NobodyThere { session: id.clone(), contract: to.clone() });
+            return Err(HallError::NotAtWork { session: id.clone(), contract: to.clone() });
         }
-        // Money goes down from the root one hop at a time; words go direct.
+        // Money goes down from the root one level at a time. A message goes directly to its contract.
         let (to, what, texts) = match what {
-            Instruction::Words(text) => {
+            Instruction::Message(text) => {
                 let text = self.redactor().text(TextKind::Message, &text);
-                // The kernel does not hear what is longer, and nobody would know.
+                // The kernel ignores a longer message without an error.
                 if text.of.bytes > MESSAGE_BYTES_MAX {
                     return Err(HallError::Refused(Refusal::MessageTooLong { bytes: text.of.bytes }));
                 }
                 (to.clone(), Stimulus::Message(text.of), vec![(text.of, text.says)])
             }
-            // The kernel does not hear of money that can't be, and nobody would know.
+            // The kernel ignores a top-up beyond all money there is, without an error.
             Instruction::Money(money) if !self.can_be_given(id, &root, money).await? => {
                 return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
             }
@@ -92,8 +92,8 @@ impl Hall {
         self.put(id, &Order { to, what, texts }, holder).await
     }
 
-    /// Returns the newest root of a session, unless that has ended. What it was set up with is not read for it, so that a session
-    /// can be stopped whose setup can't be read.
+    /// Returns the newest root of a session, unless that root has ended. This does not read the settings of the root, so that a
+    /// session with unreadable settings can be stopped.
     async fn open_root(&self, id: &SessionId) -> Result<Path, HallError> {
         let root = self.root(id).await?;
         match self.journal().newest_fact(id, &root).await? {
@@ -108,18 +108,18 @@ impl Hall {
         Ok(newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_))))
     }
 
-    /// Returns the path of the newest root that was asked for in a session.
+    /// Returns the path of the newest root of a session.
     pub async fn root(&self, id: &SessionId) -> Result<Path, HallError> {
         let request = Request::newest(&self.journal().account(id).await?);
         Ok(request.ok_or_else(|| HallError::NothingToResume(id.clone()))?.root)
     }
 
-    /// Whether a root can hold so much more, with what waits in the inbox for it.
+    /// Whether a root can hold this money in addition to the top-ups that wait in its inbox.
     async fn can_be_given(&self, id: &SessionId, root: &Path, money: Msat) -> Result<bool, HallError> {
         let mut account = account(self.journal(), id).await?;
         let top_up = |money| SessionFact::Funded { money, root: Some(root.clone()) };
         for command in self.journal().take_after(id, 0).await? {
-            // One that can't be read, or that was too much by then, is not heard either.
+            // An order that can't be read, or that is itself too much, will have no effect, so it does not count.
             if let Ok(Order { what: Stimulus::TopUp { money, .. }, .. }) = Order::deserialize(&command.command) {
                 account.apply(&top_up(money)).ok();
             }
@@ -127,8 +127,8 @@ impl Hall {
         Ok(account.apply(&top_up(money)) != Err(SessionError::BeyondSupply))
     }
 
-    /// Hires somebody in the background, without a model's decision: under a contract of a session, or under its root. The hirer
-    /// hears the report as that of any hire. Whoever is hired must be one whom it may hire.
+    /// Hires an agent in the background without a model's decision. The hirer is a contract of the session, by default its root.
+    /// The hirer receives the report like the report of any hire. The agent must be in the team of the hirer.
     pub async fn hire(
         &self,
         id: &SessionId,
@@ -136,7 +136,7 @@ impl Hall {
         agent: &AgentName,
         task: &str,
         budget: Option<Msat>,
-    ) -> Result<Spawned, HallError> {
+    ) -> Result<OrderedHire, HallError> {
         self.open_root(id).await?;
         let root = newest_root(self.journal(), id).await?;
         let brief = match hirer.filter(|hirer| **hirer != root.path) {
@@ -151,50 +151,50 @@ impl Hall {
             let known: Vec<String> =
                 team.iter().flat_map(|team| &team.workers).map(|worker| worker.name.to_string()).collect();
             let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
-            return Err(HallError::MayNotHire { hirer: brief.path.clone(), agent: agent.clone(), known });
+            return Err(HallError::NotInTeam { hirer: brief.path.clone(), agent: agent.clone(), known });
         };
         let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
         let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
         let holder = self.journal().running(id).await?;
-        let left = self.put(id, &order, holder).await?;
-        self.spawned(id, &brief.path, left).await
+        let queued = self.put(id, &order, holder).await?;
+        self.wait_for_hire(id, &brief.path, queued).await
     }
 
-    /// The brief of a contract that is at work.
+    /// Returns the brief of a contract that is at work.
     async fn brief(&self, id: &SessionId, contract: &Path) -> Result<Arc<Brief>, HallError> {
         let (first, newest) = (self.journal().first_fact(id, contract), self.journal().newest_fact(id, contract));
         match (first.await?.map(|stored| stored.fact), newest.await?.map(|stored| stored.fact)) {
             (Some(Fact::Opened(brief)), Some(newest)) if !matches!(newest, Fact::Closed(_)) => Ok(brief),
-            (_, _) => Err(HallError::NobodyThere { session: id.clone(), contract: contract.clone() }),
+            (_, _) => Err(HallError::NotAtWork { session: id.clone(), contract: contract.clone() }),
         }
     }
 
-    /// Waits until an order to hire was heard, if somebody runs the session.
-    async fn spawned(&self, id: &SessionId, hirer: &Path, left: Left) -> Result<Spawned, HallError> {
-        let cause = Cause::Stimulus(Sender::Owner { command: left.number });
-        let looks = HEARD_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
-        for _ in 0..if left.holder.is_some() { looks } else { 0 } {
+    /// Waits until an order to hire was read, if a process runs the session.
+    async fn wait_for_hire(&self, id: &SessionId, hirer: &Path, queued: Queued) -> Result<OrderedHire, HallError> {
+        let cause = Cause::Stimulus(Sender::Owner { command: queued.number });
+        let looks = READ_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
+        for _ in 0..if queued.holder.is_some() { looks } else { 0 } {
             let facts = self.journal().contract_facts(id, hirer).await?;
-            if let Some(spawned) = facts.iter().filter(|stored| stored.cause == cause).find_map(became) {
-                return Ok(spawned);
+            if let Some(hire) = facts.iter().filter(|stored| stored.cause == cause).find_map(hire_result) {
+                return Ok(hire);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        Ok(Spawned::Waits(left.holder))
+        Ok(OrderedHire::Waits(queued.holder))
     }
 
-    async fn put(&self, id: &SessionId, order: &Order, holder: Option<Holder>) -> Result<Left, HallError> {
-        Ok(Left { number: self.journal().put(id, order, UnixMs::now()).await?, holder })
+    async fn put(&self, id: &SessionId, order: &Order, holder: Option<Holder>) -> Result<Queued, HallError> {
+        Ok(Queued { number: self.journal().put(id, order, UnixMs::now()).await?, holder })
     }
 }
 
-/// What a fact says about the hire that it followed from.
-fn became(stored: &Stored) -> Option<Spawned> {
+/// The result of an ordered hire, from a fact that the order caused.
+fn hire_result(stored: &Stored) -> Option<OrderedHire> {
     match &stored.fact {
         Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => {
-            Some(Spawned::Hired { contract: brief.path.clone(), money: brief.grant.money })
+            Some(OrderedHire::Hired { contract: brief.path.clone(), money: brief.grant.money })
         }
-        Fact::Refused { why, .. } => Some(Spawned::Refused(why.clone())),
+        Fact::Refused { why, .. } => Some(OrderedHire::Refused(why.clone())),
         Fact::Opened(_)
         | Fact::Asked { .. }
         | Fact::Answered { .. }

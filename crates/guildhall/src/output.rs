@@ -1,36 +1,38 @@
-//! The structured output of work that asked for one.
+//! The structured output of work.
 
 use guildhall_kernel::{Acceptance, Limit, Outcome};
 use serde::de::DeserializeOwned;
 
 use crate::session::Ended;
 
-/// Why there is no output to be had.
+/// Why there is no output.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// None was asked for.
-    #[error("no output was asked for: say with `Undertaking::output` what form it is to have")]
+    /// The caller asked for no output.
+    #[error("this work has no output: set its JSON schema with `Undertaking::output` before the work starts")]
     NotAsked,
-    /// The report is not of the form that was asked for, or there is none.
-    #[error("there is no output of the form that was asked for: {why}\nThe report says: {text}")]
+    /// The report does not follow the schema, or there is no report.
+    #[error("the report does not follow the JSON schema of the output: {why}\nThe report says: {text}")]
     NotAccepted {
-        /// What is wrong with it.
+        /// What is wrong with the report.
         why: String,
-        /// What it says.
+        /// The text of the report.
         text: String,
     },
-    /// It is of the form that was asked for, and yet not what the program takes.
-    #[error("the output is of the form that was asked for, but it can't be taken: {why}\nIt is: {output}")]
-    Unfit {
-        /// What is wrong with it.
+    /// The output follows the schema, but can't be read as the type of the program.
+    #[error(
+        "the output follows its JSON schema, but can't be read as the type that the program asks for: {why}\nThe output is: {output}"
+    )]
+    WrongType {
+        /// The error of serde.
         why: serde_json::Error,
-        /// What it is, as JSON.
+        /// The output, as JSON.
         output: String,
     },
 }
 
 impl Ended {
-    /// Returns the output, as a value of the program's own. [`Undertaking::output`](crate::Undertaking::output) asks for one.
+    /// Returns the output as a value of any type. [`Undertaking::output`](crate::Undertaking::output) asks for an output.
     ///
     /// ```
     /// use guildhall::{Hall, Price, Reply, model_fn};
@@ -58,24 +60,24 @@ impl Ended {
         }
         match (self.report.acceptance, &self.structured) {
             (Acceptance::Accepted, Some(output)) => {
-                serde_json::from_str(output).map_err(|why| OutputError::Unfit { why, output: output.clone() })
+                serde_json::from_str(output).map_err(|why| OutputError::WrongType { why, output: output.clone() })
             }
             (Acceptance::Accepted | Acceptance::NotAccepted, _) => {
-                Err(OutputError::NotAccepted { why: self.shortcoming(), text: self.text.clone() })
+                Err(OutputError::NotAccepted { why: self.why_not_accepted(), text: self.text.clone() })
             }
         }
     }
 
     /// Why the report was not accepted.
-    fn shortcoming(&self) -> String {
+    fn why_not_accepted(&self) -> String {
         let otherwise = match self.report.outcome {
-            Outcome::Done => "it could not be checked",
+            Outcome::Done => "the report could not be checked",
             Outcome::Exhausted(Limit::Purse) => "the money ran out",
             Outcome::Exhausted(Limit::Turns) => "the turns ran out",
             Outcome::Exhausted(Limit::Deadline) => "the time ran out",
-            Outcome::Exhausted(Limit::Asked) => "it was asked to wrap up",
+            Outcome::Exhausted(Limit::Asked) => "the work was asked to wrap up",
             Outcome::Failed => "the model failed",
-            Outcome::Cancelled => "it was cancelled",
+            Outcome::Cancelled => "the work was cancelled",
         };
         self.failure.as_deref().or(self.finding.as_deref()).unwrap_or(otherwise).to_owned()
     }

@@ -1,5 +1,5 @@
-//! Quotes: what work that was rehearsed would cost at least with a model of a name and a price. An estimate and no promise:
-//! a model reads the same files, but it thinks, and it may hire others.
+//! Quotes: the least that rehearsed work would cost with a real model. A quote is an estimate: a real model reads the same files,
+//! but it also writes more, and it may hire other agents.
 
 use std::time::SystemTime;
 
@@ -10,35 +10,34 @@ use guildhall_models::{Chosen, Seller, choose};
 use crate::bill::{Bill, Line};
 use crate::models::{ANTHROPIC, Models, OPENAI};
 
-/// How many bytes of text make a token, about.
+/// The approximate number of bytes per token.
 pub const TOKEN_BYTES: u64 = 4;
 
-/// What rehearsed work would cost.
+/// The estimated cost of rehearsed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// With which model, by its full name.
+    /// The full name of the model.
     pub model: String,
-    /// At least so much.
+    /// The least that the work would cost.
     pub cost: Msat,
 }
 
 impl Models {
-    /// Estimates what the rehearsed work of a bill would cost with a model, at its list price: a token for every
-    /// [`TOKEN_BYTES`] that were read and written, and what was in a cache at the cache's price. Nothing, if the model or its
-    /// price is not known.
+    /// Estimates the cost of a bill's rehearsed work with a model, at its list price: one token for every [`TOKEN_BYTES`] bytes
+    /// that were read and written, and the cache price for cached bytes. `None` if the model or its price is not known.
     pub fn quote(&self, bill: &Bill, model: &str, now: SystemTime) -> Option<Quote> {
         let Chosen::Model(model) = choose(self.unalias(model)) else { return None };
         let seller = Seller::Provider(if model.starts_with("claude-") { ANTHROPIC } else { OPENAI }.to_owned());
         let at_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let book = self.book(at_s);
-        // The price of usual prompts counts: the sum of all is no long prompt.
+        // Use the price of prompts of usual length: the sum of all prompts is not one long prompt.
         let price = book.price(&seller, &model).ok()?;
         let cost = book.with_price(&model, price).cost(&seller, &model, &usage(bill)).ok()?;
         Some(Quote { model, cost })
     }
 }
 
-/// The tokens of all calls to a model, by the bytes that they took. A task list makes none.
+/// The tokens of all model calls, estimated from their bytes. A task list makes no model calls.
 fn usage(bill: &Bill) -> Usage {
     let asking = || bill.lines.iter().filter(|line| line.model.is_some());
     let sum = |of: fn(&Line) -> u64| asking().map(of).fold(0, u64::saturating_add) / TOKEN_BYTES;
@@ -57,7 +56,7 @@ mod tests {
     use guildhall_kernel::{AgentName, Path, Tokens};
 
     #[test]
-    fn what_a_clerk_reads_is_not_quoted() {
+    fn the_bytes_of_a_task_list_are_not_quoted() {
         let line = |model: Option<&str>| Line {
             contract: Path::root(1),
             agent: AgentName::parse("ada").unwrap(),

@@ -1,4 +1,4 @@
-//! Work that is under way: it is watched, spoken to, ended and waited for.
+//! Work that is running: how to watch it, send messages to it, end it and wait for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::setup::{Setup, newest_root};
 use crate::stored::stored_text;
 use crate::undertaking::account;
 
-/// How often to look whether the inbox was heard, and how many times.
+/// The pause between two looks into the inbox, and the number of looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const LOOKS_MAX: u32 = 100;
 
-/// Work that is under way. Dropping it stops it where it is; [`Hall::resume`] goes on.
+/// Work that is running. Dropping it stops the work at its current state; [`Hall::resume`] continues the work.
 ///
 /// ```
 /// use guildhall::{Ending, Fact, Hall, Outcome, Price, Reply, model_fn};
@@ -51,9 +51,9 @@ pub struct Running {
     models: BTreeSet<String>,
     first: u64,
     facts: Subscription,
-    /// Closed when the work has ended, one way or another.
+    /// This channel is closed when the work has ended, with a report or an error.
     over: watch::Receiver<()>,
-    /// Gone once it was waited for.
+    /// `None` after [`Running::wait`] returned the result.
     work: Option<JoinHandle<Result<Ended, HallError>>>,
 }
 
@@ -67,7 +67,7 @@ impl Running {
         let mut texts = Vec::new();
         let named = std::iter::once(brief.task).chain(brief.adds.iter().copied());
         for of in named.chain(brief.checks.iter().map(|check| check.what)) {
-            // One that can't be read is needed only by whoever goes on working, and is named then.
+            // A text that can't be read is an error later, when a contract needs the text.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
         let engine = hall.engine(id, &root.setup).await?;
@@ -86,11 +86,11 @@ impl Running {
         let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
-        let (under_way, over) = watch::channel(());
+        let (still_running, over) = watch::channel(());
         let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
-            drop(under_way);
+            drop(still_running);
             ended
         });
         Ok(Running { hall, id, root, token_limit, models, first, facts, over, work: Some(work) })
@@ -101,62 +101,63 @@ impl Running {
         &self.id
     }
 
-    /// Returns the next fact of this work as soon as it is durable, and nothing once it has ended. Nothing is lost if the
-    /// waiting is given up.
+    /// Returns the next fact of this work as soon as the fact is durable, and `None` after the work has ended. Dropping the
+    /// future loses no fact.
     pub async fn next(&mut self) -> Result<Option<Stored>, HallError> {
         tokio::select! {
             biased;
             stored = self.facts.next() => return Ok(Some(stored?)),
-            // Nobody ever sends anything: this tells that the sender is gone.
+            // Nothing is ever sent: `changed` returns when the sender is dropped.
             _ = self.over.changed() => {}
         }
-        // What is not stored by now never is.
+        // No more facts will be stored from here on.
         Ok(self.facts.try_next().await?)
     }
 
-    /// Returns the facts of this work, for another place that watches it: the same ones, and then none for ever.
+    /// Returns a second stream of the facts of this work. After the last fact, the stream waits forever.
     pub fn facts(&self) -> Subscription {
         self.hall.journal().subscribe(&self.id, self.first)
     }
 
-    /// Returns the models of all who can come to work in it, as `PROVIDER/NAME`.
+    /// Returns the models of all agents that the work can use, as `PROVIDER/NAME`.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.models.iter().map(String::as_str)
     }
 
-    /// Returns what the root was hired for.
+    /// Returns the brief of the root.
     pub fn root(&self) -> &Brief {
         &self.root
     }
 
-    /// Returns the count of its tokens, at nothing, if they are limited: for whoever watches its facts.
+    /// Returns a token counter that starts at zero, if the tokens are limited. Code that watches the facts can feed it.
     pub fn token_limit(&self) -> Option<TokenLimit> {
         self.token_limit.clone()
     }
 
-    /// Says something to the root. It is stored before this returns, and heard as the command of this number.
-    pub async fn say(&self, words: &str) -> Result<u64, HallError> {
-        let told = self.hall.order(&self.id, &self.root.path, Instruction::Words(words.to_owned())).await?;
-        Ok(told.number)
+    /// Sends a message to the root. The message is stored before this returns. The number that this returns identifies the
+    /// message in [`Fact::Heard`](crate::Fact::Heard).
+    pub async fn say(&self, text: &str) -> Result<u64, HallError> {
+        let order = self.hall.order(&self.id, &self.root.path, Instruction::Message(text.to_owned())).await?;
+        Ok(order.number)
     }
 
-    /// Returns who is to speak next, by what is stored. What lies in the inbox is given time to be heard first: until then,
-    /// an agent that seems to wait for words only has not got them yet.
-    pub async fn floor(&self) -> Result<NextSpeaker, HallError> {
+    /// Returns who speaks next, according to the stored facts. This waits a short time for the root to read its inbox: before
+    /// that, the root can seem to wait for a message that it already has.
+    pub async fn next_speaker(&self) -> Result<NextSpeaker, HallError> {
         for _ in 0..LOOKS_MAX {
-            // The inbox comes first: what is heard between the two looks is seen by the second. One that can't be read now may
-            // have something in it.
+            // The inbox is read before the facts: an order that the root reads in between is then in the facts. An inbox that
+            // can't be read now may have orders in it.
             let is_empty = self.hall.journal().take_after(&self.id, 0).await.is_ok_and(|left| left.is_empty());
-            let floor = self.floor_now().await?;
-            if is_empty || !matches!(floor, NextSpeaker::Owner { .. }) {
-                return Ok(floor);
+            let speaker = self.next_speaker_now().await?;
+            if is_empty || !matches!(speaker, NextSpeaker::Owner { .. }) {
+                return Ok(speaker);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        self.floor_now().await
+        self.next_speaker_now().await
     }
 
-    async fn floor_now(&self) -> Result<NextSpeaker, HallError> {
+    async fn next_speaker_now(&self) -> Result<NextSpeaker, HallError> {
         let stored = self.hall.journal().contract_facts(&self.id, &self.root.path).await?;
         if stored.is_empty() {
             return Ok(NextSpeaker::Agent);
@@ -165,16 +166,16 @@ impl Running {
         root.map(|root| root.next_speaker()).map_err(|why| HallError::Damaged(why.to_string()))
     }
 
-    /// Tells the work to end before it is done.
+    /// Orders the work to end before it is done.
     pub async fn end(&self, how: Ending) -> Result<(), HallError> {
         match self.hall.end(&self.id, how).await {
-            // It ended by itself meanwhile.
+            // The work ended by itself meanwhile.
             Ok(_) | Err(HallError::HasEnded(_)) => Ok(()),
             Err(why) => Err(why),
         }
     }
 
-    /// Waits until the work has ended. What it came to is told once; after that, [`Hall::session`] has it.
+    /// Waits until the work has ended. The result is returned once; after that, [`Hall::session`] returns it.
     pub async fn wait(&mut self) -> Result<Ended, HallError> {
         let Some(work) = &mut self.work else { return Err(HallError::HasEnded(self.id.clone())) };
         let ended = work.await;
@@ -197,7 +198,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs the root, obeying orders from other terminals meanwhile, and closes the account.
+/// Runs the root, follows orders from other terminals meanwhile, and settles the account.
 async fn work(
     hall: Hall,
     id: SessionId,
@@ -209,7 +210,7 @@ async fn work(
     let root = brief.path.clone();
     let meter = Meter::new(&hall, &id, &engine, &root, setup.token_limit());
     let warn = |why: &JournalError| {
-        hall.warn(&format!("orders from other terminals can't be read for now ({why}); the work goes on, and so do the attempts to read them"));
+        hall.warn(&format!("orders from other terminals can't be read at the moment ({why}). The work continues, and reading is tried again"));
     };
     let report = tokio::select! {
         report = engine.run(brief, texts) => report?,
@@ -217,12 +218,12 @@ async fn work(
         why = meter.watch() => return Err(why),
     };
     settle(&hall, &id, &engine, &root, &report).await?;
-    // Whoever took the work up may have allowed what whoever began it did not.
+    // A resume may allow overruns that the start did not allow.
     let setup = Setup { allow_overrun: setup.allow_overrun || hall.allows_overrun(), ..setup };
     Ended::read(hall.journal(), &id, &root, setup, report, &faults).await
 }
 
-/// Closes the account of a root that has reported.
+/// Settles the account of a root that has reported.
 pub(crate) async fn settle(
     hall: &Hall,
     id: &SessionId,
@@ -232,7 +233,7 @@ pub(crate) async fn settle(
 ) -> Result<(), HallError> {
     let mut session = account(hall.journal(), id).await?;
     if !session.has_ended(root) {
-        // A root whose process ended between the two is settled once.
+        // A process may have ended after the root closed and before it was settled: then it is settled here, once.
         let ended = SessionFact::Ended {
             root: root.clone(),
             spent: report.spent,
@@ -242,6 +243,6 @@ pub(crate) async fn settle(
         session.apply(&ended)?;
         engine.account(vec![ended], Vec::new()).await?;
     }
-    // Orders that came while the root closed: nobody looks into the inbox any more.
+    // Orders may have arrived while the root closed, and no other code reads the inbox from now on.
     Ok(engine.finish_orders().await?)
 }

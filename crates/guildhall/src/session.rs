@@ -1,4 +1,4 @@
-//! A session, for those who look at it: how it stands, what was said, what it cost.
+//! A session as it is shown: its state, its answer and its cost.
 
 use std::collections::BTreeSet;
 
@@ -19,77 +19,78 @@ use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 use crate::topup::late_money;
 
-/// What work came to.
+/// The result of work that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// The session.
     pub session: SessionId,
-    /// What it was set up with.
+    /// The settings of the work.
     pub setup: Setup,
-    /// The answer, or what was found instead of one; empty if nothing was found. Why nothing was is the failure, never this.
+    /// The answer, or the findings so far if there is no answer. It is empty if nothing was found. An error is never in this
+    /// field, but in `failure`.
     pub text: String,
     /// The report.
     pub report: Report,
-    /// Why the model failed or said nothing, if it did.
+    /// Why the model failed or gave no reply, if it did.
     pub failure: Option<String>,
-    /// What was put in.
+    /// The money that the root was granted.
     pub granted: Msat,
-    /// What came for the root after it had closed: it stays in the session.
+    /// The money that arrived after the root had closed. It stays in the session.
     pub late: Msat,
-    /// What it cost, contract by contract.
+    /// The cost of each contract.
     pub bill: Bill,
-    /// What corrections have returned to the session.
+    /// The money that corrections have returned to the session.
     pub credited: Msat,
-    /// The limit of tokens that ended it, if one did.
+    /// The token limit, if it ended the work.
     pub out_of_tokens: Option<u64>,
-    /// How many tasks of a list were not done; none of what is no list.
+    /// How many tasks of a list were not done. Zero if the work was not a list of tasks.
     pub undone: usize,
-    /// Every law that the stored facts break: none, or this program has a bug.
+    /// Every law that the stored facts break. If there is any, this program has a bug.
     pub violations: Vec<String>,
-    /// The head of the journal's chain: whoever has it finds out if the journal is cut later.
+    /// The head of the journal's hash chain. A later `verify` with this head detects facts that were cut off.
     pub head: Head,
-    /// What of this can't be read, and is empty or missing here.
+    /// The texts that can't be read. Their fields are empty here.
     pub unreadable: Vec<UnreadableText>,
-    /// The structured output, as JSON, if one was asked for and could be read.
+    /// The structured output, as JSON, if the caller asked for it and it could be read.
     pub(crate) structured: Option<String>,
-    /// What the last check that failed found.
+    /// The finding of the last failed check.
     pub(crate) finding: Option<String>,
 }
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Its id, its project and its label.
     pub row: SessionRow,
-    /// Who runs it now.
+    /// The process that runs the session now.
     pub holder: Option<Holder>,
-    /// The newest request for work, if there was any.
+    /// The newest request for work, if there is any.
     pub request: Option<Request>,
-    /// The root of that request, if what it was set up with can be read.
+    /// The root of that request, if its settings can be read.
     pub root: Option<Root>,
-    /// How that root ended, if it has.
+    /// The report of that root, if it has ended.
     pub report: Option<Report>,
-    /// The limit of tokens that ended that root, if one did.
+    /// The token limit, if it ended that root.
     pub out_of_tokens: Option<u64>,
-    /// The root's answer, or what it found instead of one, if that can be read.
+    /// The root's answer, or its findings so far, if they can be read.
     pub text: Option<String>,
-    /// Why its model failed or said nothing, if it did and that can be read. [`Hall::unreadable_texts`] has what can't.
+    /// Why the model failed or gave no reply, if that is known. [`Hall::unreadable_texts`] lists the texts that can't be read.
     ///
     /// [`Hall::unreadable_texts`]: crate::Hall::unreadable_texts
     pub failure: Option<String>,
-    /// What the root's contracts cost.
+    /// The cost of each of the root's contracts.
     pub bill: Bill,
-    /// What the session has cost in all, less what corrections have returned.
+    /// The cost of the whole session, minus the money that corrections have returned.
     pub charges: Charges,
-    /// All calls of the session that may or may not have been billed, with what is set aside for each.
+    /// All calls of the session that may or may not have been billed, with the amount reserved for each.
     pub reserved: Vec<(AskKey, Msat)>,
-    /// By how much calls of the session have exceeded their holds.
+    /// The sum by which calls of the session exceeded their holds.
     pub overrun: Msat,
-    /// What corrections have returned.
+    /// The money that corrections have returned.
     pub credited: Msat,
-    /// What is left of what was put in, and not granted to work under way.
+    /// The money of the session that is neither used nor granted to running work.
     pub free: Msat,
-    /// The part of that which came for the root after it had closed.
+    /// The part of the free money that arrived after the root had closed.
     pub late: Msat,
     /// Every law that the stored facts break.
     pub violations: Vec<String>,
@@ -98,12 +99,12 @@ pub struct View {
 }
 
 impl View {
-    /// Reads a session. One of which anything is not what was stored is an error.
+    /// Reads a session. A session that was changed after it was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
         let Contents { row, facts, account, head } = journal.contents(id).await?;
         let request = Request::newest(&account);
         let root = match &request {
-            // Without what it was set up with, a root can still be shown and billed.
+            // A root can be shown and billed without its settings.
             Some(request) => match request.read(journal).await {
                 Ok(root) => root.ok(),
                 Err(HallError::NoSetup { .. }) => None,
@@ -139,7 +140,7 @@ impl View {
             text,
             charges: all.charges(),
             reserved: all.reserved(),
-            // Nobody bills what the newest root was set up with: then nothing can be billed too high.
+            // If nobody bills the models of the newest root, there is no overrun.
             overrun: if bill.is_nominal() { Msat::ZERO } else { all.overrun() },
             bill,
             credited: account.credited(),
@@ -147,7 +148,7 @@ impl View {
         })
     }
 
-    /// Whether its newest work has ended.
+    /// Whether the newest work has ended.
     pub fn ended(&self) -> bool {
         self.report.is_some()
     }
@@ -159,12 +160,12 @@ impl View {
 pub struct Unreadable {
     /// Its id, its project and its label.
     pub row: SessionRow,
-    /// Why it can't.
+    /// Why the session can't be read.
     #[source]
     pub why: HallError,
 }
 
-/// What a person has said of calls whose bill became known later.
+/// The corrections of reserved calls, by call.
 fn credits(account: &[SessionFact]) -> Credits {
     let corrected = account.iter().filter_map(|fact| match fact {
         SessionFact::Corrected { ask, credit } => Some((ask.clone(), *credit)),
@@ -173,7 +174,7 @@ fn credits(account: &[SessionFact]) -> Credits {
     corrected.collect()
 }
 
-/// Checks facts and an account that were read at the same moment against the laws.
+/// Checks facts and an account against the laws. Both were read at the same moment.
 fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
     let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
@@ -183,7 +184,7 @@ fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) 
     (checker, all)
 }
 
-/// The limit of tokens that ended a root, if one did.
+/// The token limit, if it ended a root.
 fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     let mut limit = setup.token_limit()?;
     for stored in facts {
@@ -192,7 +193,7 @@ fn out_of_tokens(setup: &Setup, facts: &[Stored]) -> Option<u64> {
     limit.ended()
 }
 
-/// What was found. A report that was assembled around a task or around an error has found nothing.
+/// The findings of a report. A report that the runtime assembled from the task or from an error has none.
 async fn answer(journal: &Journal, report: &Report) -> Result<Option<String>, TextError> {
     match report.text {
         Wording::Assembled(TextRef { kind: TextKind::Task | TextKind::Error, .. }) => Ok(None),
@@ -200,7 +201,7 @@ async fn answer(journal: &Journal, report: &Report) -> Result<Option<String>, Te
     }
 }
 
-/// What the newest of a contract's failed checks found.
+/// The finding of a contract's newest failed check.
 async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result<Option<String>, TextError> {
     let failed = |stored: &Stored| {
         if let Fact::Answered { answer: Answer::FailedCheck(finding), .. } = stored.fact { Some(finding) } else { None }
@@ -211,7 +212,7 @@ async fn finding(journal: &Journal, facts: &[Stored], contract: &Path) -> Result
     }
 }
 
-/// How many hires that a contract called for have reported that they are done.
+/// How many hires that a contract's model made have reported as done.
 fn done_by_call(facts: &[Stored], contract: &Path) -> usize {
     let mut called = BTreeSet::new();
     let mut done = 0;
@@ -226,7 +227,7 @@ fn done_by_call(facts: &[Stored], contract: &Path) -> usize {
     done
 }
 
-/// Takes note of the texts of a root that can't be read.
+/// Collects the texts of a root that can't be read.
 struct Unread<'a> {
     root: &'a Path,
     texts: Vec<UnreadableText>,

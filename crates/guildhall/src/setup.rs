@@ -1,5 +1,5 @@
-//! What a root was asked for with, stored with the request: a resume goes on with the same agent, model and prices,
-//! whatever has changed outside since.
+//! The settings of a root, stored with its request. A resume uses the same agents, models and prices, even if agent files,
+//! the config or the price table have changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -16,18 +16,19 @@ use crate::meter::TokenLimit;
 use crate::models::{DatedRate, Locked};
 use crate::stored::stored_text;
 
-/// Who can come to work, with what.
+/// The agents that a root can use, with their models and prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Staffing {
-    /// The agents; the first takes the work on.
+    /// The agents. The first one is the agent of the root.
     pub agents: Vec<Agent>,
-    /// The model of each, as `PROVIDER/NAME`. The agent of a task list has none.
-    pub seated: BTreeMap<AgentName, String>,
-    /// The rate at which all is shown.
+    /// The model of each agent, as `PROVIDER/NAME`. The agent of a task list has none.
+    #[serde(rename = "seated")]
+    pub model_of_agent: BTreeMap<AgentName, String>,
+    /// The exchange rate at which amounts are shown.
     pub rate: DatedRate,
     /// The prices of those models.
     pub locked: BTreeMap<String, Locked>,
-    /// What the project says to everybody.
+    /// The project's own instructions to all agents.
     pub guide: Option<String>,
 }
 
@@ -37,23 +38,23 @@ impl Staffing {
         self.agents.first().map(|agent| &agent.name)
     }
 
-    /// Returns the first agent's model; of a list of tasks, that of the first agent that has one.
+    /// Returns the first agent's model. For a list of tasks, this is the model of the first agent that has one.
     pub fn model(&self) -> &str {
-        self.agents.iter().find_map(|agent| self.seated.get(&agent.name)).map_or("", String::as_str)
+        self.agents.iter().find_map(|agent| self.model_of_agent.get(&agent.name)).map_or("", String::as_str)
     }
 
     /// Whether this is a list of tasks.
     pub fn is_list(&self) -> bool {
-        self.entry().is_some_and(|entry| !self.seated.contains_key(entry))
+        self.entry().is_some_and(|entry| !self.model_of_agent.contains_key(entry))
     }
 
-    /// Returns the model that is asked for whoever works under this brief. A task list asks none.
+    /// Returns the model of the agent that works under this brief. A task list has none.
     pub fn model_of(&self, brief: &Brief) -> Option<&str> {
         match (usize::from(brief.model_slot).checked_sub(1), brief.standing) {
             (Some(slot), _) => self.models().into_iter().nth(slot),
-            (None, Standing::Listed) => self.seated.get(&brief.agent).map(String::as_str),
+            (None, Standing::Listed) => self.model_of_agent.get(&brief.agent).map(String::as_str),
             (None, Standing::AdHoc) => {
-                brief.lineage.upward().find_map(|link| self.seated.get(&link.agent)).map(String::as_str)
+                brief.lineage.upward().find_map(|link| self.model_of_agent.get(&link.agent)).map(String::as_str)
             }
         }
     }
@@ -64,23 +65,23 @@ impl Staffing {
     }
 
     fn clean(&self, redactor: &Redactor) -> Staffing {
-        let Staffing { agents, seated, rate, locked, guide } = self;
+        let Staffing { agents, model_of_agent, rate, locked, guide } = self;
         Staffing {
             agents: agents.iter().map(|agent| agent.clean(redactor)).collect(),
-            seated: seated.clone(),
+            model_of_agent: model_of_agent.clone(),
             rate: rate.clone(),
             locked: locked.clone(),
             guide: guide.as_ref().map(|guide| redactor.clean(guide).into_owned()),
         }
     }
 
-    /// Returns the models that can come to be asked, in the order in which `Brief::model_slot` counts them.
+    /// Returns all models that agents use, in the order in which `Brief::model_slot` counts them.
     pub fn models(&self) -> BTreeSet<&str> {
-        self.seated.values().map(String::as_str).collect()
+        self.model_of_agent.values().map(String::as_str).collect()
     }
 }
 
-/// The form in which a setup is written. Whoever changes it keeps reading the forms before.
+/// The version of the stored format of a setup. A newer version must still read the older formats.
 pub(crate) const SETUP_FORM: u32 = 1;
 
 /// A setup as it is stored.
@@ -94,7 +95,7 @@ struct Written<'a> {
 /// The part of a stored setup that every version reads.
 #[derive(Deserialize)]
 struct Form {
-    /// The first form did not say so.
+    /// The first format did not store its number.
     #[serde(default = "first_form")]
     form: u32,
 }
@@ -103,28 +104,28 @@ fn first_form() -> u32 {
     1
 }
 
-/// Everything that is fixed when a root is asked for.
+/// The settings that are fixed when a root is requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Who can come to work, with what.
+    /// The agents, with their models and prices.
     pub staffing: Staffing,
-    /// After how many tokens in all it is to wrap up.
+    /// The number of tokens in the whole tree at which the root wraps up.
     pub tokens_max: Option<u64>,
-    /// Whether a provider is asked on that bills more than was held for a call.
+    /// Whether calls continue to a provider that billed more than was held for a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_overrun: bool,
-    /// The brief: a process that ends before the contract is opened loses nothing.
+    /// The brief of the root. It is stored here because the process may end before the contract is opened.
     pub brief: Arc<Brief>,
 }
 
 impl Setup {
-    /// Returns the count of its tokens, at nothing, if they are limited.
+    /// Returns a token counter that starts at zero, if the tokens are limited.
     pub fn token_limit(&self) -> Option<TokenLimit> {
         self.tokens_max.map(|limit| TokenLimit::new(self.brief.path.clone(), limit))
     }
 
-    /// Writes it down, without the secrets in what people wrote for agents to read. Names and numbers stay as they are: a
-    /// resume has to find the same agents and models.
+    /// Returns the stored form. Secrets are removed from the texts that people wrote for agents. Names and numbers stay as they
+    /// are, because a resume has to find the same agents and models.
     pub(crate) fn text(&self, redactor: &Redactor) -> Text {
         let clean = Setup { staffing: self.staffing.clean(redactor), ..self.clone() };
         let written = Written { form: SETUP_FORM, setup: &clean };
@@ -144,14 +145,14 @@ fn unreadable(why: impl Display) -> HallError {
     HallError::NoSetup { why: why.to_string() }
 }
 
-/// A request for work, as a session's account has it.
+/// A request for work, from a session's account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The path of its root.
+    /// The path of the root.
     pub root: Path,
-    /// What the root was granted.
+    /// The money that the root was granted.
     pub granted: Msat,
-    /// What it was set up with.
+    /// The stored settings.
     pub(crate) setup: TextRef,
 }
 
@@ -170,7 +171,7 @@ impl Request {
         }
     }
 
-    /// Reads the root. The inner error is that the text of its setup can't be read.
+    /// Reads the root. The inner error means that the text of its settings can't be read.
     pub(crate) async fn read(&self, journal: &Journal) -> Result<Result<Root, TextError>, HallError> {
         let text = match stored_text(journal, self.setup).await {
             Ok(text) => text,
@@ -180,29 +181,29 @@ impl Request {
     }
 }
 
-/// A root of a session: what it was granted, and by whom it is worked on.
+/// A root of a session, with its grant and its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
     /// Its path.
     pub path: Path,
-    /// What it was granted.
+    /// The money that the root was granted.
     pub granted: Msat,
-    /// What it was set up with.
+    /// The settings of the root.
     pub setup: Setup,
 }
 
-/// Reads the newest root that was asked for in a session.
+/// Reads the newest root of a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
     let request = Request::newest(&journal.account(id).await?);
     let request = request.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
     request.read(journal).await?.map_err(unreadable)
 }
 
-/// Reads who could come to work under each root that was asked for in a session.
+/// Reads the agents of each root of a session.
 pub(crate) async fn staffings(journal: &Journal, id: &SessionId) -> Result<BTreeMap<Path, Staffing>, HallError> {
     let mut staffings = BTreeMap::new();
     for request in journal.account(id).await?.iter().filter_map(Request::of) {
-        // A root whose setup can't be read can't be asked for more work, so that nothing hangs on who worked under it.
+        // A root whose settings can't be read makes no more calls, so its agents are not needed.
         if let Ok(root) = request.read(journal).await? {
             staffings.insert(root.path, root.setup.staffing);
         }

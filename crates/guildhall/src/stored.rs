@@ -1,4 +1,4 @@
-//! Stored texts, for those who look at a session: one that can't be read is told, and keeps nobody from the rest.
+//! Stored texts of a session. A text that can't be read is reported, and the rest of the session is still shown.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::setup::Request;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("contract {contract}: {why}")]
 pub struct UnreadableText {
-    /// Whose fact names it.
+    /// The contract whose fact names the text.
     pub contract: Path,
-    /// Which text, and what is wrong with it.
+    /// The text, and why it can't be read.
     pub why: TextError,
 }
 

@@ -1,6 +1,6 @@
-//! A program in the place of a root's model that works off a list of tasks. It hires the agent of the next task, hands on what
-//! came before, waits, and puts the reports together. It reads a prompt's data, knows no language and costs nothing; the same
-//! prompt always gives the same reply, so it goes on after a crash as if there had been none.
+//! A program that takes the place of a root's model and executes a list of tasks. It hires the agent of the next task, passes on
+//! the reports of the tasks before it, waits, and combines the reports. It reads only a prompt's data and costs nothing. The same
+//! prompt always gives the same reply, so a crash does not change the result.
 
 use guildhall_agent::{
     Attempt, Heard, HeardReport, Model, Prompt, PromptData, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::tasks::{TaskSpec, Tasks, order};
 
-/// The longest task with what came before it, in bytes: a brief has terms, too.
+/// The longest task including the reports of the tasks before it, in bytes. The rest of the brief is for terms.
 const HANDED_BYTES_MAX: usize = 48 * 1024;
 
-/// The longest report that is put together, in bytes.
+/// The longest combined report, in bytes.
 const REPORT_BYTES_MAX: usize = 60 * 1024;
 
-/// What a hire is told that asks its hirer something.
-const NOBODY_KNOWS: &str = "You work off a list of tasks, and nobody is here who could answer: use your judgement.";
+/// The answer to a hire that asks its hirer a question.
+const NO_ANSWER: &str = "You were hired by a list of tasks, which can't answer questions: use your judgement.";
 
-/// What stands for the report of a hire that ended before it said anything.
-const SAID_NOTHING: &str = "It ended before it said anything.";
+/// The text in place of the report of a hire that ended without a report.
+const NO_REPORT: &str = "The agent ended before it reported anything.";
 
-/// A program that works off a list of tasks.
+/// A program that executes a list of tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskListModel;
 
@@ -34,7 +34,7 @@ impl Model for TaskListModel {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             let reply = reply(prompt);
-            // It costs nothing, but who counts what it was shown must count right: by that, last requests are cut.
+            // The call costs nothing, but its size must be right: the size decides how much of the last request is cut.
             Attempt { usage: Reported::Whole(Usage::in_bytes(prompt, &reply)), outcome: Ok(reply) }
         })
     }
@@ -43,7 +43,7 @@ impl Model for TaskListModel {
 fn reply(prompt: &Prompt) -> Reply {
     let data = prompt.data.as_deref();
     let Some((data, state)) = data.and_then(|data| Some((data, ListState::read(data, &prompt.key.contract)?))) else {
-        return Reply::words("This agent works off lists of tasks, and there is none to read.");
+        return Reply::words("This agent executes lists of tasks, but its task is not a list of tasks.");
     };
     let calls = match data.turn {
         Turn::Next => state.calls(prompt.messages.len()),
@@ -58,10 +58,10 @@ fn calling(calls: Vec<RawCall>) -> Reply {
     Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls }
 }
 
-/// How many times the least that a hire takes is given to a task that names no budget, if there is so much.
+/// A task without a budget gets this many times the minimum of a hire, if there is enough money.
 const LEAST_TIMES: u64 = 4;
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Open,
@@ -70,26 +70,26 @@ enum State {
     Ended { hire: Path, ending: Outcome, says: String },
 }
 
-/// The list, how each task stands, and what else was heard.
+/// The list, the state of each task, and everything else that arrived.
 struct ListState {
     tasks: Tasks,
-    /// Where each has those that come before it.
+    /// For each task, the indexes of the tasks that come before it.
     before: Vec<Vec<usize>>,
     states: Vec<State>,
-    /// Reports of those whom somebody else has hired here.
+    /// Reports of hires that are not tasks of this list, for example hires that a person ordered.
     others: Vec<HeardReport>,
-    /// Who asked something since the last reply.
+    /// The hires that asked a question since the last reply.
     asking: Vec<Path>,
-    /// The money that nothing holds.
+    /// The money that no hold takes.
     free: Msat,
-    /// The least money that a hire needs which was refused for lack of money.
+    /// The highest minimum of the hires that were refused because they had too little money.
     least: Msat,
-    /// The root that it works for: calls of another have other ids.
+    /// The root of the list. Its path is part of the call ids.
     root: Path,
 }
 
 impl ListState {
-    /// Reads what was heard from the newest list on.
+    /// Reads everything that arrived since the newest list.
     fn read(data: &PromptData, root: &Path) -> Option<ListState> {
         let list = |words: &str| Tasks::read(words).map(|tasks| ListState::new(tasks, root, data.status.money));
         let mut state = list(&data.task);
@@ -113,7 +113,7 @@ impl ListState {
         ListState { tasks, before, states, others, asking, free, least: Msat::ZERO, root: root.clone() }
     }
 
-    /// Takes note of something that was heard.
+    /// Applies one thing that arrived.
     fn take(&mut self, heard: &Heard) {
         match heard {
             Heard::Reply(_) => self.asking.clear(),
@@ -129,14 +129,14 @@ impl ListState {
         }
     }
 
-    /// Takes note of a refusal.
+    /// Applies a refusal.
     fn refused(&mut self, call: Option<&str>, why: &Refusal) {
         let Some(at) = self.task_of(call) else { return };
         let is_shared = self.tasks.specs()[at].budget.is_none();
         self.states[at] = if let Refusal::Money { minimum, .. } = why
             && is_shared
         {
-            // With a larger share, or with what comes back, it may be possible yet.
+            // The hire may be possible later, with a larger share or with the change of other hires.
             self.least = self.least.max(*minimum);
             State::Open
         } else {
@@ -144,7 +144,7 @@ impl ListState {
         };
     }
 
-    /// Takes note of a report.
+    /// Applies a report.
     fn reported(&mut self, report: &HeardReport) {
         let is = |state: &State| matches!(state, State::AtWork(path) if *path == report.hire);
         match self.states.iter().position(is) {
@@ -156,30 +156,30 @@ impl ListState {
         }
     }
 
-    /// Whether there is something of a task that can be handed on.
-    fn has_come(&self, at: usize) -> bool {
+    /// Whether a task has a report that can be passed on.
+    fn has_report(&self, at: usize) -> bool {
         matches!(self.states[at], State::Ended { ending: Outcome::Done | Outcome::Exhausted(_), .. })
     }
 
-    /// The tasks that may still be begun.
+    /// The tasks that can still start.
     fn open(&self) -> Vec<usize> {
-        let mut may_come = vec![false; self.states.len()];
+        let mut can_report = vec![false; self.states.len()];
         let mut open = Vec::new();
         for at in order(&self.before) {
-            may_come[at] = match self.states[at] {
+            can_report[at] = match self.states[at] {
                 State::AtWork(_) => true,
                 State::Refused(_) => false,
-                State::Ended { .. } => self.has_come(at),
-                State::Open => self.before[at].iter().all(|before| may_come[*before]),
+                State::Ended { .. } => self.has_report(at),
+                State::Open => self.before[at].iter().all(|before| can_report[*before]),
             };
-            if may_come[at] && self.states[at] == State::Open {
+            if can_report[at] && self.states[at] == State::Open {
                 open.push(at);
             }
         }
         open
     }
 
-    /// What is to be called next; nothing, if all is done that can be.
+    /// The next calls. There are none if everything that can be done is done.
     fn calls(&self, turn: usize) -> Vec<RawCall> {
         let call =
             |id: String, name: &str, arguments: Value| RawCall { id, name: name.to_owned(), arguments: Ok(arguments) };
@@ -187,7 +187,7 @@ impl ListState {
             call(
                 format!("answer-{}-{turn}-{at}", self.root),
                 "message_agent",
-                json!({"id": path.to_string(), "text": NOBODY_KNOWS}),
+                json!({"id": path.to_string(), "text": NO_ANSWER}),
             )
         });
         let mut calls: Vec<RawCall> = answers.collect();
@@ -201,14 +201,14 @@ impl ListState {
         calls
     }
 
-    /// The tasks that can be begun now, each with its money. Those for which there is none wait for what comes back; where
-    /// nothing can, the refusal says why.
+    /// The tasks that can start now, each with its money. A task without enough money waits for the change of other tasks. If
+    /// no other task is at work, the task starts anyway, and the refusal gives the reason.
     fn affordable(&self, at_work: bool) -> Vec<(usize, Option<Msat>)> {
         let open = self.open();
         let share = self.share(&open);
         let mut left = self.free;
         let mut chosen = Vec::new();
-        for at in open.into_iter().filter(|at| self.before[*at].iter().all(|before| self.has_come(*before))) {
+        for at in open.into_iter().filter(|at| self.before[*at].iter().all(|before| self.has_report(*before))) {
             let money = self.tasks.specs()[at].budget.or(share);
             let is_least = money.is_none_or(|money| money >= self.least || self.tasks.specs()[at].budget.is_some());
             match money.map_or(Some(left), |money| left.minus(money)) {
@@ -223,7 +223,7 @@ impl ListState {
         chosen
     }
 
-    /// What a task gets that names no budget: the same as every other that may still be begun, if it can work with that.
+    /// The money for a task without a budget: an equal share for all tasks that can still start, but enough to work with.
     fn share(&self, open: &[usize]) -> Option<Msat> {
         let (mut left, mut without) = (self.free.get(), 0);
         for at in open {
@@ -237,7 +237,7 @@ impl ListState {
         Msat::new(share).ok().filter(|share| *share > Msat::ZERO)
     }
 
-    /// The order to do a task, with what came of the tasks before it.
+    /// The arguments of the call that hires for a task, with the reports of the tasks before it.
     fn order(&self, at: usize, money: Option<Msat>) -> Value {
         let (task, before) = (&self.tasks.specs()[at], &self.before[at]);
         let mut words = task.task.clone();
@@ -245,8 +245,8 @@ impl ListState {
         for before in before {
             if let State::Ended { hire, ending, says } = &self.states[*before] {
                 let name = &self.tasks.specs()[*before].name;
-                let ending = word(*ending);
-                let head = format!("\n\nWhat came of {name}, which precedes this ({hire}, {ending}):\n");
+                let ending = outcome_name(*ending);
+                let head = format!("\n\nReport of the earlier task {name} ({hire}, {ending}):\n");
                 let says = cut(says, room.saturating_sub(head.len()));
                 words.push_str(&head);
                 words.push_str(&says);
@@ -259,10 +259,10 @@ impl ListState {
         order
     }
 
-    /// What all came to: the reports that were handed to nobody, then the other tasks in a line each.
+    /// The final report: the reports that were not passed on to another task, then one line for each other task.
     fn report(&self) -> String {
         let mut is_handed_on = vec![false; self.states.len()];
-        // What was handed to one that did not finish may have been lost on it.
+        // A task that did not finish may not have used the reports that it received, so they are repeated here.
         let is_done = |at: &usize| matches!(self.states[*at], State::Ended { ending: Outcome::Done, .. });
         for before in (0..self.before.len()).filter(is_done).flat_map(|at| &self.before[at]) {
             is_handed_on[*before] = true;
@@ -270,31 +270,31 @@ impl ListState {
         let (mut reports, mut done, mut undone) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (TaskSpec { name, agent, .. }, state)) in self.tasks.specs().iter().zip(&self.states).enumerate() {
             match state {
-                State::Ended { hire, ending, says } if self.has_come(at) && !is_handed_on[at] => {
+                State::Ended { hire, ending, says } if self.has_report(at) && !is_handed_on[at] => {
                     let how = if *ending == Outcome::Done { "" } else { ", ran out" };
                     reports.push((format!("{name} ({agent}, {hire}{how})"), says.as_str()));
                 }
                 State::Ended { hire, ending: Outcome::Done, .. } => {
                     done.push(format!("{name} ({agent}, {hire})"));
                 }
-                State::Ended { hire, .. } if self.has_come(at) => {
-                    undone.push(format!("{name} ({agent}, {hire}): ran out; what it had found was handed on"));
+                State::Ended { hire, .. } if self.has_report(at) => {
+                    undone.push(format!("{name} ({agent}, {hire}): ran out; its findings so far were passed on"));
                 }
                 State::Ended { hire, ending, says } => {
-                    undone.push(format!("{name} ({agent}, {hire}): {}: {}", word(*ending), first_line(says)));
+                    undone.push(format!("{name} ({agent}, {hire}): {}: {}", outcome_name(*ending), first_line(says)));
                 }
                 State::AtWork(hire) => undone.push(format!("{name} ({agent}, {hire}): no report yet")),
                 State::Refused(why) => undone.push(format!("{name} ({agent}): {why}")),
-                State::Open => undone.push(format!("{name} ({agent}): not begun{}", self.for_want_of(at))),
+                State::Open => undone.push(format!("{name} ({agent}): not started{}", self.why_not_started(at))),
             }
         }
         for report in &self.others {
-            reports.push((format!("hired meanwhile ({}, {})", report.agent, report.hire), said(report)));
+            reports.push((format!("another hire ({}, {})", report.agent, report.hire), said(report)));
         }
         let room = REPORT_BYTES_MAX / reports.len().max(1);
         let mut parts: Vec<String> = reports.iter().map(|(who, says)| format!("{who}:\n{}", cut(says, room))).collect();
         if !done.is_empty() {
-            parts.push(format!("Done before: {}.", done.join(", ")));
+            parts.push(format!("Done earlier: {}.", done.join(", ")));
         }
         if !undone.is_empty() {
             parts.push(format!("Not done:\n- {}", undone.join("\n- ")));
@@ -302,7 +302,7 @@ impl ListState {
         parts.join("\n\n")
     }
 
-    /// The id of the call that hires for a task: no other of the session has it.
+    /// The id of the call that hires for a task. It is unique in the session.
     fn id_of(&self, at: usize, turn: usize) -> String {
         format!("task-{}-{at}-{turn}", self.root)
     }
@@ -312,26 +312,26 @@ impl ListState {
         (at < self.states.len()).then_some(at)
     }
 
-    /// Why a task was not begun.
-    fn for_want_of(&self, at: usize) -> String {
-        let missing = self.before[at].iter().filter(|before| !self.has_come(**before));
+    /// Why a task was not started.
+    fn why_not_started(&self, at: usize) -> String {
+        let missing = self.before[at].iter().filter(|before| !self.has_report(**before));
         let missing: Vec<&str> = missing.map(|before| self.tasks.specs()[*before].name.as_str()).collect();
         match missing.as_slice() {
-            [] if self.least > Msat::ZERO => format!(", for lack of money: a hire takes at least {}", self.least),
+            [] if self.least > Msat::ZERO => format!(": not enough money, a hire needs at least {}", self.least),
             [] => String::new(),
-            missing => format!(", for lack of {}", missing.join(", ")),
+            missing => format!(": no report of {}", missing.join(", ")),
         }
     }
 }
 
-/// What a report says.
+/// The text of a report.
 fn said(report: &HeardReport) -> &str {
     let says = report.text.trim();
-    if says.is_empty() { SAID_NOTHING } else { says }
+    if says.is_empty() { NO_REPORT } else { says }
 }
 
-/// How work ended, in a word.
-fn word(ending: Outcome) -> &'static str {
+/// The name of an outcome.
+fn outcome_name(ending: Outcome) -> &'static str {
     match ending {
         Outcome::Done => "complete",
         Outcome::Exhausted(_) => "exhausted",
@@ -344,7 +344,7 @@ fn first_line(text: &str) -> String {
     cut(text.trim().lines().next().unwrap_or_default(), 300)
 }
 
-/// As much of a text as fits, with a word about the rest.
+/// As much of a text as fits, with a note about the rest.
 fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

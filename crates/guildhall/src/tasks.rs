@@ -1,12 +1,12 @@
-//! A list of tasks, each for one agent, some of them after others: a graph of hires under one purse, without a model that
-//! decides who is hired.
+//! A list of tasks. Each task is for one agent, and a task can come after others. All hires share one purse, and no model
+//! decides which agents are hired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{AgentName, BRIEF_BYTES_MAX, Msat};
 use serde::{Deserialize, Serialize};
 
-/// How many tasks one list may have: all of them may be hired in one reply.
+/// The most tasks of one list. One reply may hire for all of them.
 pub const TASKS_MAX: usize = 1000;
 
 /// The longest name of a task, in bytes.
@@ -15,47 +15,47 @@ pub const TASK_NAME_BYTES_MAX: usize = 64;
 /// One task of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// What the others call it.
+    /// The name of the task, for `after` of other tasks.
     pub name: String,
-    /// Who does it.
+    /// The agent that does the task.
     pub agent: AgentName,
-    /// What is to be done.
+    /// The text of the task.
     pub task: String,
-    /// The tasks whose reports it is handed, and which it is begun after.
+    /// The names of the tasks that must report first. This task receives their reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// What it may cost. Without it, it gets what its agent's file says, or the same part of what is free as every other task
-    /// that is still to be begun.
+    /// The most that the task can cost. Without it, the task gets the budget of its agent's file, or an equal share of the free
+    /// money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Msat>,
 }
 
-/// Why a list of tasks can't be worked on.
+/// Why a list of tasks can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TasksError {
-    /// It has no task.
-    #[error("there is no task in it")]
+    /// The list is empty.
+    #[error("the list has no task")]
     Empty,
-    /// It has too many.
-    #[error("{count} tasks are more than the {TASKS_MAX} that one list may have")]
+    /// The list has too many tasks.
+    #[error("the list has {count} tasks, but at most {TASKS_MAX} are allowed: split it into several lists")]
     TooMany {
-        /// How many.
+        /// The number of tasks.
         count: usize,
     },
-    /// It is too long.
+    /// The texts of the tasks are too long.
     #[error(
-        "the tasks take {bytes} bytes together, and {BRIEF_BYTES_MAX} is the most: put what is long into files and name them"
+        "the tasks have {bytes} bytes together, but at most {BRIEF_BYTES_MAX} are allowed: put long texts into files and name the files"
     )]
     TooLong {
-        /// How long it is.
+        /// The length of the list, in bytes.
         bytes: usize,
     },
     /// One task is wrong.
     #[error("{why}")]
     Task {
-        /// Which, counted from 0.
+        /// The index of the task, counted from 0.
         index: usize,
-        /// What is wrong with it.
+        /// What is wrong with the task.
         why: TaskError,
     },
 }
@@ -63,38 +63,38 @@ pub enum TasksError {
 /// What is wrong with a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
-    /// Its name can't be used.
+    /// The name is not valid.
     #[error(
-        "{0:?} is no name for a task: it takes 1 to {TASK_NAME_BYTES_MAX} letters, digits, dots, dashes or underscores"
+        "{0:?} can't be the name of a task: use 1 to {TASK_NAME_BYTES_MAX} letters, digits, dots, dashes or underscores"
     )]
     BadName(String),
-    /// Another has its name.
-    #[error("there are two tasks called {0:?}")]
-    Doubled(String),
-    /// It asks for nothing.
-    #[error("the task {0:?} says nothing about what is to be done")]
-    SaysNothing(String),
-    /// It comes after one that there is not.
+    /// Two tasks have this name.
+    #[error("two tasks have the name {0:?}: rename one of them")]
+    DuplicateName(String),
+    /// The text of the task is empty.
+    #[error("the task {0:?} has no text: write in `task` what to do")]
+    NoText(String),
+    /// The task comes after an unknown task.
     #[error("task {name:?} must run after {after:?}, but there is no task {after:?}: the tasks are {known}")]
     Unknown {
-        /// Whose.
+        /// The name of the task.
         name: String,
-        /// After what.
+        /// The unknown name.
         after: String,
-        /// What there is.
+        /// The names of all tasks.
         known: String,
     },
-    /// It waits for itself.
-    #[error("these tasks wait for each other: {0}")]
+    /// The task waits for itself.
+    #[error("these tasks wait for each other: {0}. Remove one of them from `after`")]
     Cycle(String),
 }
 
-/// A list that can be worked on: names are known and each used once, and nothing waits for itself.
+/// A valid list: all names are known, no name is used twice, and no task waits for itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Listed", into = "Listed")]
 pub struct Tasks(Vec<TaskSpec>);
 
-/// The form in which a list is stored, as the task of whoever works it off.
+/// The stored form of a list. It is the task of the agent that executes the list.
 #[derive(Serialize, Deserialize)]
 struct Listed {
     tasks: Vec<TaskSpec>,
@@ -114,7 +114,7 @@ impl From<Tasks> for Listed {
 }
 
 impl Tasks {
-    /// Takes a list, or says what is wrong with it.
+    /// Returns a list, or what is wrong with it.
     pub fn new(tasks: Vec<TaskSpec>) -> Result<Tasks, TasksError> {
         match tasks.len() {
             0 => return Err(TasksError::Empty),
@@ -128,10 +128,10 @@ impl Tasks {
                 return Err(wrong(TaskError::BadName(task.name.clone())));
             }
             if task.task.trim().is_empty() {
-                return Err(wrong(TaskError::SaysNothing(task.name.clone())));
+                return Err(wrong(TaskError::NoText(task.name.clone())));
             }
             if places.insert(task.name.as_str(), index).is_some() {
-                return Err(wrong(TaskError::Doubled(task.name.clone())));
+                return Err(wrong(TaskError::DuplicateName(task.name.clone())));
             }
         }
         for (index, task) in tasks.iter().enumerate() {
@@ -150,10 +150,10 @@ impl Tasks {
         if bytes as u64 > BRIEF_BYTES_MAX { Err(TasksError::TooLong { bytes }) } else { Ok(tasks) }
     }
 
-    /// Gives those that name no budget what their agent usually gets, where it gets something.
-    pub(crate) fn with_budgets(mut self, usual: impl Fn(&AgentName) -> Option<Msat>) -> Tasks {
+    /// Gives each task without a budget the default budget of its agent, if the agent has one.
+    pub(crate) fn with_budgets(mut self, default_budget: impl Fn(&AgentName) -> Option<Msat>) -> Tasks {
         for task in &mut self.0 {
-            task.budget = task.budget.or_else(|| usual(&task.agent));
+            task.budget = task.budget.or_else(|| default_budget(&task.agent));
         }
         self
     }
@@ -163,21 +163,21 @@ impl Tasks {
         &self.0
     }
 
-    /// Says in a few words what it is.
+    /// Returns a short description of the list.
     pub fn label(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|task| task.name.as_str()).collect();
         format!("{} tasks: {}", names.len(), names.join(", "))
     }
 
-    /// Returns where each task has those that come before it.
+    /// Returns for each task the indexes of the tasks that come before it.
     pub(crate) fn predecessors(&self) -> Vec<Vec<usize>> {
         let places = self.0.iter().enumerate().map(|(at, task)| (task.name.as_str(), at)).collect();
         predecessors(&self.0, &places)
     }
 
-    /// Reads a list out of the words that it was written as.
-    pub fn read(words: &str) -> Option<Tasks> {
-        serde_json::from_str(words).ok()
+    /// Reads a list from its stored form.
+    pub fn read(text: &str) -> Option<Tasks> {
+        serde_json::from_str(text).ok()
     }
 }
 
@@ -192,14 +192,14 @@ fn is_name(name: &str) -> bool {
     (1..=TASK_NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(plain)
 }
 
-/// Where each task has those that come before it.
+/// For each task, the indexes of the tasks that come before it.
 fn predecessors(tasks: &[TaskSpec], places: &BTreeMap<&str, usize>) -> Vec<Vec<usize>> {
     let place = |after: &String| places.get(after.as_str()).copied();
     let before = |task: &TaskSpec| task.after.iter().filter_map(place).collect::<BTreeSet<_>>();
     tasks.iter().map(|task| before(task).into_iter().collect()).collect()
 }
 
-/// An order in which each task comes after its predecessors. Those that wait for a circle are missing.
+/// An order in which each task comes after its predecessors. Tasks that wait for a cycle are missing.
 pub(crate) fn order(before: &[Vec<usize>]) -> Vec<usize> {
     let mut followers = vec![Vec::new(); before.len()];
     for (at, before) in before.iter().enumerate() {
@@ -222,10 +222,10 @@ pub(crate) fn order(before: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// A task that waits for itself, and the chain by which it does.
+/// A task that waits for itself, and the chain of tasks from the task to itself.
 fn cycle(tasks: &[TaskSpec], before: &[Vec<usize>]) -> Option<(usize, String)> {
     let ordered: BTreeSet<usize> = order(before).into_iter().collect();
-    // Each that is left waits for one that is left, so going back from any of them comes to a circle.
+    // Each task outside the order waits for another task outside the order, so following the predecessors leads to a cycle.
     let mut at = (0..tasks.len()).find(|at| !ordered.contains(at))?;
     let mut seen = Vec::new();
     while !seen.contains(&at) {
@@ -261,19 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn only_a_graph_without_circles_is_taken() {
+    fn only_a_graph_without_cycles_is_accepted() {
         check(&[("a", &[]), ("b", &["a"]), ("c", &["a", "b", "a"])], None);
         check(&[("b", &["a"]), ("a", &[])], None);
-        check(&[("a", &["a"])], Some((0, "these tasks wait for each other: a -> a")));
+        check(&[("a", &["a"])], Some((0, "these tasks wait for each other: a -> a. Remove one of them from `after`")));
         check(
             &[("x", &["c"]), ("a", &["b"]), ("b", &["c"]), ("c", &["a"])],
-            Some((3, "these tasks wait for each other: c -> a -> b -> c")),
+            Some((3, "these tasks wait for each other: c -> a -> b -> c. Remove one of them from `after`")),
         );
     }
 
     #[test]
     fn names_are_known_and_used_once() {
-        check(&[("a", &[]), ("a", &[])], Some((1, "there are two tasks called \"a\"")));
+        check(&[("a", &[]), ("a", &[])], Some((1, "two tasks have the name \"a\": rename one of them")));
         check(
             &[("a", &[]), ("b", &["z"])],
             Some((1, "task \"b\" must run after \"z\", but there is no task \"z\": the tasks are a, b")),

@@ -1,5 +1,5 @@
-//! Money that a person adds to work under way, followed until it is known where it ended up: it goes down from the root one hop
-//! at a time, and on its way somebody may close.
+//! Top-ups: money that a person adds to running work. The money goes down from the root one level at a time, and a contract on
+//! the way may close. This module finds out which contract has the money in the end.
 
 use std::time::Duration;
 
@@ -10,44 +10,44 @@ use crate::hall::{Hall, HallError, Instruction};
 use crate::setup::newest_root;
 use crate::undertaking::account;
 
-/// How long to follow the money, and how often to look.
+/// How long to look for the money, and the pause between two looks.
 const FOLLOWED_FOR: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What became of money that a person added.
+/// The place of money that a person added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToppedUp {
-    /// The contract has it.
+    /// The contract has the money.
     Given,
-    /// The contract takes no more money. It stays with the last one on the way to it that does.
+    /// The contract takes no more money. The money stays with this contract, the last one on the way that could take it.
     StaysWith(Path),
-    /// The root has closed. It stays in the session, for whoever goes on in it.
+    /// The root has closed. The money stays in the session and can be used when the session is continued.
     StaysInSession {
-        /// Which root.
+        /// The root.
         root: Path,
     },
-    /// Nobody has heard of it yet. It waits for whoever runs the session, or for the resume.
+    /// The top-up was not read yet. It waits for the process that runs the session, or for a resume.
     Waits(Option<Holder>),
 }
 
-/// What a contract did with money that it was told of.
+/// What a contract did with a top-up.
 enum TopUpStep {
-    /// It has not heard of it.
-    Unheard,
-    /// It has it, and passed nothing on.
-    ReadAgent,
-    /// It keeps it for somebody below who takes no more.
+    /// The contract has not received it.
+    NotReceived,
+    /// The contract has the money and passed nothing on.
+    Received,
+    /// The contract keeps the money, because the hire below takes no more.
     Kept,
-    /// It passes it on, by this ask.
+    /// The contract passes the money on to this hire, with this ask.
     Passed(AskId, Path),
 }
 
 impl Hall {
-    /// Gives a contract at work more money, and says where that ended up, if somebody runs the session.
+    /// Gives a contract at work more money, and returns which contract has the money, if a process runs the session.
     pub async fn top_up(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
         let number = self.order(id, to, Instruction::Money(money)).await?.number;
         for _ in 0..FOLLOWED_FOR.as_millis() / LOOK_AGAIN.as_millis() {
-            // The money is stored: whatever goes wrong from here on, whoever gave it must not give it again.
+            // The order is stored, so an error from here on must not look as if the top-up failed: the person would repeat it.
             if let Ok(Some(found)) = self.follow(id, number, to).await {
                 return Ok(found);
             }
@@ -56,11 +56,11 @@ impl Hall {
         Ok(ToppedUp::Waits(self.journal().running(id).await.unwrap_or(None)))
     }
 
-    /// Says where money is that was left in the inbox. Nothing if that is not known yet.
+    /// Returns the place of the money of this order. `None` if that is not known yet.
     async fn follow(&self, id: &SessionId, number: u64, to: &Path) -> Result<Option<ToppedUp>, HallError> {
         let waiting = self.journal().take_after(id, number.saturating_sub(1)).await?;
         if waiting.first().is_none_or(|first| first.number != number) {
-            return self.whereabouts(id, number, to).await;
+            return self.locate(id, number, to).await;
         }
         if self.journal().running(id).await?.is_some() {
             return Ok(None);
@@ -68,33 +68,33 @@ impl Hall {
         if !self.has_closed(id, &to.top()).await? {
             return Ok(Some(ToppedUp::Waits(None)));
         }
-        // Its process ended before it could hear of the money, and nobody else looks into the inbox.
+        // The process of the root ended before it read the order, and no other process reads the inbox.
         self.keep_late_money(id).await?;
         Ok(None)
     }
 
-    /// Follows money down from the root. Nothing if it is still on its way.
-    async fn whereabouts(&self, id: &SessionId, number: u64, to: &Path) -> Result<Option<ToppedUp>, HallError> {
+    /// Follows the money down from the root. `None` if it is still on its way.
+    async fn locate(&self, id: &SessionId, number: u64, to: &Path) -> Result<Option<ToppedUp>, HallError> {
         let (mut at, mut cause) = (to.top(), Cause::Stimulus(Sender::Owner { command: number }));
         let mut above: Option<(Path, AskId)> = None;
         loop {
             let facts = self.journal().contract_facts(id, &at).await?;
-            match (hop(&facts, &cause), above) {
-                (TopUpStep::ReadAgent, _) => return Ok(Some(ToppedUp::Given)),
+            match (step(&facts, &cause), above) {
+                (TopUpStep::Received, _) => return Ok(Some(ToppedUp::Given)),
                 (TopUpStep::Kept, _) => return Ok(Some(ToppedUp::StaysWith(at))),
                 (TopUpStep::Passed(ask, next), _) => {
                     cause = Cause::Stimulus(Sender::Contract(AskKey { contract: at.clone(), ask }));
                     above = Some((at, ask));
                     at = next;
                 }
-                // It had closed when the money came, which is back with its hirer.
-                (TopUpStep::Unheard, Some((hirer, tell))) => {
+                // The contract had closed when the money came, so the money went back to its hirer.
+                (TopUpStep::NotReceived, Some((hirer, tell))) => {
                     let gone = self.journal().contract_facts(id, &hirer).await?.iter().any(
                         |stored| matches!(&stored.fact, Fact::Answered { id, answer: Answer::Gone, .. } if *id == tell),
                     );
                     return Ok(gone.then_some(ToppedUp::StaysWith(hirer)));
                 }
-                (TopUpStep::Unheard, None) => {
+                (TopUpStep::NotReceived, None) => {
                     let closed = self.has_closed(id, &at).await?;
                     return Ok(closed.then_some(ToppedUp::StaysInSession { root: at }));
                 }
@@ -107,8 +107,8 @@ impl Hall {
         Ok(newest.is_some_and(|stored| matches!(stored.fact, Fact::Closed(_))))
     }
 
-    /// Settles a session at rest whose newest root has closed: what a process left undone that ended right after it. The root's
-    /// change is the session's, and so is money that came too late for the root.
+    /// Settles a session that no process runs and whose newest root has closed, in case a process ended right after the root
+    /// closed. The root's change, and money that came too late for the root, go back to the session.
     pub async fn settle(&self, id: &SessionId) -> Result<(), HallError> {
         let root = newest_root(self.journal(), id).await?.path;
         if !self.has_closed(id, &root).await? {
@@ -121,7 +121,7 @@ impl Hall {
         }
     }
 
-    /// Keeps money in the session that lies in its inbox for a root that has closed. Whoever runs the session does so itself.
+    /// Moves money from the inbox of a closed root to the session. If a process runs the session, that process does it.
     async fn keep_late_money(&self, id: &SessionId) -> Result<(), HallError> {
         if self.journal().take_after(id, 0).await?.is_empty() {
             return Ok(());
@@ -134,14 +134,14 @@ impl Hall {
     }
 }
 
-/// What a contract did with money, by its facts.
-fn hop(facts: &[Stored], cause: &Cause) -> TopUpStep {
-    let mut hop = TopUpStep::Unheard;
+/// What a contract did with a top-up, according to its facts.
+fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
+    let mut step = TopUpStep::NotReceived;
     for stored in facts.iter().filter(|stored| stored.cause == *cause) {
         match &stored.fact {
-            Fact::Heard { .. } => hop = TopUpStep::ReadAgent,
-            Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => hop = TopUpStep::Kept,
-            Fact::Asked { id, ask: Ask::Tell { to, .. }, .. } => hop = TopUpStep::Passed(*id, to.clone()),
+            Fact::Heard { .. } => step = TopUpStep::Received,
+            Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => step = TopUpStep::Kept,
+            Fact::Asked { id, ask: Ask::Tell { to, .. }, .. } => step = TopUpStep::Passed(*id, to.clone()),
             Fact::Asked { .. }
             | Fact::Refused { .. }
             | Fact::Opened(_)
@@ -155,10 +155,10 @@ fn hop(facts: &[Stored], cause: &Cause) -> TopUpStep {
             | Fact::Closed(_) => {}
         }
     }
-    hop
+    step
 }
 
-/// The money that came for the newest root after it had closed: only that is added to a session between two requests.
+/// The money that came for the newest root after it had closed. No other money is added to a session between two requests.
 pub(crate) fn late_money(account: &[SessionFact]) -> Msat {
     let after = account.iter().rposition(|fact| matches!(fact, SessionFact::Requested { .. })).map_or(0, |at| at + 1);
     let late = account[after..].iter().map(|fact| match fact {

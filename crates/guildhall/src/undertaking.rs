@@ -1,4 +1,4 @@
-//! Work that is described: what is asked for, of whom and with what, and how it is begun.
+//! The description of work (task, agent, model, limits), and how the work starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,21 +22,22 @@ use crate::session::Ended;
 use crate::setup::{Setup, Staffing, newest_root};
 use crate::tasks::Tasks;
 
-/// How many replies an agent may take, unless it is told otherwise.
+/// The default number of replies that an agent may give.
 pub const TURNS_MAX: u32 = 50;
 
-/// How many may be hired in all, unless it is told otherwise.
+/// The default number of hires in the whole tree.
 pub const HEADS_MAX: u32 = 1000;
 
-/// How many levels of hires there may be, unless it is told otherwise.
+/// The default number of levels of hires.
 pub const DEPTH_MAX: u8 = 16;
 
 /// The longest label of a session, in characters.
 const LABEL_CHARS_MAX: usize = 60;
 
-/// Work that was described and is not begun. [`Hall::run`] describes it.
+/// Work that is described and not yet started. [`Hall::run`] returns it.
 ///
-/// Awaiting it begins it and waits for its end; [`Undertaking::start`] begins it and returns what is needed to watch it.
+/// Awaiting an undertaking starts the work and waits for its end. [`Undertaking::start`] starts the work and returns a
+/// [`Running`], through which it can be watched.
 ///
 /// ```
 /// use guildhall::{Hall, Msat, Outcome, Reply, REHEARSAL_PRICE, model_fn};
@@ -52,7 +53,7 @@ const LABEL_CHARS_MAX: usize = 60;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing is begun until it is awaited or started"]
+#[must_use = "the work starts when the undertaking is awaited or started"]
 pub struct Undertaking {
     hall: Hall,
     task: String,
@@ -94,118 +95,119 @@ impl Undertaking {
 
     pub(crate) fn of_tasks(hall: Hall, tasks: Tasks) -> Undertaking {
         let rate = hall.models().rate().usd_per_btc;
-        let usual =
+        let default_budget =
             |agent: &AgentName| hall.roster().get(agent).and_then(|file| Agent::of_file(file, rate).budget.default);
-        let tasks = tasks.with_budgets(usual);
-        let words = tasks.to_string();
-        Undertaking { entry: Entry::Tasks(tasks), ..Undertaking::new(hall, words) }
+        let tasks = tasks.with_budgets(default_budget);
+        let task = tasks.to_string();
+        Undertaking { entry: Entry::Tasks(tasks), ..Undertaking::new(hall, task) }
     }
 
-    /// Sets who takes the work on. It need not be on the roster.
+    /// Sets the first agent. It need not be on the roster.
     pub fn agent(mut self, agent: Agent) -> Undertaking {
         self.entry = Entry::Given(Box::new(agent));
         self
     }
 
-    /// Sets who of the roster takes the work on. Without either, the one of the roster does whom nobody else hires; without a
-    /// roster, an assistant with all tools of the hall.
+    /// Sets the first agent, by its name on the roster. The default is the only agent of the roster that no other agent hires.
+    /// Without a roster, it is an assistant with all tools of the hall.
     pub fn entry(mut self, name: AgentName) -> Undertaking {
         self.entry = Entry::Named(name);
         self
     }
 
-    /// Sets how many may be hired in all.
+    /// Sets the number of hires in the whole tree.
     pub fn heads_max(mut self, heads: u32) -> Undertaking {
         self.heads_max = heads;
         self
     }
 
-    /// Sets how many levels of hires there may be.
+    /// Sets the number of levels of hires.
     pub fn depth_max(mut self, depth: u8) -> Undertaking {
         self.depth_max = depth;
         self
     }
 
-    /// Sets what it may cost. Without it, only what is free can be begun, and what is left of a session can be used.
+    /// Sets the most that the work can cost. Without a budget, a new session can only use models that cost nothing, and a
+    /// continued session uses the money that it has left.
     pub fn budget(mut self, budget: Msat) -> Undertaking {
         self.budget = Some(budget);
         self
     }
 
-    /// Sets the model. Without it, the hall's default is used.
+    /// Sets the model for all agents. Without it, each agent uses the model of its file or the hall's default.
     pub fn model(mut self, model: impl Into<String>) -> Undertaking {
         self.model = Some(model.into());
         self
     }
 
-    /// Sets how many replies it may take.
+    /// Sets how many replies the first agent may give.
     pub fn turns_max(mut self, turns: u32) -> Undertaking {
         self.turns_max = Some(turns);
         self
     }
 
-    /// Sets how long it may take.
+    /// Sets how long the work can take.
     pub fn time_max(mut self, time: Duration) -> Undertaking {
         self.time_max = Some(time);
         self
     }
 
-    /// Sets the token limit, input and output together. When the limit is reached, the agent must finish its work and report.
+    /// Sets the token limit, input and output together. Shortly before the limit, the agent must finish its work and report.
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
         self
     }
 
-    /// Lets a provider be asked on that bills more than was held for a call. A contract pays its hold and no more, so that the rest
-    /// is paid beyond the budget. It is kept with the work: a resume goes on in the same way. Without it, such a provider is
-    /// asked nothing more in the session.
+    /// Continues to call a provider that billed more than was held for a call. A contract pays only what was held, so the rest
+    /// is paid in addition to the budget. The permission is stored with the work and also applies after a resume. Without it,
+    /// the session makes no more calls to such a provider.
     pub fn allow_overrun(mut self) -> Undertaking {
         self.allow_overrun = true;
         self
     }
 
-    /// Sets the session's id. Without it, one is made up.
+    /// Sets the session's id. Without it, the session gets a random id.
     pub fn id(mut self, id: SessionId) -> Undertaking {
         self.id = Some(id);
         self
     }
 
-    /// Goes on in a session whose last work has ended: the agent knows what was said, and uses what is left.
+    /// Continues a session whose newest work has ended. The agent sees the earlier conversation and uses the money that is left.
     pub fn after(mut self, id: SessionId) -> Undertaking {
         self.after = Some(id);
         self
     }
 
-    /// Makes it a conversation: the task is the first thing said in it, a final text does not end it, and
-    /// [`Running::say`] goes on.
+    /// Makes the work a conversation. The task is its first message, a final text does not end it, and [`Running::say`]
+    /// sends the next message.
     pub fn open(mut self) -> Undertaking {
         self.stay = CloseWhen::Asked;
         self
     }
 
-    /// Asks for an output that programs can read: JSON that follows this schema, an object or a list. The agent is told so, its
-    /// report is checked, and the agent has one chance to correct it. [`Ended::output`] reads it.
+    /// Asks for an output that programs can read: a JSON object or list that follows this schema. The agent receives the schema,
+    /// its report is checked, and the agent has one chance to correct the report. [`Ended::output`] reads the output.
     pub fn output(mut self, schema: Value) -> Undertaking {
         self.output = Some(schema);
         self
     }
 
-    /// Takes the work on, or says why not; begins it in the background.
+    /// Starts the work in the background, or returns why the work was refused.
     pub async fn start(self) -> Result<Running, HallError> {
         let staffing = self.staffing().await?;
         match self.after.clone() {
-            None => self.begin(staffing).await,
-            Some(id) => self.go_on(id, staffing).await,
+            None => self.start_session(staffing).await,
+            Some(id) => self.continue_session(id, staffing).await,
         }
     }
 
-    /// Returns who can come to work with which models, before anything is begun. A session that goes on keeps its people,
-    /// unless others are named.
+    /// Returns the agents that the work can use, with their models, before anything starts. A continued session keeps its
+    /// agents, unless another agent is named.
     pub async fn staffing(&self) -> Result<Staffing, HallError> {
         if let (Some(id), Entry::Default) = (&self.after, &self.entry) {
             let before = newest_root(self.hall.journal(), id).await?.setup.staffing;
             if before.is_list() {
-                return Err(HallError::WasList(id.clone()));
+                return Err(HallError::WasTaskList(id.clone()));
             }
             let wanted = self.model.clone().unwrap_or_else(|| before.model().to_owned());
             return self.hall.staff(before.agents, Some(&wanted), None);
@@ -218,29 +220,29 @@ impl Undertaking {
         self.hall.staff(agents, self.model.as_deref(), task_list.as_ref())
     }
 
-    /// Begins a session.
-    async fn begin(self, staffing: Staffing) -> Result<Running, HallError> {
+    /// Starts a session.
+    async fn start_session(self, staffing: Staffing) -> Result<Running, HallError> {
         let id = self.id.clone().unwrap_or_else(fresh_id);
         let granted = self.budget.unwrap_or(Msat::ZERO);
         let funded = Some(granted);
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
-        // Everything that can be refused is refused before anything is stored.
+        // Refuse first: nothing is stored for work that is refused.
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
         let project = self.hall.project().display().to_string();
-        let words = match &self.entry {
+        let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
             Entry::Default | Entry::Named(_) | Entry::Given(_) => {
                 self.task.split_whitespace().collect::<Vec<_>>().join(" ")
             }
         };
-        let label = label(&self.hall.redactor().text(TextKind::Task, &words).says);
+        let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
         self.request(id, setup, texts, asked).await
     }
 
-    /// Goes on in a session.
-    async fn go_on(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
+    /// Continues a session.
+    async fn continue_session(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
         self.hall.settle(&id).await?;
         let account = account(journal, &id).await?;
@@ -263,12 +265,12 @@ impl Undertaking {
         self.request(id, setup, texts, asked).await
     }
 
-    /// Stores the request and begins.
+    /// Stores the request and starts the work.
     async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
-        // Only whoever has the session may ask for more of it: another process may have gone on in it meanwhile.
+        // Before this process got the lease of the session, another process may have continued it.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
-            return Err(HallError::WentOn(id));
+            return Err(HallError::ContinuedElsewhere(id));
         }
         let stored = setup.text(self.hall.redactor());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
@@ -282,7 +284,7 @@ impl Undertaking {
         Running::spawn(self.hall, id, setup, (engine, faults), texts).await
     }
 
-    /// Fixes what the work is done with.
+    /// Fixes the settings of the work.
     fn setup(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<(Setup, Vec<Text>), HallError> {
         let table = self.hall.table(id, &staffing)?;
         let worker = table.first_worker();
@@ -325,13 +327,13 @@ impl Undertaking {
         Ok((Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) }, texts))
     }
 
-    /// What the report must pass.
+    /// The checks that the report must pass.
     fn checks(&self) -> Result<Vec<Check>, HallError> {
         let schema = self.output.clone().map(Schema::new).transpose().map_err(HallError::Schema)?;
         Ok(schema.into_iter().map(Check::Schema).collect())
     }
 
-    /// Who can come to work, the one who takes the work on first.
+    /// All agents that the work can use. The first agent comes first.
     fn agents(&self) -> Result<Vec<Agent>, HallError> {
         let (roster, rate) = (self.hall.roster(), self.hall.models().rate().usd_per_btc);
         match &self.entry {
@@ -352,7 +354,7 @@ impl Undertaking {
         }
     }
 
-    /// Makes sure that everybody whom a list names can be hired.
+    /// Makes sure that all agents of a list can be hired.
     fn can_hire_for(&self, tasks: &Tasks) -> Result<(), HallError> {
         tasks.specs().iter().try_for_each(|task| self.known(&task.agent))?;
         let (tasks, heads) = (tasks.specs().len(), self.heads_max);
@@ -363,7 +365,7 @@ impl Undertaking {
         }
     }
 
-    /// Makes sure that the roster has somebody of that name.
+    /// Makes sure that the roster has an agent of this name.
     fn known(&self, name: &AgentName) -> Result<(), HallError> {
         match self.hall.roster().get(name) {
             Some(_) => Ok(()),
@@ -371,7 +373,7 @@ impl Undertaking {
         }
     }
 
-    /// Everybody on the roster.
+    /// The names of all agents on the roster.
     fn names(&self) -> String {
         self.hall.roster().agents().map(|agent| agent.name.to_string()).collect::<Vec<_>>().join(", ")
     }
@@ -381,13 +383,13 @@ impl IntoFuture for Undertaking {
     type Output = Result<Ended, HallError>;
     type IntoFuture = Task<'static, Result<Ended, HallError>>;
 
-    /// Begins the work and waits until it has ended.
+    /// Starts the work and waits until it has ended.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move { self.start().await?.wait().await })
     }
 }
 
-/// Who takes the work on.
+/// The first agent.
 enum Entry {
     Default,
     Named(AgentName),
@@ -395,19 +397,19 @@ enum Entry {
     Tasks(Tasks),
 }
 
-/// What is asked of a session's account.
+/// A request for money from a session's account.
 #[derive(Clone)]
 struct Asked {
     root: Path,
     granted: Msat,
     funded: Option<Msat>,
     context: Context,
-    /// The session's time.
+    /// The session time at which the work starts.
     since: Millis,
 }
 
-/// The most tokens that showing a finished root again can take: what its newest whole request took, and the bytes that were
-/// added since.
+/// The most tokens that the transcript of a finished root can take in a prompt: the tokens of its newest complete request, plus
+/// the bytes that were added after that request.
 fn tokens_shown(facts: &[Stored]) -> u64 {
     let mut last = BTreeSet::new();
     let mut tokens: u64 = 0;
@@ -430,7 +432,7 @@ pub(crate) async fn account(journal: &Journal, id: &SessionId) -> Result<Session
     Session::restore(journal.account(id).await?).map_err(|why| HallError::Damaged(why.to_string()))
 }
 
-/// What people see of a task in lists.
+/// The text of a task that lists of sessions show.
 fn label(task: &str) -> String {
     match task.char_indices().nth(LABEL_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &task[..end]),

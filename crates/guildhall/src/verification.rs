@@ -1,14 +1,14 @@
-//! The check of everything that is stored: hashes, heads, texts, and the laws.
+//! The check of everything that is stored: hashes, heads, texts and the laws.
 
 use guildhall_local::{Head, JournalError, SessionId};
 
 use crate::hall::{Hall, HallError};
 use crate::session::View;
 
-/// What a check of what is stored found.
+/// The result of a check of the journal.
 #[derive(Debug)]
 pub struct Findings {
-    /// What is wrong with the hall as a whole.
+    /// The problems of the hall as a whole.
     pub hall: Vec<String>,
     /// The sessions that were checked.
     pub sessions: Vec<Checked>,
@@ -17,24 +17,24 @@ pub struct Findings {
 /// A session that was checked.
 #[derive(Debug)]
 pub struct Checked {
-    /// Which.
+    /// The id of the session.
     pub id: SessionId,
-    /// How it stands, if it can be read.
+    /// The state of the session, if it can be read.
     pub view: Option<View>,
-    /// What is wrong with it.
+    /// The problems of the session.
     pub wrong: Vec<String>,
 }
 
 impl Findings {
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     pub fn is_sound(&self) -> bool {
         self.hall.is_empty() && self.sessions.iter().all(|checked| checked.wrong.is_empty())
     }
 }
 
 impl Hall {
-    /// Checks a session, or all of them, and the hall as a whole. With a head that was printed earlier it also finds out whether
-    /// the journal is still the one of then; without one, somebody who computes all hashes anew is not found.
+    /// Checks one session, or all sessions, and the hall as a whole. With a head that was printed earlier, this also detects a
+    /// journal whose hashes were all computed again; without a head, it can't detect that.
     pub async fn verify(&self, id: Option<&SessionId>, printed: Option<Head>) -> Result<Findings, HallError> {
         let ids: Vec<SessionId> = match id {
             Some(id) => vec![id.clone()],
@@ -47,7 +47,7 @@ impl Hall {
         Ok(Findings { hall: self.check_hall().await?, sessions })
     }
 
-    /// Says what is wrong with the hall as a whole: whether sessions or commits are missing, and whether the database is sound.
+    /// Returns the problems of the hall as a whole: missing sessions, missing commits, a damaged database.
     async fn check_hall(&self) -> Result<Vec<String>, HallError> {
         let mut wrong: Vec<String> = self.missing_commits().into_iter().collect();
         match self.journal().verify_hall().await {
@@ -58,13 +58,13 @@ impl Hall {
         Ok(wrong)
     }
 
-    /// Says what is wrong with the list of sessions, without reading any of them.
+    /// Returns the problems of the list of sessions, without reading the sessions.
     pub async fn check_listing(&self) -> Result<Vec<String>, HallError> {
         let broken = self.journal().check_listing().await?;
         Ok(self.missing_commits().into_iter().chain(broken.iter().map(ToString::to_string)).collect())
     }
 
-    /// Says whether commits are missing that were stored.
+    /// Returns a message if stored commits are missing.
     pub fn missing_commits(&self) -> Option<String> {
         match self.journal().unwritable() {
             Some(missing @ JournalError::LogMissing { .. }) => Some(missing.to_string()),
@@ -82,7 +82,7 @@ impl Hall {
         }
         let view = match self.session(&id).await {
             Ok(view) => Some(view),
-            // What is wrong with it was said.
+            // The problem is already in the list.
             Err(_) if !wrong.is_empty() => None,
             Err(why) => {
                 wrong.push(why.to_string());

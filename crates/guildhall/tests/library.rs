@@ -1,4 +1,4 @@
-//! The library as it is embedded: with a function for a model and a function for a tool, and nothing over the wire.
+//! The library inside a program: the model and the tool are functions, and there is no network.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::fs;
@@ -14,7 +14,7 @@ use guildhall::{
 };
 use serde_json::{Value, json};
 
-/// A model that remembers its prompts and gives these replies in order, the last for ever.
+/// A model that records its prompts and gives these replies in order. The last reply repeats.
 fn scripted(replies: &[Reply]) -> (impl Model + use<>, Arc<Mutex<Vec<Prompt>>>) {
     let (seen, replies) = (Arc::new(Mutex::new(Vec::new())), replies.to_vec());
     let prompts = Arc::clone(&seen);
@@ -50,7 +50,7 @@ fn team(agents: &[(&str, &str)]) -> (tempfile::TempDir, Roster) {
 }
 
 #[tokio::test]
-async fn a_tool_of_ones_own_is_called_and_its_result_ends_in_the_answer_and_on_the_bill() {
+async fn the_programs_own_tool_is_called_and_its_result_is_in_the_answer_and_on_the_bill() {
     let project = tempfile::tempdir().unwrap();
     let stock = tool_fn("stock", "Counts.", json!({"type": "object"}), |cache: Value| async move {
         format!("12 lanterns on {}", cache["shelf"])
@@ -69,7 +69,7 @@ async fn a_tool_of_ones_own_is_called_and_its_result_ends_in_the_answer_and_on_t
 }
 
 #[tokio::test]
-async fn the_journal_lies_in_the_project_and_is_seen_by_neither_git_nor_the_tools() {
+async fn the_journal_is_in_the_project_and_hidden_from_git_and_the_tools() {
     let project = tempfile::tempdir().unwrap();
     fs::write(project.path().join("notes.txt"), "Tuesday").unwrap();
     let (clerk, prompts) = scripted(&[Reply::call("list_files", json!({"depth": 5})), Reply::words("done")]);
@@ -84,7 +84,7 @@ async fn the_journal_lies_in_the_project_and_is_seen_by_neither_git_nor_the_tool
 }
 
 #[test]
-fn a_project_that_is_not_there_is_refused_and_not_made() {
+fn a_missing_project_is_refused_and_not_created() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("gone");
     assert!(matches!(at(&project).build(), Err(HallError::Project(_))));
@@ -92,7 +92,7 @@ fn a_project_that_is_not_there_is_refused_and_not_made() {
 }
 
 #[test]
-fn a_journal_elsewhere_leaves_the_project_alone() {
+fn with_a_journal_elsewhere_the_project_is_not_changed() {
     let (data, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     at(project.path()).data(data.path()).build().unwrap();
     assert!(data.path().join("journal.db").is_file() && !data.path().join(".gitignore").exists());
@@ -100,7 +100,7 @@ fn a_journal_elsewhere_leaves_the_project_alone() {
 }
 
 #[test]
-fn a_tool_without_a_name_is_refused() {
+fn a_tool_with_an_invalid_name_is_refused() {
     let project = tempfile::tempdir().unwrap();
     let nameless = tool_fn("a/b", "Nothing.", json!({}), |_: Value| async { String::new() });
     let refused = at(project.path()).tool(nameless).build().map(drop).unwrap_err();
@@ -108,7 +108,7 @@ fn a_tool_without_a_name_is_refused() {
 }
 
 #[tokio::test]
-async fn the_first_model_is_used_where_none_is_named_and_a_free_one_needs_no_budget() {
+async fn the_first_model_is_the_default_and_a_free_model_needs_no_budget() {
     let project = tempfile::tempdir().unwrap();
     let (one, other) = (scripted(&[Reply::words("one")]).0, scripted(&[Reply::words("other")]).0);
     let hall = at(project.path()).model("one", one, Price::FREE).model("other", other, Price::FREE).build().unwrap();
@@ -119,7 +119,7 @@ async fn the_first_model_is_used_where_none_is_named_and_a_free_one_needs_no_bud
 }
 
 #[tokio::test]
-async fn a_model_of_ones_own_may_have_the_short_name_of_another() {
+async fn the_programs_own_model_can_have_a_built_in_short_name() {
     let project = tempfile::tempdir().unwrap();
     let (haiku, _) = scripted(&[Reply::words("An old silent pond.")]);
     let hall = at(project.path()).model("haiku", haiku, Price::FREE).build().unwrap();
@@ -140,7 +140,7 @@ async fn without_a_roster_an_assistant_works_with_every_tool_of_the_hall() {
 }
 
 #[tokio::test]
-async fn with_a_roster_the_one_whom_nobody_hires_takes_the_work_on() {
+async fn with_a_roster_the_first_agent_is_the_one_that_no_other_agent_hires() {
     let project = tempfile::tempdir().unwrap();
     let (_files, roster) = team(&[("cook", ""), ("host", "delegation:\n  team: [cook]\n")]);
     let (clerk, _) = scripted(&[Reply::words("done")]);
@@ -149,7 +149,7 @@ async fn with_a_roster_the_one_whom_nobody_hires_takes_the_work_on() {
 }
 
 #[tokio::test]
-async fn with_a_roster_of_equals_nobody_is_chosen_by_chance() {
+async fn a_roster_with_several_possible_first_agents_is_refused() {
     let project = tempfile::tempdir().unwrap();
     let (_files, roster) = team(&[("cook", ""), ("host", "")]);
     let (clerk, _) = scripted(&[Reply::words("done")]);
@@ -159,7 +159,7 @@ async fn with_a_roster_of_equals_nobody_is_chosen_by_chance() {
 }
 
 #[tokio::test]
-async fn prose_is_to_be_corrected_and_the_json_that_follows_is_the_output() {
+async fn a_report_without_json_is_sent_back_and_the_corrected_json_is_the_output() {
     let project = tempfile::tempdir().unwrap();
     let mended = "Here it is:\n```json\n{\"day\": \"Tuesday\"}\n```";
     let (clerk, prompts) = scripted(&[Reply::words("On Tuesday."), Reply::words(mended)]);
@@ -169,7 +169,7 @@ async fn prose_is_to_be_corrected_and_the_json_that_follows_is_the_output() {
     assert_done(&ended, mended);
     assert_eq!(ended.output::<Value>().unwrap(), json!({"day": "Tuesday"}));
     let unfit = ended.output::<Vec<u32>>().unwrap_err();
-    assert!(matches!(&unfit, OutputError::Unfit { output, .. } if output == r#"{"day":"Tuesday"}"#), "{unfit}");
+    assert!(matches!(&unfit, OutputError::WrongType { output, .. } if output == r#"{"day":"Tuesday"}"#), "{unfit}");
     let prompts = prompts.lock().unwrap();
     let (first, second) = (prompts[0].last_words().unwrap(), format!("{:?}", prompts[1].messages.last()));
     assert!(first.starts_with("When is the meeting?") && first.contains(r#""required":["day"]"#), "{first}");
@@ -177,19 +177,19 @@ async fn prose_is_to_be_corrected_and_the_json_that_follows_is_the_output() {
 }
 
 #[tokio::test]
-async fn an_output_that_never_comes_is_an_error_with_the_reason_and_the_text() {
+async fn a_missing_output_is_an_error_with_the_reason_and_the_text() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, prompts) = scripted(&[Reply::words(r#"{"day": 2}"#)]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
     let ended = hall.run("When is the meeting?").output(day()).await.unwrap();
-    assert_eq!(prompts.lock().unwrap().len(), 2, "it is mended once");
+    assert_eq!(prompts.lock().unwrap().len(), 2, "the report is corrected once");
     let OutputError::NotAccepted { why, text } = ended.output::<Value>().unwrap_err() else { panic!("{ended:?}") };
     assert!(why.contains("day: expected a string, found 2"), "{why}");
     assert_eq!(text, r#"{"day": 2}"#);
 }
 
 #[tokio::test]
-async fn an_output_that_nobody_asked_for_is_none() {
+async fn without_a_schema_there_is_no_output() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, _) = scripted(&[Reply::words(r#"{"day": "Tuesday"}"#)]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
@@ -198,7 +198,7 @@ async fn an_output_that_nobody_asked_for_is_none() {
 }
 
 #[tokio::test]
-async fn a_form_that_can_t_be_checked_is_refused_before_anything_is_stored() {
+async fn a_schema_that_can_t_be_checked_is_refused_before_anything_is_stored() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, _) = scripted(&[Reply::words("never")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
@@ -209,7 +209,7 @@ async fn a_form_that_can_t_be_checked_is_refused_before_anything_is_stored() {
 }
 
 #[tokio::test]
-async fn work_that_was_interrupted_still_owes_its_output() {
+async fn resumed_work_still_has_its_output() {
     let project = tempfile::tempdir().unwrap();
     let thinker = model_fn(|_| std::future::pending::<Reply>());
     let hall = at(project.path()).model("clerk", thinker, Price::FREE).build().unwrap();
@@ -229,11 +229,11 @@ async fn work_that_was_interrupted_still_owes_its_output() {
 }
 
 #[tokio::test]
-async fn work_that_was_asked_for_and_not_begun_is_begun_by_the_resume_and_owes_its_output() {
+async fn a_resume_starts_requested_work_that_never_started_and_it_has_its_output() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, prompts) = scripted(&[Reply::words(r#"{"day": "Tuesday"}"#)]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
-    // On one thread, what was spawned waits until this gives way: the request is stored, and nothing follows from it.
+    // On one thread, the spawned task has not run yet at this point: the request is stored, but the work has not started.
     let running = hall.run("When is the meeting?").output(day()).start().await.unwrap();
     let id = running.id().clone();
     drop(running);
@@ -244,7 +244,7 @@ async fn work_that_was_asked_for_and_not_begun_is_begun_by_the_resume_and_owes_i
 }
 
 #[tokio::test]
-async fn facts_come_in_order_and_end_with_the_work() {
+async fn facts_arrive_in_order_and_end_with_the_work() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, _) = scripted(&[Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
@@ -260,7 +260,7 @@ async fn facts_come_in_order_and_end_with_the_work() {
 }
 
 #[tokio::test]
-async fn no_more_tool_calls_run_at_once_than_the_hall_allows() {
+async fn the_number_of_parallel_tool_calls_stays_within_the_limit_of_the_hall() {
     for (at_once, most) in [(0, 1), (2, 2), (100, 5)] {
         let project = tempfile::tempdir().unwrap();
         let running = Arc::new(Mutex::new((0, 0)));
@@ -272,7 +272,7 @@ async fn no_more_tool_calls_run_at_once_than_the_hall_allows() {
                     let mut running = running.lock().unwrap();
                     *running = (running.0 + 1, running.1.max(running.0 + 1));
                 }
-                // Whoever may run besides has begun by then: all are on one thread.
+                // All tasks are on one thread, so every other call that is allowed to run has started at this point.
                 for _ in 0..1000 {
                     tokio::task::yield_now().await;
                 }
@@ -290,7 +290,7 @@ async fn no_more_tool_calls_run_at_once_than_the_hall_allows() {
 }
 
 #[tokio::test]
-async fn however_many_calls_are_allowed_at_once_they_are_made() {
+async fn any_limit_of_parallel_calls_works() {
     let project = tempfile::tempdir().unwrap();
     for calls in [0, 1, usize::MAX] {
         let clerk = model_fn(|_| async { Reply::words("On Tuesday.") });
@@ -301,7 +301,7 @@ async fn however_many_calls_are_allowed_at_once_they_are_made() {
 }
 
 #[tokio::test]
-async fn a_session_that_a_newer_version_began_is_named_as_such_and_keeps_nobody_from_the_others() {
+async fn a_session_of_a_newer_version_is_an_error_and_the_others_are_listed() {
     let project = tempfile::tempdir().unwrap();
     let (clerk, _) = scripted(&[Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
@@ -325,7 +325,7 @@ async fn a_session_that_a_newer_version_began_is_named_as_such_and_keeps_nobody_
 }
 
 #[tokio::test]
-async fn a_model_and_an_agent_that_are_named_like_a_secret_are_found_again_by_a_resume() {
+async fn a_resume_finds_a_model_and_an_agent_whose_name_is_also_a_secret() {
     let project = tempfile::tempdir().unwrap();
     let hall = |reply: Option<Reply>| {
         let model = model_fn(move |_| {
@@ -337,7 +337,7 @@ async fn a_model_and_an_agent_that_are_named_like_a_secret_are_found_again_by_a_
                 }
             }
         });
-        // A local server's key is often its name.
+        // The key of a local server is often its name.
         let secrets = ["lm-studio", "a-word-of-power"].map(str::to_owned);
         at(project.path()).data(project.path().join("data")).model("lm-studio", model, Price::FREE).secrets(secrets)
     };
@@ -363,6 +363,6 @@ async fn a_model_and_an_agent_that_are_named_like_a_secret_are_found_again_by_a_
     for file in ["journal.db", "journal.db-wal"] {
         let bytes = fs::read(project.path().join("data").join(file)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        assert!(!text.contains("a-word-of-power"), "what is written for an agent to read has no secret in it");
+        assert!(!text.contains("a-word-of-power"), "the stored instructions contain no secret");
     }
 }

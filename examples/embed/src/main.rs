@@ -1,12 +1,12 @@
-//! A clerk says what lies on a shelf: Guildhall with a model and a tool of one's own.
+//! Guildhall with a model and a tool that are functions of this program: a clerk lists what is on a shelf.
 use guildhall::{Hall, Msat, REHEARSAL_PRICE, Reply, model_fn, tool_fn};
 use serde_json::{Value, json};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let schema = json!({"type": "object", "properties": {"shelf": {"type": "string"}}, "required": ["shelf"]});
-    let stock = tool_fn("stock", "Says what lies on a shelf.", schema, |arguments: Value| async move {
-        if arguments["shelf"] == "north" { Ok("12 lanterns") } else { Err("there is no such shelf") }
+    let stock = tool_fn("stock", "Lists what is on a shelf.", schema, |arguments: Value| async move {
+        if arguments["shelf"] == "north" { Ok("12 lanterns") } else { Err("unknown shelf: try north") }
     });
     let clerk = model_fn(|prompt| async move {
         let Some(found) = prompt.last_result() else { return Reply::call("stock", json!({"shelf": "north"})) };

@@ -1,4 +1,4 @@
-//! `map` and `agents`: who there is, and who can hire whom.
+//! `map` and `agents`: the agents, and which agents they can hire.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::print::{WARN, note, out, say_in, tame, tame_lines};
 use crate::team;
 use crate::world::World;
 
-/// Draws the map from the agent that takes the work on.
+/// Draws the map from the first agent down.
 pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
     let project = project(args.project.as_deref())?;
     let found = team::find(world, &project, args.team.as_deref())?;
     let entry = found.entry(args.agent.as_deref())?;
     let Some(map) = found.roster.map(&entry) else {
-        return Err(Failure::usage(format!("there is no agent {entry}")));
+        return Err(Failure::usage(format!("unknown agent {entry}: to list the agents, run `guildhall agents`")));
     };
     out(&tame_lines(&map.to_string()))?;
     Ok(if map.problems.iter().any(|problem| problem.severity == Severity::Error) { Exit::Usage } else { Exit::Done })
@@ -35,18 +35,19 @@ pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> 
         let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
         out(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
     }
-    tell(found.roster.problems());
+    print_problems(found.roster.problems());
     Ok(Exit::Done)
 }
 
-/// Copies the built-in agents. A file that is there is left alone.
+/// Copies the built-in agents. An existing file is not changed.
 fn eject(directory: &Path) -> Result<Exit, Failure> {
-    let failed = |why: std::io::Error| Failure::failed(format!("{}: {why}", directory.display()));
+    let failed =
+        |why: std::io::Error| Failure::failed(format!("can't copy the agents to {}: {why}", directory.display()));
     fs::create_dir_all(directory).map_err(failed)?;
     for (name, text) in BUILT_IN {
         let file = directory.join(name);
         if file.exists() {
-            note(&format!("{} is there already and was left alone", file.display()));
+            note(&format!("{} already exists and was not changed", file.display()));
             continue;
         }
         fs::write(&file, text).map_err(failed)?;
@@ -55,8 +56,8 @@ fn eject(directory: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Says what is wrong with a roster.
-pub(crate) fn tell(problems: &[Problem]) {
+/// Prints the problems of a roster.
+fn print_problems(problems: &[Problem]) {
     for problem in problems {
         say_in(WARN, &tame(&problem.to_string(), 400));
     }

@@ -1,4 +1,4 @@
-//! `correct`: what the provider really billed for a reserved call.
+//! `correct`: records the amount that the provider billed for a reserved call.
 
 use guildhall::Corrected;
 use guildhall::kernel::Msat;
@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::print::out;
 use crate::world::World;
 
-/// Records what a reserved call really cost.
+/// Records the real cost of a reserved call.
 pub(crate) async fn correct(world: &World, args: CorrectArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let rate = hall.models().rate();
@@ -19,11 +19,12 @@ pub(crate) async fn correct(world: &World, args: CorrectArgs) -> Result<Exit, Fa
     let Corrected { reserved, released, free } = hall.correct(id, ask, billed).await?;
     let reserved = sats(reserved);
     if released == Msat::ZERO {
-        out(&format!("{ask} of {id} cost {}: all {reserved} that were reserved are used", both(billed, rate)))?;
+        let billed = both(billed, rate);
+        out(&format!("call {ask} of session {id} cost {billed}: the whole reserved amount of {reserved} is used"))?;
         return Ok(Exit::Done);
     }
     let (billed, released, free) = (both(billed, rate), sats(released), sats(free));
-    out(&format!("{ask} of {id} cost {billed}, not the {reserved} that were reserved: {released} are free again"))?;
-    out(&format!("the session has {free} free: use them with `guildhall run --continue {id} \"…\"`"))?;
+    out(&format!("call {ask} of session {id} cost {billed} of the reserved {reserved}: {released} are free again"))?;
+    out(&format!("the session has {free} free. To use them, run: guildhall run --continue {id} \"…\""))?;
     Ok(Exit::Done)
 }

@@ -1,5 +1,5 @@
-//! `demo`: a team at work on a small service with a fault, both of which come with the program, in a place of its own.
-//! Nothing of the user's is read or written, and nobody is asked or paid.
+//! `demo`: a team at work on a small service with a fault. Both are part of the program and are copied to a temporary directory.
+//! The demo reads and writes none of the user's files, and calls and pays no provider.
 
 mod crash;
 
@@ -17,47 +17,48 @@ use crate::exit::{Exit, Failure};
 use crate::print::note;
 use crate::world::{REHEARSAL, World};
 
-/// The files of the example, with what they say.
+/// The files of the example: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
 
-/// What the team is asked.
+/// The task of the team.
 const QUESTION: &str = "Why is the payment API failing?";
 
-/// What it may cost, in play money.
+/// The budget, in play money.
 const BUDGET: &str = "500sat";
 
 /// Shows a team at work.
 pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, Failure> {
-    let stage = Stage::set().map_err(|why| Failure::failed(format!("the demo can't be set up: {why}")))?;
-    note(&format!("a small service with a fault, and a team that looks for it, in {}", stage.project().display()));
+    let stage =
+        DemoDir::create().map_err(|why| Failure::failed(format!("can't create the files of the demo: {why}")))?;
+    note(&format!("a team searches for the fault of a small service, in {}", stage.project().display()));
     let shown = match args.kind {
         None => once(&stage).await,
         Some(DemoKind::Crash) => crash::crash(&stage).await,
     };
     if matches!(shown, Ok(Exit::Done)) {
-        note("the demo's files and its session are removed. Next, in a project of yours: guildhall run \"…\"");
+        note("the files of the demo were removed. Next, in a project of your own, run: guildhall run \"…\"");
     } else {
         stage.keep();
     }
     shown
 }
 
-/// Runs it once, in this process.
-async fn once(stage: &Stage) -> Result<Exit, Failure> {
+/// Runs the demo once, in this process.
+async fn once(stage: &DemoDir) -> Result<Exit, Failure> {
     let typed = std::iter::once(OsString::from("guildhall")).chain(stage.run_args());
     let cli = Cli::try_parse_from(typed).map_err(|why| Failure::failed(why.to_string()))?;
     let Command::Run(args) = cli.command else { return Err(Failure::failed("a run is a run")) };
-    run(&World::apart(stage.home())?, args).await
+    run(&World::isolated(stage.home())?, args).await
 }
 
-/// A directory with the example in it, and a home.
-struct Stage {
+/// A directory with the example and a home directory.
+struct DemoDir {
     dir: TempDir,
 }
 
-impl Stage {
-    fn set() -> io::Result<Stage> {
-        let stage = Stage { dir: tempfile::Builder::new().prefix("guildhall-demo-").tempdir()? };
+impl DemoDir {
+    fn create() -> io::Result<DemoDir> {
+        let stage = DemoDir { dir: tempfile::Builder::new().prefix("guildhall-demo-").tempdir()? };
         fs::create_dir(stage.home())?;
         for (name, text) in FILES {
             let file = stage.project().join(name);
@@ -77,7 +78,7 @@ impl Stage {
         self.dir.path().join("home")
     }
 
-    /// What a person would type.
+    /// The arguments that a person would type.
     fn run_args(&self) -> Vec<OsString> {
         let project = self.project();
         let mut args: Vec<OsString> =
@@ -86,9 +87,12 @@ impl Stage {
         args
     }
 
-    /// Leaves everything where it is, for whoever wants to know what happened.
+    /// Keeps the directory, so that the user can find out what happened.
     fn keep(self) {
         let dir = self.dir.keep();
-        note(&format!("the demo is kept in {}; commands about it need GUILDHALL_HOME={0}/home", dir.display()));
+        note(&format!(
+            "the files of the demo are in {0}. To see its session, run: GUILDHALL_HOME={0}/home guildhall show last",
+            dir.display()
+        ));
     }
 }

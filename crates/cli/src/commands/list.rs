@@ -1,4 +1,4 @@
-//! `ls`: all sessions.
+//! `ls`: lists all sessions.
 
 use std::time::Duration;
 
@@ -18,41 +18,41 @@ use crate::print::{BAD, BOLD, WARN, note, out, say_in, tame};
 use crate::screen::{cut, stdout_columns, width, wrap};
 use crate::world::{REHEARSAL, World};
 
-/// Lists the sessions. One that can't be read is named, with what to type, and the others are listed all the same.
+/// Lists the sessions. A session that can't be read is named, with what to type; the others are still listed.
 pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let listed = hall.sessions().await?;
     match args.output.output {
         Output::Json => out_json(&listed.iter().map(json_line).collect::<Vec<_>>())?,
-        Output::Text if listed.is_empty() => note("no sessions yet. Begin one with: guildhall run \"…\""),
+        Output::Text if listed.is_empty() => note("no sessions yet. To start one, run: guildhall run \"…\""),
         Output::Text => listed.iter().try_for_each(|session| out(&text_line(session, UnixMs::now())))?,
     }
     let mut exit = Exit::Done;
     for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
         let id = &unreadable.row.id;
         let why = tame(&unreadable.to_string(), WRONG_CHARS_MAX);
-        // A damaged session's error says what to type.
+        // The error of a damaged session already names the command to type.
         if matches!(unreadable.why, HallError::Journal(JournalError::Corrupt { .. })) {
             say_in(WARN, &why);
         } else {
-            say_in(WARN, &format!("{why}. Check what is stored of it with: guildhall verify {id}"));
+            say_in(WARN, &format!("{why}. To check it, run: guildhall verify {id}"));
         }
         exit = Exit::Partial;
     }
     for wrong in hall.check_listing().await? {
-        say_in(WARN, &format!("{}. Check everything with: guildhall verify", tame(&wrong, WRONG_CHARS_MAX)));
+        say_in(WARN, &format!("{}. To check everything, run: guildhall verify", tame(&wrong, WRONG_CHARS_MAX)));
         exit = Exit::Partial;
     }
     Ok(exit)
 }
 
-/// The most that is told of what is wrong with the list, in characters.
+/// The longest problem that is shown, in characters.
 const WRONG_CHARS_MAX: usize = 1000;
 
-/// The least room for what a session is about, in columns.
+/// The least width of a label, in columns.
 const LABEL_COLUMNS_MIN: usize = 10;
 
-/// What stands in the place of a state that can't be read.
+/// The state of a session that can't be read.
 const UNREADABLE: &str = "can't be read";
 
 fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
@@ -67,7 +67,7 @@ fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
     let label = format!("{label}{rehearsed}");
     match stdout_columns() {
         None => format!("{line}{label}"),
-        // As much of the label as there is room for, on a row of its own if there is little.
+        // The label is cut to the rest of the row. If the row has too little room, the line is wrapped.
         Some(columns) if columns >= width(&line) + LABEL_COLUMNS_MIN => {
             format!("{line}{}", cut(&label, columns - width(&line)))
         }
@@ -85,15 +85,15 @@ fn style(view: Option<&View>) -> Style {
     }
 }
 
-/// What a session has cost. What is not known to be billed is told apart.
+/// The cost of a session: used, then the amounts that are not certain.
 fn cost(view: &View) -> String {
     let Charges { used, estimated, reserved } = view.charges;
     let also = [(estimated, "estimated"), (reserved, "reserved"), (view.overrun, "OVERRUN")];
     let also = also.into_iter().filter(|(amount, _)| *amount > Msat::ZERO);
-    also.fold(sats(used), |said, (amount, what)| format!("{said} + {} {what}", sats(amount)))
+    also.fold(sats(used), |text, (amount, what)| format!("{text} + {} {what}", sats(amount)))
 }
 
-/// What is said of a session in which no language model was asked.
+/// The note on a session that used the rehearsal.
 pub(crate) fn rehearsed(view: &View) -> String {
     let models = view.root.as_ref().map(|root| root.setup.staffing.models()).unwrap_or_default();
     if models.contains(REHEARSAL) { format!(" ({REHEARSAL_LABEL})") } else { String::new() }
@@ -119,7 +119,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
     })
 }
 
-/// How a session stands, in words.
+/// The state of a session, in words.
 pub(crate) fn state(view: &View) -> String {
     match (&view.holder, &view.report, &view.request) {
         (Some(holder), None, _) => format!("at work in process {}", holder.pid),

@@ -1,4 +1,4 @@
-//! `models`: what can be asked, and what it costs.
+//! `models`: lists the models and their prices.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use crate::amount::at_rate;
 use crate::args::{ModelsArgs, Output};
 use crate::commands::out_json;
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, note, out};
+use crate::print::{NotWritten, note, out};
 use crate::world::{REHEARSAL, World};
 
 /// Lists the models.
@@ -25,7 +25,7 @@ pub(crate) fn models(world: &World, args: &ModelsArgs) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
+fn text(world: &World, listed: &[Listed]) -> Result<(), NotWritten> {
     let sats = |usd: Usd| world.models.rate().usd_per_btc.to_msat(usd).get() / 1000;
     for Listed { provider, model, price, window } in listed {
         let name = format!("{provider}/{model}");
@@ -47,12 +47,12 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), Unwritten> {
         world.models.sources().map(|source| format!("{} ({})", source.name, source.base_url.as_str())).collect();
     if sources.is_empty() {
         note(
-            "no provider is set up: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OLLAMA_HOST, or add one to the config (guildhall paths)",
+            "no provider is set up: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OLLAMA_HOST, or add a provider to the config file (run `guildhall paths` to find the file)",
         );
     } else {
         note(&format!("providers: {}", sources.join(", ")));
         note(&format!(
-            "a server on this machine without a key is charged {} in, {} out",
+            "a server on this machine without a key counts as {} in, {} out",
             LOCAL_PRICE.input, LOCAL_PRICE.output
         ));
     }

@@ -1,4 +1,4 @@
-//! `run` and `resume`: work that is watched until it ends or is interrupted.
+//! `run` and `resume`: they start or continue work and watch it until it ends or is interrupted.
 
 use std::env;
 use std::io::{self, IsTerminal, Read};
@@ -17,13 +17,13 @@ use crate::talk::{Lines, Talk};
 use crate::watch::{Signals, Watch};
 use crate::world::World;
 
-/// The longest task, in bytes: the longest brief.
+/// The longest task, in bytes: as long as the longest brief.
 pub(crate) const TASK_BYTES_MAX: u64 = 64 * 1024;
 
-/// What a session is asked to do that is continued without words.
-const GO_ON: &str = "Go on from where you stopped.";
+/// The task of `run --continue` without a task.
+const CONTINUE_TASK: &str = "Continue where you stopped.";
 
-/// Does a task.
+/// Runs a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = if args.tasks.is_some() { String::new() } else { task(&args)? };
     let watch = args.work.watch;
@@ -34,12 +34,12 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     Watch::new(prepared.hall, running, watch, signals).until_the_end().await
 }
 
-/// Takes up what was interrupted.
+/// Resumes interrupted work.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
     let id = args.id.find(&world.hall(here()?)?).await?;
     let Before { project, model } = before(world, &id).await?;
     let world = local_server::learn(world, &model).await;
-    // Who can come to work was stored with the request.
+    // The agents are stored with the request, so no roster is needed.
     let mut builder = world.hall_with(project, Roster::default(), args.max_concurrency);
     if args.allow_overrun {
         builder = builder.allow_overrun();
@@ -48,7 +48,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
-    note(&format!("session {} goes on", running.id()));
+    note(&format!("session {} continues", running.id()));
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,
         CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
@@ -56,15 +56,15 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
 }
 
-/// What a session was begun with.
+/// The settings of a session that already exists.
 pub(crate) struct Before {
-    /// The directory that it works on.
+    /// The directory that the session works on.
     pub(crate) project: PathBuf,
-    /// The model of whoever took its newest work on.
+    /// The model of the first agent of its newest work.
     pub(crate) model: String,
 }
 
-/// Looks what a session was begun with.
+/// Reads the settings of a session.
 pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Failure> {
     let hall = world.hall(here()?)?;
     let view = hall.session(id).await?;
@@ -76,39 +76,42 @@ pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Fail
     if project.is_dir() {
         Ok(Before { project, model })
     } else {
-        Err(Failure::usage(format!("{} is gone, which {id} works on", project.display())))
+        Err(Failure::usage(format!(
+            "the project of session {id} is gone: create the directory {} again, then try again",
+            project.display()
+        )))
     }
 }
 
-/// The directory to work on, as every other directory names it.
+/// The directory to work on, as an absolute path.
 pub(crate) fn project(wanted: Option<&FilePath>) -> Result<PathBuf, Failure> {
     let Some(wanted) = wanted else { return here() };
-    wanted.canonicalize().map_err(|why| Failure::usage(format!("the project {}: {why}", wanted.display())))
+    wanted.canonicalize().map_err(|why| Failure::usage(format!("can't open the project {}: {why}", wanted.display())))
 }
 
 pub(crate) fn here() -> Result<PathBuf, Failure> {
-    env::current_dir().map_err(|why| Failure::usage(format!("the current directory: {why}")))
+    env::current_dir().map_err(|why| Failure::usage(format!("can't find the current directory: {why}")))
 }
 
-/// The task: as it was typed, or as it comes in.
+/// The task: from the command line or from stdin.
 fn task(args: &RunArgs) -> Result<String, Failure> {
     let piped = || -> Result<String, Failure> {
         let mut text = String::new();
         let read = io::stdin().lock().take(TASK_BYTES_MAX + 1).read_to_string(&mut text);
-        read.map_err(|why| Failure::usage(format!("the task can't be read from stdin: {why}")))?;
+        read.map_err(|why| Failure::usage(format!("can't read the task from stdin: {why}")))?;
         Ok(text)
     };
     let task = match args.task.as_deref() {
         Some("-") => piped()?,
         Some(task) => task.to_owned(),
-        None if args.work.after.is_some() => GO_ON.to_owned(),
+        None if args.work.after.is_some() => CONTINUE_TASK.to_owned(),
         None if io::stdin().is_terminal() => {
             return Err(Failure::usage("no task given. Try: guildhall run \"When is the meeting?\""));
         }
         None => piped()?,
     };
     match task.trim() {
-        "" => Err(Failure::usage("the task is empty")),
+        "" => Err(Failure::usage("the task is empty. Try: guildhall run \"When is the meeting?\"")),
         trimmed if trimmed.len() as u64 > TASK_BYTES_MAX => Err(Failure::usage(format!(
             "the task is longer than {TASK_BYTES_MAX} bytes: put it into a file and name the file"
         ))),

@@ -1,4 +1,4 @@
-//! `show`: one session, or one contract of it, from what is stored. All of it goes to stdout.
+//! `show`: prints one session, or one contract of it, from the stored facts. All output goes to stdout.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::print::{out, out_words, tame, tame_lines, warn};
 use crate::screen::{stdout_columns, wrap};
 use crate::world::World;
 
-/// How many contracts of a session are named to somebody who named none of them.
+/// The most contracts of a session that an error message names.
 const NAMED_MAX: usize = 10;
 
 /// Shows a session or a contract.
@@ -60,7 +60,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
         }))?,
         Output::Text => {
             let mut live = Live::in_full(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
-            // Every fact teaches who is who; those that are asked for are told.
+            // Each fact updates the names of the contracts, also facts whose lines are not printed.
             for fact in all.iter().filter(|_| args.facts) {
                 let lines = live.lines(fact).await;
                 for (_, line) in lines.iter().filter(|(contract, _)| shown.includes(contract)) {
@@ -76,7 +76,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
 /// The contract that is shown: one that was named, or the newest root.
 struct Shown<'a> {
     path: Path,
-    /// Whether it was named; otherwise the session is shown as a whole.
+    /// Whether a contract was named. Otherwise the whole session is shown.
     is_named: bool,
     brief: Option<&'a Brief>,
     state: String,
@@ -84,7 +84,7 @@ struct Shown<'a> {
     task: String,
     /// Its report.
     text: Option<String>,
-    /// What all contracts are called.
+    /// The names of all contracts.
     names: BTreeMap<Path, String>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Shown<'a> {
         Ok(Shown { is_named: wanted.is_some(), path, brief, state, task, text, names })
     }
 
-    /// Whether a contract is the one that is shown, or hired below it, or the whole session is shown.
+    /// Whether a contract is shown: it is the named contract or below it, or the whole session is shown.
     fn includes(&self, contract: &Path) -> bool {
         let mut above = Some(contract.clone());
         while let Some(path) = above {
@@ -137,7 +137,7 @@ fn ended(report: &Report) -> String {
     ended_as(report.outcome, Lack::of(report), None)
 }
 
-/// A text of the journal. One that can't be read is told of with all others that can't.
+/// A text of the journal. `None` if it can't be read: the list of unreadable texts names it.
 async fn stored(hall: &Hall, hash: guildhall::kernel::Hash) -> Option<String> {
     let bytes = hall.journal().text(hash).await.ok().flatten()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -191,7 +191,7 @@ fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sh
     Ok(())
 }
 
-/// What the session has cost before its newest work, and which calls of that are still reserved.
+/// The cost of the whole session, and the calls of earlier work that are still reserved.
 fn earlier(view: &View) -> Vec<String> {
     if view.charges == view.bill.charges() {
         return Vec::new();
@@ -202,27 +202,27 @@ fn earlier(view: &View) -> Vec<String> {
     for (call, held) in view.reserved.iter().filter(|call| !newest.contains(call)) {
         let held = sats(*held);
         lines.push(format!(
-            "  reserved {held} for {call}; when you know the bill: guildhall correct {id} {call} AMOUNT"
+            "  reserved {held} for call {call}. When you know the bill, run: guildhall correct {id} {call} AMOUNT"
         ));
     }
     lines
 }
 
-/// The bill of what is shown. If what it was set up with can't be read, its models are unknown, and dollars are at the usual rate.
-fn sheet<'a>(view: &'a View, shown: &Shown<'_>, usual: &'a DatedRate) -> Option<Sheet<'a>> {
+/// The bill of the shown contracts. If the settings can't be read, the models are unknown, and dollars use the current rate.
+fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Option<Sheet<'a>> {
     let request = view.request.as_ref()?;
     let staffing = view.root.as_ref().map(|root| &root.setup.staffing);
     let lines = view.bill.lines.iter().filter(|line| shown.includes(&line.contract)).cloned().collect();
     let bill = Bill { lines };
     let granted = bill.lines.iter().find(|line| line.contract == shown.path).map(|line| line.granted);
     if shown.is_named && granted.is_none() {
-        // It belongs to earlier work of the session, whose bill was printed then.
+        // The contract belongs to earlier work of the session, whose bill was printed then.
         return None;
     }
     Some(Sheet {
         bill: Cow::Owned(bill),
         names: shown.names.clone(),
-        rate: staffing.map_or(usual, |staffing| &staffing.rate),
+        rate: staffing.map_or(current, |staffing| &staffing.rate),
         model: staffing.map_or("unknown", |staffing| staffing.model()),
         granted: granted.unwrap_or(request.granted),
         out_of_tokens: view.out_of_tokens,

@@ -1,4 +1,4 @@
-//! `verify`: everything that is stored, against the hashes, the heads and the laws.
+//! `verify`: checks everything that is stored against the hashes, the heads and the laws.
 
 use guildhall::Checked;
 
@@ -6,17 +6,17 @@ use crate::args::VerifyArgs;
 use crate::commands::list::rehearsed;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::print::{BAD, Unwritten, note, out, say_in, tame};
+use crate::print::{BAD, NotWritten, note, out, say_in, tame};
 use crate::world::World;
 
-/// What a check by hashes alone can't find.
-const LIMITS: &str = "checked against the journal's own hashes. Somebody who computes all of them anew is found only by a head that \
-                      you noted before: guildhall verify ID --head HEAD";
+/// What a check by hashes alone can't detect.
+const LIMITS: &str = "checked against the journal's own hashes. A change with newly computed hashes is detected only with a head \
+                      that you saved before: guildhall verify ID --head HEAD";
 
-/// The most of a finding that is told, in characters.
+/// The longest finding that is shown, in characters.
 const FINDING_CHARS_MAX: usize = 1000;
 
-/// Checks a session, or all, and the hall as a whole.
+/// Checks one session, or all sessions, and the hall as a whole.
 pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let id = match &args.id {
@@ -27,22 +27,22 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
     for wrong in &found.hall {
         say_in(BAD, &tame(wrong, FINDING_CHARS_MAX));
     }
-    found.sessions.iter().try_for_each(tell)?;
+    found.sessions.iter().try_for_each(print_checked)?;
     if args.head.is_none() {
         note(LIMITS);
     }
     Ok(if found.is_sound() { Exit::Done } else { Exit::Failed })
 }
 
-/// Says what is wrong with a session, or that nothing is.
-fn tell(checked: &Checked) -> Result<(), Unwritten> {
+/// Prints the problems of a session, or that there are none.
+fn print_checked(checked: &Checked) -> Result<(), NotWritten> {
     let Checked { id, view, wrong } = checked;
     for wrong in wrong {
         say_in(BAD, &format!("{id}: {}", tame(wrong, FINDING_CHARS_MAX)));
     }
     match view {
         Some(view) if wrong.is_empty() => out(&format!(
-            "{id}: {} facts, {} of the account; every hash matches and every balance adds up{}\n  head {}",
+            "{id}: {} facts, {} account facts; every hash matches and every balance adds up{}\n  head {}",
             view.head.facts,
             view.head.account,
             rehearsed(view),

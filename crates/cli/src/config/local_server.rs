@@ -1,5 +1,5 @@
-//! What the config says about model servers on this machine: where they are looked for, and what the user answered when one
-//! was found. Answers are added at the end of the file; nothing else in it is touched.
+//! The part of the config about model servers on this machine: the ports to search, and the user's answers about servers that
+//! were found. Answers are added at the end of the file; the rest of the file is not changed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,17 +12,17 @@ use serde::Deserialize;
 
 use super::Config;
 
-/// Where Ollama, LM Studio, llama.cpp and vLLM listen, unless they are told otherwise.
+/// The default ports of Ollama, LM Studio, llama.cpp and vLLM.
 const PORTS: [u16; 4] = [11434, 1234, 8080, 8000];
 
-/// The most ports that are asked.
+/// The most ports that are searched.
 const PORTS_MAX: usize = 16;
 
-/// How long a server may take to say which models it has, in milliseconds, and the longest that can be set.
+/// The default time to wait for the list of models, in milliseconds, and the longest time that can be set.
 const WAIT_MS: u64 = 300;
 const WAIT_MS_MAX: u64 = 60_000;
 
-/// What the user has set and said. Everything is optional.
+/// The settings and answers of the user. Every key is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LocalServerConfig {
@@ -31,7 +31,7 @@ pub(crate) struct LocalServerConfig {
     answers: Vec<Answer>,
 }
 
-/// What the user said about one server.
+/// The user's answer about one server.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
@@ -46,7 +46,11 @@ struct Ports(Vec<NonZeroU16>);
 impl TryFrom<Vec<NonZeroU16>> for Ports {
     type Error = String;
     fn try_from(ports: Vec<NonZeroU16>) -> Result<Ports, String> {
-        if ports.len() > PORTS_MAX { Err(format!("more than {PORTS_MAX} ports")) } else { Ok(Ports(ports)) }
+        if ports.len() > PORTS_MAX {
+            Err(format!("more than {PORTS_MAX} ports: remove some of them"))
+        } else {
+            Ok(Ports(ports))
+        }
     }
 }
 
@@ -57,7 +61,7 @@ struct WaitMs(u64);
 impl TryFrom<u64> for WaitMs {
     type Error = String;
     fn try_from(ms: u64) -> Result<WaitMs, String> {
-        let wrong = || format!("a wait is from 1 to {WAIT_MS_MAX} milliseconds");
+        let wrong = || format!("{ms} is out of range: write 1 to {WAIT_MS_MAX} milliseconds");
         (1..=WAIT_MS_MAX).contains(&ms).then_some(WaitMs(ms)).ok_or_else(wrong)
     }
 }
@@ -81,7 +85,7 @@ impl TryFrom<String> for Loopback {
 }
 
 impl LocalServerConfig {
-    /// The servers that the user agreed to, the newest answer about each counting.
+    /// The servers that the user agreed to. The newest answer about a server counts.
     pub(crate) fn agreed(&self) -> Vec<SocketAddrV4> {
         let newest = |address: SocketAddrV4| self.answers.iter().rev().find(|answer| answer.address.0 == address);
         let mut agreed = Vec::new();
@@ -93,7 +97,7 @@ impl LocalServerConfig {
         agreed
     }
 
-    /// Where servers are looked for that the user has not spoken of. Whoever said no once is asked no more.
+    /// The addresses to search for servers that the user has not answered about. There are none after the user said no once.
     pub(crate) fn unknown(&self) -> Vec<SocketAddrV4> {
         if self.answers.iter().any(|answer| !answer.agreed) {
             return Vec::new();
@@ -107,13 +111,13 @@ impl LocalServerConfig {
         addresses.filter(|address| !agreed.contains(address)).collect()
     }
 
-    /// How long a server may take to say which models it has.
+    /// How long to wait for the list of models.
     pub(crate) fn wait_max(&self) -> Duration {
         Duration::from_millis(self.wait_ms_max.map_or(WAIT_MS, |WaitMs(ms)| ms))
     }
 }
 
-/// Adds an answer at the end of the config. What stands in it stays as it is, whatever happens.
+/// Adds an answer at the end of the config. The existing text never changes.
 pub(crate) fn remember(file: &Path, address: SocketAddrV4, agreed: bool) -> Result<(), String> {
     let before = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -121,12 +125,12 @@ pub(crate) fn remember(file: &Path, address: SocketAddrV4, agreed: bool) -> Resu
         Err(error) => return Err(error.to_string()),
     };
     let more = addition(&before, address, agreed);
-    // A file whose author wrote the table in a form that can't be added to is left as it is.
+    // A file is not changed if its TOML would be invalid with the addition, for example because it uses an inline table.
     Config::parse(&format!("{before}{more}"))?;
     append(file, &more).map_err(|error| error.to_string())
 }
 
-/// The lines that say an answer, after what is there.
+/// The lines of an answer, with a gap to the existing text.
 fn addition(before: &str, address: SocketAddrV4, agreed: bool) -> String {
     let gap = match before {
         "" => "",
@@ -143,7 +147,7 @@ fn append(file: &Path, more: &str) -> io::Result<()> {
     let mut open = OpenOptions::new().append(true).create(true).open(file)?;
     let length = open.metadata()?.len();
     open.write_all(more.as_bytes()).inspect_err(|_| {
-        // Half an answer would make the whole file unreadable. If even this fails, the error above is told all the same.
+        // Half an answer would make the whole file unreadable. The error of the write is returned in any case.
         open.set_len(length).ok();
     })
 }
@@ -165,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_ports_are_asked_until_the_user_says_otherwise() {
+    fn the_default_ports_are_searched_unless_the_config_sets_others() {
         assert_eq!(read("").unknown(), [11434, 1234, 8080, 8000].map(at));
         assert_eq!(read("[local_server]\nports = [5000]\n").unknown(), [at(5000)]);
         assert_eq!(read("[local_server]\nports = []\n").unknown(), []);
     }
 
     #[test]
-    fn a_yes_holds_for_its_address_and_a_no_ends_all_asking() {
+    fn a_yes_is_for_one_address_and_a_no_ends_the_search() {
         let said = |answers: &[(u16, bool)]| {
             let answer = |(port, agreed): &(u16, bool)| {
                 format!("[[local_server.answers]]\naddress = \"127.0.0.1:{port}\"\nagreed = {agreed}\n")
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_added_and_all_else_stays_as_it_is() {
+    fn an_answer_is_added_and_the_rest_of_the_file_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("new").join("config.toml");
         for before in [
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_not_be_added_to_is_left_alone() {
+    fn a_file_that_would_become_invalid_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         for before in ["local_server = { ports = [1] }\n", "model = "] {

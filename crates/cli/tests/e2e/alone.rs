@@ -1,5 +1,4 @@
-//! The program connects to the provider that was chosen and to nobody else: no telemetry, no look for updates, no names
-//! resolved that it was not given.
+//! The program connects only to the chosen provider: no telemetry, no check for updates, no other name lookups.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,18 +7,18 @@ use serde_json::json;
 
 use crate::house::{House, Running, WIRES, Wire, reads, says};
 
-/// Whether the system's calls can be watched here. Where not, it is said, and the test that needs it ends.
-#[allow(clippy::print_stderr, reason = "whoever reads the output of the tests must know what was not tested")]
+/// Whether strace can trace system calls here. If not, this prints a message, and the test ends.
+#[allow(clippy::print_stderr, reason = "the output of the tests must show what was not tested")]
 pub(crate) fn can_trace() -> bool {
     let tried = Command::new("strace").args(["-f", "-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let can = tried.is_ok_and(|status| status.success());
     if !can {
-        eprintln!("SKIPPED: strace is not installed, or may not trace here");
+        eprintln!("SKIPPED: strace is not installed, or is not allowed to trace here");
     }
     can
 }
 
-/// The addresses that the program sent something to or connected with.
+/// The addresses that the program connected or sent data to.
 fn addresses(house: &House, args: &[&str], code: i32) -> Vec<String> {
     let trace = house.home().join("trace.txt");
     let file = trace.display().to_string();
@@ -27,12 +26,12 @@ fn addresses(house: &House, args: &[&str], code: i32) -> Vec<String> {
     Running::start(house.command_under("strace", &strace, args), "").end().expect(code);
     let traced = fs::read_to_string(&trace).unwrap();
     fs::remove_file(&trace).unwrap();
-    // What is sent over a connection that is open names no address.
+    // A send over an open connection names no address.
     traced.lines().filter(|line| line.contains("sa_family")).map(str::to_owned).collect()
 }
 
 #[test]
-fn a_run_connects_to_its_provider_and_nobody_else() {
+fn a_run_connects_only_to_its_provider() {
     if !can_trace() {
         return;
     }
@@ -56,7 +55,7 @@ fn a_run_connects_to_its_provider_and_nobody_else() {
 }
 
 #[test]
-fn looking_connects_nowhere() {
+fn commands_that_only_read_make_no_connection() {
     if !can_trace() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Teams that are none: one clear message with the file and the line, the exit code for it, and nothing begun.
+//! Teams with errors: one clear message with the file and the line, an exit code, and no work is started.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,8 +13,8 @@ fn house() -> House {
     House::new(Wire::Anthropic, &json!([{"then": says("On Tuesday.")}]))
 }
 
-/// Runs a team with this file in it, which is refused in these words at this place if somebody may hire its agent, and otherwise
-/// told of in the same words.
+/// Runs a team with this broken file. The run is refused with this message if another agent can hire the file's agent. Otherwise
+/// the message is a warning.
 #[track_caller]
 fn check(file: &str, content: &[u8], line: u32, words: &str) {
     let place = format!("crew/{file}:{line}: error: ");
@@ -30,7 +30,7 @@ fn check(file: &str, content: &[u8], line: u32, words: &str) {
     }
 }
 
-/// A run that does not begin: nobody is asked, and no session is left.
+/// A run that does not start: there is no request and no session.
 #[track_caller]
 fn refused(house: &House, more: &[&str], words: &[&str]) {
     let ended = house.run(more).expect(2);
@@ -41,17 +41,17 @@ fn refused(house: &House, more: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_team_that_is_not_there_is_named() {
-    refused(&house(), &["--team", "nowhere"], &["nowhere", "there is no such directory"]);
+fn a_missing_team_is_named() {
+    refused(&house(), &["--team", "nowhere"], &["--team nowhere: this directory does not exist"]);
 }
 
 #[test]
 fn a_team_without_an_agent_is_named() {
     let house = house();
     fs::create_dir(house.project().join("crew")).unwrap();
-    refused(&house, &CREW, &["the team crew: there is no agent in it"]);
+    refused(&house, &CREW, &["--team crew: this directory has no agent files"]);
     fs::write(house.project().join("crew/readme.txt"), "nobody").unwrap();
-    refused(&house, &CREW, &["the team crew: there is no agent in it"]);
+    refused(&house, &CREW, &["--team crew: this directory has no agent files"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_team_that_is_a_file_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_agent_is_named_with_its_line() {
+fn an_invalid_agent_file_is_named_with_its_line() {
     check("bob.md", b"", 1, "the file is empty");
     check("bob.md", b"\x00\xff\xfe\x80\x81", 1, "it is no text");
     check("bob.md", &vec![b'x'; 10 * 1024 * 1024], 1, "an agent file has at most");
@@ -85,7 +85,7 @@ fn a_bomb_of_anchors_is_refused_at_its_line() {
 fn front_matter_that_is_nested_too_deep_or_too_long_is_refused() {
     let deep = format!("---\nname: bob\ndescription: {}\n---\n", "[".repeat(100_000));
     check("bob.md", deep.as_bytes(), 1, "front matter has at most");
-    // What is nested for no reason is left out, and the rest of the file is taken.
+    // A value with useless nesting is ignored, and the rest of the file is used.
     let deep = format!("---\nname: bob\ndescription: x\ntools: {}x{}\n---\n", "[".repeat(900), "]".repeat(900));
     let house = house();
     enlist(&house, &[("ada", &hires(&["bob"]))]);
@@ -94,7 +94,7 @@ fn front_matter_that_is_nested_too_deep_or_too_long_is_refused() {
 }
 
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn a_device_in_place_of_an_agent_file_is_not_read() {
     for target in ["/dev/zero", "/dev/stdin"] {
         let house = house();
         enlist(&house, &[("ada", &hires(&["bob"]))]);
@@ -113,23 +113,24 @@ fn two_agents_of_one_name_are_refused_with_both_files() {
 }
 
 #[test]
-fn a_team_in_which_everybody_is_hired_by_another_is_told_where_it_goes_round() {
+fn a_team_in_which_all_agents_are_hired_by_others_is_refused_with_the_cycle() {
     let house = house();
     enlist(&house, &[("ada", &hires(&["bob"])), ("bob", &hires(&["ada"]))]);
-    let cycle = ["name one with --agent, out of ada, bob", "crew/bob.md:5: ", "ada -> bob -> ada"];
+    let cycle = ["choose one with --agent: ada, bob", "crew/bob.md:5: ", "ada -> bob -> ada"];
     refused(&house, &CREW, &cycle);
     let mapped = house.guildhall(&["map", "--team", "crew"]).expect(2);
     assert_has(&mapped.stderr, &cycle);
 }
 
 #[test]
-fn what_a_file_says_in_vain_is_told_before_work_begins() {
+fn settings_without_effect_are_warnings_before_the_work_starts() {
     let house = house();
-    let vain = "foo: 1\nmemory: project\ntools: [Read, Frobnicate]\ndelegation: {team: [bob, zoe], mode: sometimes}";
-    enlist(&house, &[("ada", vain), ("bob", "")]);
-    let told = house.run(&CREW).expect(0).stderr;
+    let ineffective =
+        "foo: 1\nmemory: project\ntools: [Read, Frobnicate]\ndelegation: {team: [bob, zoe], mode: sometimes}";
+    enlist(&house, &[("ada", ineffective), ("bob", "")]);
+    let warnings = house.run(&CREW).expect(0).stderr;
     assert_has(
-        &told,
+        &warnings,
         &[
             "crew/ada.md:4: warning: the key foo is unknown here",
             "crew/ada.md:5: warning: memory is not there yet",
@@ -141,15 +142,15 @@ fn what_a_file_says_in_vain_is_told_before_work_begins() {
 }
 
 #[test]
-fn several_who_could_take_the_work_on_are_listed() {
+fn several_possible_first_agents_are_listed() {
     let house = house();
     enlist(&house, &[("ada", ""), ("bob", "")]);
-    refused(&house, &CREW, &["name one with --agent, out of ada, bob"]);
-    refused(&house, &[&CREW[..], &["--agent", "zoe"]].concat(), &["\"zoe\" is no agent", "ada, bob"]);
+    refused(&house, &CREW, &["choose one with --agent: ada, bob"]);
+    refused(&house, &[&CREW[..], &["--agent", "zoe"]].concat(), &["unknown agent \"zoe\"", "ada, bob"]);
 }
 
 #[test]
-fn a_team_that_could_hire_in_a_circle_works_and_the_map_says_so() {
+fn a_team_with_a_hiring_cycle_works_and_the_map_shows_the_cycle() {
     let house = house();
     enlist(&house, &[("ada", &hires(&["bob", "zoe"])), ("bob", &hires(&["ada"]))]);
     house.run(&[&CREW[..], &["--agent", "ada"]].concat()).expect(0);
@@ -160,15 +161,15 @@ fn a_team_that_could_hire_in_a_circle_works_and_the_map_says_so() {
 }
 
 #[test]
-fn an_agent_whose_model_can_not_be_had_works_with_another_and_its_file_is_named() {
+fn an_agent_whose_model_is_not_available_uses_another_and_its_file_is_named() {
     let rules = json!([first("lead", delegates("ada", "Look.", 900)), {"then": says("On Tuesday.")}]);
     let house = House::known(Wire::OpenAi, Known::AsReplaying, &rules);
     enlist(&house, &[("lead", &format!("model: opus\n{}", hires(&["ada"]))), ("ada", "model: haiku")]);
     let ended = house.run(&CREW).expect(0);
     for (name, model) in [("lead", "opus"), ("ada", "haiku")] {
-        let told =
-            format!("crew/{name}.md: warning: {name} asks for model \"{model}\" and works with test/{MODEL} instead");
-        assert_has(&ended.stderr, &[&told]);
+        let warning =
+            format!("crew/{name}.md: warning: {name} asks for model \"{model}\" and uses test/{MODEL} instead");
+        assert_has(&ended.stderr, &[&warning]);
     }
     assert_eq!(ended.json()["bill"]["model"], format!("test/{MODEL}"));
     let named = house.run(&[&CREW[..], &["--model", &format!("test/{MODEL}")]].concat()).expect(0);
@@ -176,13 +177,13 @@ fn an_agent_whose_model_can_not_be_had_works_with_another_and_its_file_is_named(
 }
 
 #[test]
-fn a_provider_without_its_key_is_named_with_the_variable_that_it_comes_from() {
+fn a_provider_without_its_key_is_named_with_the_variable_for_the_key() {
     let house = House::known(Wire::OpenAi, Known::AsReplaying, &json!([{"then": says("On Tuesday.")}]));
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env_remove("TEST_KEY");
     let ended = Running::start(command, "").end().expect(2);
     assert_has(&ended.stderr, &["the variable TEST_KEY is not set, and providers.test in ", "config.toml", "key_env"]);
-    // What needs no key does not ask for it.
+    // Commands that need no key work without it.
     for args in [&["ls"][..], &["models"], &["run", "When?", "--model", "rehearsal"]] {
         let mut command = house.command(args);
         command.env_remove("TEST_KEY");

@@ -1,14 +1,14 @@
-//! What is charged for a model call, and what is known about it: what no provider bills costs nothing, what may have been billed
-//! is reserved, what was reported counts at its largest, and what was not reported is estimated.
+//! The cost of a model call: a call that no provider bills costs nothing, a call that may have been billed is reserved, the largest
+//! usage report counts, and a call without a usage report is estimated.
 
 use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// The answer to a model call as it is stored.
+/// The stored answer to a model call.
 #[derive(Debug)]
 struct Settled {
-    /// What came: `said`, `lost`, `aborted` or `failed`.
+    /// The kind of answer: `said`, `lost`, `aborted` or `failed`.
     answer: String,
     /// `{"known": …}`, `{"estimated": …}` or `"unknown"`.
     cost: Value,
@@ -17,7 +17,7 @@ struct Settled {
 
 impl Settled {
     fn cost(&self, kind: &str) -> u64 {
-        self.cost[kind].as_u64().unwrap_or_else(|| panic!("it is not {kind}: {self:?}"))
+        self.cost[kind].as_u64().unwrap_or_else(|| panic!("the cost is not {kind}: {self:?}"))
     }
 }
 
@@ -53,7 +53,7 @@ fn session(result: &Value) -> &str {
     result["session"].as_str().unwrap()
 }
 
-/// How often the program said that it waits.
+/// How many times the program printed that it waits.
 fn pauses(ended: &Ended) -> usize {
     ended.stderr.lines().filter(|line| line.contains("before asking again")).count()
 }
@@ -63,11 +63,11 @@ fn raw(status: u16, retry_after: Option<&str>) -> Value {
     json!({"raw": {"status": status, "headers": headers, "body": "{\"error\": {\"message\": \"Sorry\"}}"}})
 }
 
-/// What no provider bills.
+/// The HTTP errors that no provider bills.
 const UNBILLED: [u16; 5] = [408, 429, 500, 503, 529];
 
 #[test]
-fn what_no_provider_bills_is_asked_again_within_the_ask_and_costs_nothing() {
+fn an_unbilled_error_is_retried_within_the_ask_and_costs_nothing() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
         let price = msat(&house.run(&[]).expect(0).json()["bill"]["charged"]);
@@ -84,10 +84,10 @@ fn what_no_provider_bills_is_asked_again_within_the_ask_and_costs_nothing() {
 }
 
 #[test]
-fn a_call_that_met_nothing_but_what_no_provider_bills_costs_nothing() {
+fn a_call_with_only_unbilled_errors_costs_nothing() {
     for wire in WIRES {
         for status in UNBILLED {
-            // It is told to come back too late, so that it gives up at once.
+            // The server asks for such a long pause that the program gives up immediately.
             let house = House::new(wire, &json!([{"then": raw(status, Some("4000"))}]));
             let ended = house.run(&[]).expect(5).says(&format!("HTTP {status}: Sorry"));
             let result = ended.json();
@@ -123,7 +123,7 @@ fn a_gateways_error_reserves_one_hold_and_a_new_ask_follows() {
 }
 
 #[test]
-fn a_reply_that_broke_off_is_reserved_whatever_was_reported_by_then() {
+fn a_broken_reply_is_reserved_even_if_usage_was_reported() {
     let cut = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": {"events": 4}, "how": "close"}}}});
     for wire in WIRES {
         let house = House::new(wire, &json!([{"repeat": 1, "then": cut}, {"then": says("On Tuesday.")}]));
@@ -134,7 +134,7 @@ fn a_reply_that_broke_off_is_reserved_whatever_was_reported_by_then() {
 }
 
 #[test]
-fn a_server_that_says_to_come_back_at_once_is_asked_once_a_second_with_one_line_each() {
+fn a_server_with_retry_after_0_gets_one_request_per_second_with_one_line_each() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": raw(429, Some("0"))}]));
         let ended = house.run(&["--timeout", "4s"]);
@@ -146,9 +146,9 @@ fn a_server_that_says_to_come_back_at_once_is_asked_once_a_second_with_one_line_
 }
 
 #[test]
-fn of_several_usage_reports_the_largest_is_charged_and_of_contradictions_the_dearest() {
+fn the_largest_usage_report_is_charged_and_the_highest_price_of_a_contradiction() {
     let shrinking = json!({"input": 10, "output": 1, "earlier": [{"input": 2000, "output": 3000}]});
-    // More from the cache than there was in all: so little input is none.
+    // More cached tokens than input tokens in total, so the rest of the input is negative.
     let contradiction = json!({"input": -4900, "output": 10, "cache_read": 5000});
     for (wires, usage, cost) in
         [(&WIRES[..], shrinking, 2000 + 5 * 3000), (&[Wire::OpenAi][..], contradiction, 5000 + 5 * 10)]
@@ -172,7 +172,7 @@ fn a_reply_without_usage_is_estimated_from_its_bytes_and_costs_no_more_than_that
             let estimated = settled[0].cost("estimated");
             let request = house.requests()[0].to_string().len() as u64;
             assert!(estimated <= request + 5 * 100, "{wire:?}: {estimated} for a request of {request} bytes");
-            assert!(estimated >= request / 2, "{wire:?}: {estimated} is no upper bound for {request} bytes");
+            assert!(estimated >= request / 2, "{wire:?}: {estimated} is not an upper bound for {request} bytes");
             assert_eq!(msat(&result["bill"]["charged"]), estimated, "{wire:?}");
         }
     }
@@ -192,7 +192,7 @@ fn half_a_usage_report_is_estimated_at_no_less_than_was_reported() {
             assert!(estimated >= least + 5 * 5, "{wire:?} {usage}: {estimated} is less than was reported");
             assert!(estimated <= request.max(2000) + 5 * 310, "{wire:?} {usage}: {estimated}, {request} bytes");
         }
-        // Half a report may itself be more than was held: that is an overrun like any other.
+        // Half a report can exceed the hold. That is an overrun.
         let claim = json!([{"then": {"reply": {"text": "hello", "usage": {"input": -1, "output": 200_000}}}}]);
         let house = House::new(wire, &claim);
         let shown = house.run(&["--budget", "100sat"]).expect(5).json();
@@ -203,7 +203,7 @@ fn half_a_usage_report_is_estimated_at_no_less_than_was_reported() {
 }
 
 #[test]
-fn every_reply_that_claims_more_than_was_held_is_stored_at_what_it_claims() {
+fn a_reply_that_claims_more_than_its_hold_is_stored_with_the_claimed_cost() {
     for wire in WIRES {
         let claim = json!({"input": 1000, "output": 1, "earlier": [{"input": 1000, "output": 200_000}]});
         let house = House::new(wire, &json!([{"then": {"reply": {"text": "On Tuesday.", "usage": claim}}}]));
@@ -234,7 +234,7 @@ fn absurd_token_counts_leave_every_session_readable() {
     }
 }
 
-/// A house whose provider wants no key, so that nobody bills it.
+/// A house whose provider needs no key, so nobody bills it.
 fn local(wire: Wire, rules: &Value) -> House {
     House::scripted(wire, Known::ByVariables, json!({"rules": rules}))
 }
@@ -245,7 +245,7 @@ fn start_local(house: &House) -> Running {
     Running::start(command, "")
 }
 
-/// What is charged for a call whose request has so many bytes and of whose reply only a few words arrived.
+/// Checks the cost of a call with a request of this size and a reply of which only a few words arrived.
 #[track_caller]
 fn assert_arrived(settled: &Settled, answer: &str, request: u64) {
     let cost = settled.cost("known");
@@ -254,7 +254,7 @@ fn assert_arrived(settled: &Settled, answer: &str, request: u64) {
 }
 
 #[test]
-fn a_call_to_a_server_that_nobody_bills_costs_what_arrived_when_it_breaks_off() {
+fn a_broken_reply_of_an_unbilled_server_costs_only_what_arrived() {
     let cut = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": {"events": 4}, "how": "close"}}}});
     for wire in WIRES {
         let house = local(wire, &json!([{"repeat": 1, "then": cut}, {"then": says("On Tuesday.")}]));
@@ -265,7 +265,7 @@ fn a_call_to_a_server_that_nobody_bills_costs_what_arrived_when_it_breaks_off() 
 }
 
 #[test]
-fn a_call_to_a_server_that_nobody_bills_costs_what_arrived_when_it_is_stopped_or_killed() {
+fn a_stopped_or_killed_call_to_an_unbilled_server_costs_only_what_arrived() {
     let stalls = json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"stall": {"after": {"events": 4}}}}});
     for wire in WIRES {
         let house = local(wire, &json!([{"then": stalls}]));

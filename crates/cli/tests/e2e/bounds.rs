@@ -1,4 +1,4 @@
-//! What a tool may take: its time, its memory, and how long it can keep a person waiting who wants to stop.
+//! The limits of tools: time, memory, and the delay of a stop.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::house::{House, Running, Wire, says, wait_for};
 
-/// The most memory that the program may take, whatever is searched for, in KiB.
+/// The most memory of the program during any search, in KiB.
 const MEMORY_KIB_MAX: u64 = 256 * 1024;
 
 /// The pattern that needs the most states for a line of the letters a and b.
@@ -29,7 +29,7 @@ fn letters(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(letter).take(bytes).collect()
 }
 
-/// A house whose model searches for this several times at once, and then says that it is done.
+/// A house whose model makes several parallel searches and then replies "Done.".
 fn searching(times: usize, line: &[u8]) -> House {
     let call = json!({"name": "search", "arguments": {"pattern": MANY_STATES}});
     let rules = json!([
@@ -42,7 +42,7 @@ fn searching(times: usize, line: &[u8]) -> House {
     house
 }
 
-/// How long a process has used a processor, in ticks of 10 ms.
+/// The processor time of a process, in ticks of 10 ms.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, after_name) = stat.rsplit_once(')').unwrap();
@@ -50,7 +50,7 @@ fn cpu_ticks(pid: u32) -> u64 {
     times.map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
-/// What the tools answered to the calls of the first reply.
+/// The tool results for the calls of the first reply.
 fn results(house: &House) -> Vec<String> {
     let request = house.requests().pop().unwrap();
     let of_tool = |message: &&Value| message["role"] == "tool";
@@ -59,7 +59,7 @@ fn results(house: &House) -> Vec<String> {
 }
 
 #[test]
-fn five_searches_at_once_keep_to_their_memory_whatever_the_pattern() {
+fn five_parallel_searches_stay_within_their_memory() {
     let house = searching(5, &letters(2_000_000));
     let (ended, memory_kib) = house.start(&[]).end_with_memory();
     ended.expect(0);
@@ -74,28 +74,28 @@ fn five_searches_at_once_keep_to_their_memory_whatever_the_pattern() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_within_a_second_whatever_a_tool_is_doing() {
+fn a_second_ctrl_c_ends_the_program_within_a_second_during_a_search() {
     let house = searching(5, &letters(16_000_000));
     let running = house.start(&["-v"]);
     let id = running.session();
     running.told("searches for ");
-    // By then, each of them has read the file and is within its only line.
+    // At this point, each search has read the file and is in the middle of its only line.
     wait_for("work on the line", || (cpu_ticks(running.pid()) > 300).then_some(()));
     running.interrupt();
     running.told("wraps up");
     let start = Instant::now();
     running.interrupt();
     running.end().expect(130).says(&format!("guildhall resume {id}"));
-    // Twice what is promised, for a busy machine.
+    // Twice the documented time, for a busy machine.
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 
     fs::write(house.project().join("long.txt"), "short\n").unwrap();
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(130).json();
-    assert_eq!(result["answer"], "Stopped.", "what was asked for is kept");
+    assert_eq!(result["answer"], "Stopped.", "the order to wrap up is stored");
     house.guildhall(&["verify", &id]).expect(0);
 }
 
-/// A directory of so many entries, where making them is quick.
+/// A directory with this many entries, in memory if possible, because that is fast.
 fn crowded(entries: usize) -> TempDir {
     let quick = Path::new("/dev/shm");
     let project = if quick.is_dir() { tempfile::tempdir_in(quick) } else { tempfile::tempdir() }.unwrap();
@@ -108,7 +108,7 @@ fn crowded(entries: usize) -> TempDir {
 }
 
 #[test]
-fn a_directory_of_more_than_half_a_million_entries_is_listed_truthfully() {
+fn a_directory_of_more_than_half_a_million_entries_is_listed_with_the_right_count() {
     const ENTRIES: usize = 510_000;
     let rules = json!([
         {"when": {"has_tool_result": false}, "then": {"reply": {"calls": [{"name": "list_files", "arguments": {}}]}}},
@@ -122,7 +122,7 @@ fn a_directory_of_more_than_half_a_million_entries_is_listed_truthfully() {
     let result = results(&house).remove(0);
     assert!(result.contains("0000000\n0000001\n0000002\n") && result.contains("\n0000999\n("), "{result}");
     let all = format!("(and {} more; narrow it", ENTRIES - 1000);
-    // Where the time was up before all were counted, no number is said to be all there is.
+    // If the time is up before all entries are counted, the result gives no total.
     let some = "(stopped after 20 s: 1000 of the ";
     assert!(result.contains(&all) || result.contains(some), "{result}");
 }
@@ -140,8 +140,8 @@ fn a_home_that_is_not_utf8_is_an_error() {
         let ended = with(name);
         assert_eq!((ended.stdout.as_str(), ended.stderr.lines().count()), ("", 1), "{name}: {}", ended.stderr);
     }
-    assert!(!house.home().join(".local").exists() && !Path::new(not_utf8).exists(), "nothing is kept elsewhere");
-    // A provider that can't be known is not left out without a word.
+    assert!(!house.home().join(".local").exists() && !Path::new(not_utf8).exists(), "no files were written elsewhere");
+    // A provider with an invalid variable is an error and not ignored.
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env("ANTHROPIC_BASE_URL", not_utf8);
     Running::start(command, "").end().expect(2).says("the variable ANTHROPIC_BASE_URL is not UTF-8");

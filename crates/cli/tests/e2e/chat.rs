@@ -1,4 +1,4 @@
-//! Conversations: what was said before is known, hires live on while one talks, and nothing that was said is lost.
+//! Conversations: the agent knows the earlier messages, hires work while the person talks, and no message is lost.
 
 use std::fs;
 use std::io::Write;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, WIRES, Wire, says};
 
-/// The arguments of a conversation that was agreed to.
+/// The arguments of a conversation, with consent.
 pub(crate) const CHAT: [&str; 4] = ["chat", "--yes", "--budget", "5000sat"];
 
-/// What the provider says to the first, the second and every later request.
+/// A provider with one reply to the first, one to the second, and one to every later request.
 fn talker(wire: Wire) -> House {
     let rules = json!([
         {"when": {"nth": 1}, "then": says("On Tuesday.")},
@@ -20,7 +20,7 @@ fn talker(wire: Wire) -> House {
     House::new(wire, &rules)
 }
 
-/// A house with a lead who may hire Ada.
+/// A house with a lead that can hire ada.
 pub(crate) fn team(rules: &Value) -> House {
     let house = House::known(Wire::Anthropic, Known::ByVariables, rules);
     let crew = house.project().join("crew");
@@ -50,13 +50,13 @@ fn session(house: &House) -> String {
 }
 
 #[test]
-fn a_second_request_knows_the_first() {
+fn the_second_request_contains_the_first_message() {
     for wire in WIRES {
         let house = talker(wire);
         let ended = chat(&house, "When is the meeting?\n\nAnd where?\n").expect(0).says("every balance adds up");
         assert_eq!(ended.stdout, "On Tuesday.\nIn the hall.\n", "{wire:?}");
         let requests: Vec<String> = house.requests().iter().map(Value::to_string).collect();
-        assert_eq!(requests.len(), 2, "{wire:?}: what ends at rest costs nothing more");
+        assert_eq!(requests.len(), 2, "{wire:?}: ending an idle conversation costs nothing");
         for known in ["When is the meeting?", "On Tuesday.", "And where?"] {
             assert!(requests[1].contains(known), "{wire:?}: {known} is not in {}", requests[1]);
         }
@@ -67,7 +67,7 @@ fn a_second_request_knows_the_first() {
 }
 
 #[test]
-fn nothing_said_is_nothing_begun() {
+fn without_a_message_no_session_is_started() {
     let house = talker(Wire::Anthropic);
     for lines in ["", "\n \n", "/end\nWhen?\n"] {
         chat(&house, lines).expect(0).says("no message was sent");
@@ -77,14 +77,14 @@ fn nothing_said_is_nothing_begun() {
 }
 
 #[test]
-fn end_ends_it_and_what_follows_is_not_said() {
+fn slash_end_ends_the_conversation_and_later_lines_are_not_sent() {
     let house = talker(Wire::OpenAi);
     let ended = chat(&house, "When is the meeting?\n/end\nAnd where?\n").expect(0);
     assert_eq!((ended.stdout.as_str(), house.requests().len()), ("On Tuesday.\n", 1));
 }
 
 #[test]
-fn words_that_are_too_long_are_told_and_the_conversation_goes_on() {
+fn a_line_that_is_too_long_is_a_warning_and_the_conversation_continues() {
     let house = talker(Wire::Anthropic);
     let long = "word ".repeat(20 * 1024);
     let ended = chat(&house, &format!("When is the meeting?\n{long}\nAnd where?\n")).expect(0).says("too long");
@@ -92,7 +92,7 @@ fn words_that_are_too_long_are_told_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn a_conversation_that_was_killed_goes_on_as_one() {
+fn a_killed_conversation_continues_after_resume() {
     for wire in WIRES {
         let house = talker(wire);
         let (talking, mut stdin) = Running::start_open(house.command(&CHAT));
@@ -100,7 +100,7 @@ fn a_conversation_that_was_killed_goes_on_as_one() {
         talking.printed("On Tuesday.");
         let id = talking.session();
         talking.kill();
-        // What is said while nobody runs it is heard first.
+        // A message that was sent while no process ran the session is read first.
         house.guildhall(&["message", &id, "It matters where."]).expect(0);
         let resumed = Running::start(house.command(&["resume", &id]), "And who comes?\n").end().expect(0);
         assert_eq!(resumed.stdout, "In the hall.\nThat is all.\n", "{wire:?}");
@@ -113,7 +113,7 @@ fn a_conversation_that_was_killed_goes_on_as_one() {
 }
 
 #[test]
-fn ctrl_c_while_nobody_speaks_is_the_end_and_costs_nothing() {
+fn ctrl_c_in_an_idle_conversation_ends_it_and_costs_nothing() {
     let house = talker(Wire::Anthropic);
     let (talking, mut stdin) = Running::start_open(house.command(&CHAT));
     stdin.write_all(b"When is the meeting?\n").unwrap();
@@ -124,7 +124,7 @@ fn ctrl_c_while_nobody_speaks_is_the_end_and_costs_nothing() {
 }
 
 #[test]
-fn a_background_hire_lives_on_while_the_conversation_continues() {
+fn a_background_hire_works_while_the_conversation_continues() {
     let hire = json!({"specialty": "ada", "task": "Count the chairs.", "budget": 1000, "background": true});
     let house = team(&json!([
         nth("lead", 1, &json!({"reply": {"calls": [{"name": "delegate_task", "arguments": hire}]}})),
@@ -135,10 +135,10 @@ fn a_background_hire_lives_on_while_the_conversation_continues() {
     ]));
     let args = [&CHAT[..], &["--team", "crew"]].concat();
     let ended = Running::start(house.command(&args), "Count the chairs.\nWhat is on the agenda?\n").end();
-    let ended = ended.expect(0).says("1 still at work").says("1.1 ada done");
+    let ended = ended.expect(0).says("1 hire is still at work").says("1.1 ada done");
     assert_eq!(ended.stdout, "She has begun.\nThe roof is first.\nTwelve chairs.\n");
     let requests: Vec<String> = house.requests().iter().map(Value::to_string).collect();
-    let heard = requests.iter().filter(|request| request.contains("You are lead.")).nth(3).unwrap();
-    assert!(heard.contains("I counted 12.") && heard.contains("The roof is first."), "{heard}");
+    let prompt = requests.iter().filter(|request| request.contains("You are lead.")).nth(3).unwrap();
+    assert!(prompt.contains("I counted 12.") && prompt.contains("The roof is first."), "{prompt}");
     house.guildhall(&["verify", &session(&house)]).expect(0);
 }

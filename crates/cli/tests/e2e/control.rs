@@ -1,4 +1,4 @@
-//! Work that is ended before it is done, from this terminal or another, and gone on with.
+//! Work that is ended early, from this terminal or another, and continued.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::crew::{CREW, always, answer, assert_has, by, delegates, first, hires, shown, staffed, worked};
 use crate::house::{House, KEY, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// A first turn that reads a file, a second that never comes, and a last reply for those who ask.
+/// A first turn that reads a file, a second turn that never ends, and a last reply on request.
 fn stalls_in_the_middle() -> Value {
     let stalled = json!({"reply": {"text": "On Tuesday.", "pace": {"chunk_chars": 2}, "damage": {"stall": {"after": {"events": 3}}}}});
     json!([
@@ -19,7 +19,7 @@ fn stalls_in_the_middle() -> Value {
     ])
 }
 
-/// The same, but the second turn takes its time and wants a third.
+/// The same, but the second turn is slow and needs a third turn.
 fn is_slow_in_the_middle() -> Value {
     let slow = json!({"reply": {"text": "It is on Tuesday, I think, but let me look.", "calls":
         [{"name": "list_files", "arguments": {}}], "pace": {"first_ms": 400}}});
@@ -31,13 +31,13 @@ fn is_slow_in_the_middle() -> Value {
     ])
 }
 
-/// Waits until the second request is under way.
+/// Waits until the second request has started.
 fn until_it_stalls(house: &House) {
     wait_for("the second request", || (house.peer.executions() >= 2).then_some(()));
 }
 
 #[test]
-fn ctrl_c_once_gives_a_last_report_and_a_command_that_goes_on() {
+fn ctrl_c_once_gives_a_last_report_and_a_command_to_continue() {
     for wire in WIRES {
         let house = House::new(wire, &is_slow_in_the_middle());
         let running = Running::start(house.command(&["run", "When is the meeting?", "--yes"]), "");
@@ -52,12 +52,12 @@ fn ctrl_c_once_gives_a_last_report_and_a_command_that_goes_on() {
         let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
         let result = house.guildhall(&args).expect(0).json();
         assert_eq!((&result["answer"], &result["session"]), (&json!("The notes did."), &json!(id)), "{wire:?}");
-        assert_eq!(msat(&result["bill"]["granted"]), before["free"].as_u64().unwrap(), "what was left, and no more");
+        assert_eq!(msat(&result["bill"]["granted"]), before["free"].as_u64().unwrap(), "only the money that was left");
     }
 }
 
 #[test]
-fn a_session_that_is_continued_is_shown_what_was_said_before() {
+fn a_continued_session_sees_the_earlier_conversation() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -77,7 +77,7 @@ fn a_session_that_is_continued_is_shown_what_was_said_before() {
 }
 
 #[test]
-fn ctrl_c_twice_stops_at_once_and_resume_finishes() {
+fn ctrl_c_twice_stops_immediately_and_resume_finishes() {
     for wire in WIRES {
         for known in [Known::ByVariables, Known::AsReplaying] {
             let house = House::known(wire, known, &stalls_in_the_middle());
@@ -98,7 +98,7 @@ fn ctrl_c_twice_stops_at_once_and_resume_finishes() {
 }
 
 #[test]
-fn a_terminated_process_is_taken_up_by_resume_with_the_answer() {
+fn resume_after_sigterm_gives_the_answer() {
     for wire in WIRES {
         let house = House::new(wire, &stalls_in_the_middle());
         let running = house.start(&[]);
@@ -113,7 +113,7 @@ fn a_terminated_process_is_taken_up_by_resume_with_the_answer() {
 }
 
 #[test]
-fn an_order_from_another_terminal_is_carried_out() {
+fn an_order_from_another_terminal_is_executed() {
     for (wire, order, code, outcome) in [
         (Wire::Anthropic, vec!["stop"], 1, json!("cancelled")),
         (Wire::OpenAi, vec!["stop"], 1, json!("cancelled")),
@@ -134,7 +134,7 @@ fn an_order_from_another_terminal_is_carried_out() {
 }
 
 #[test]
-fn an_order_that_nobody_hears_waits_for_the_resume() {
+fn an_order_to_a_session_that_no_process_runs_waits_for_the_resume() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -159,17 +159,13 @@ fn more_money_than_there_is_is_refused_and_changes_nothing() {
     until_it_stalls(&house);
     let before = house.rows("inbox");
     let refused = |amount: &str| {
-        house
-            .guildhall(&["topup", &id, amount])
-            .expect(4)
-            .says("more than all money there is")
-            .says("Nothing was changed")
+        house.guildhall(&["topup", &id, amount]).expect(4).says("more than there can be").says("Nothing was changed")
     };
     refused("2100000000000000sat");
     refused("2099999999999501sat");
-    assert_eq!(house.rows("inbox"), before, "no order was left");
+    assert_eq!(house.rows("inbox"), before, "no order was stored");
     running.kill();
-    // What waits for the resume counts, too.
+    // A top-up that waits for the resume counts, too.
     house.guildhall(&["topup", &id, "2099999999999400sat"]).expect(0);
     refused("101sat");
     house.guildhall(&["topup", &id, "100sat"]).expect(0);
@@ -191,7 +187,7 @@ fn two_processes_do_not_run_the_same_session() {
         assert_eq!(ended.stderr.lines().count(), 1, "and nothing else: {}", ended.stderr);
     }
     assert_eq!(house.show(&id)["state"], format!("at work in process {pid}"));
-    assert_eq!(house.requests().len(), 2, "the second process asked nobody");
+    assert_eq!(house.requests().len(), 2, "the second process made no request");
     running.kill();
     house.guildhall(&["run", "--continue", &id, "More?"]).expect(4).says(&format!("guildhall resume {id}"));
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
@@ -200,7 +196,7 @@ fn two_processes_do_not_run_the_same_session() {
 }
 
 #[test]
-fn tasks_side_by_side_in_one_home_do_not_disturb_each_other() {
+fn parallel_runs_in_one_home_do_not_affect_each_other() {
     let house = House::new(
         Wire::OpenAi,
         &json!([
@@ -220,12 +216,12 @@ fn tasks_side_by_side_in_one_home_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_session_that_ran_dry_goes_on_with_new_money() {
+fn a_session_that_ran_out_of_money_continues_with_new_money() {
     let house = House::new(
         Wire::Anthropic,
         &json!([
             {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
-            {"when": {"last_user": "Go on"}, "then": says("On Tuesday.")},
+            {"when": {"last_user": "Continue where you stopped"}, "then": says("On Tuesday.")},
             {"then": reads(&["notes.txt"])},
         ]),
     );
@@ -235,11 +231,11 @@ fn a_session_that_ran_dry_goes_on_with_new_money() {
     let again = house.guildhall(&args).expect(0).json();
     assert_eq!((&again["answer"], msat(&again["bill"]["granted"])), (&json!("On Tuesday."), 200_000));
     let free = house.show(id)["free"].as_u64().unwrap();
-    assert_eq!(free, 200_000 - msat(&again["bill"]["charged"]), "nothing is made or lost");
+    assert_eq!(free, 200_000 - msat(&again["bill"]["charged"]), "no money is created or lost");
 }
 
 #[test]
-fn a_session_goes_on_with_its_own_agents_model_and_project_from_anywhere() {
+fn a_session_continues_with_its_own_agents_model_and_project_from_any_directory() {
     for wire in WIRES {
         let rules = json!([
             by("lead", json!({"last_user": "who said so", "has_tool_result": false}), delegates("ada", "Who?", 900)),
@@ -254,7 +250,7 @@ fn a_session_goes_on_with_its_own_agents_model_and_project_from_anywhere() {
         let before = house.run(&[&CREW[..], &["--model", "deep-model"]].concat()).expect(0).json();
         let id = before["session"].as_str().unwrap();
 
-        // Whatever has become of the team, and wherever its owner is.
+        // The files of the team are gone, and the current directory is another one.
         fs::remove_dir_all(house.project().join("crew")).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let mut command = house.command(&["run", "--continue", id, "And who said so?", "--output", "json"]);
@@ -269,7 +265,7 @@ fn a_session_goes_on_with_its_own_agents_model_and_project_from_anywhere() {
 }
 
 #[test]
-fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_goes_on() {
+fn the_change_is_available_after_a_process_ended_between_close_and_settlement() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -277,23 +273,23 @@ fn the_change_of_work_whose_process_died_right_after_its_end_is_there_when_it_go
         );
         let undisturbed = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
         let left = house.show(&undisturbed)["free"].as_u64().unwrap();
-        // The root closes, and what it did not use is not given back any more.
+        // The root closes, and storing its settlement fails.
         house.refuse("session_fact", "\"ended\"");
         let running = house.start(&[]);
         let id = running.session();
         running.end().expect(1).says("refused");
         house.refuse_nothing();
-        assert_eq!(house.show(&id)["free"], 0, "{wire:?}: all is granted to the root");
+        assert_eq!(house.show(&id)["free"], 0, "{wire:?}: all money is granted to the root");
         let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
         let result = house.guildhall(&args).expect(0).json();
         assert_eq!((answer(&result), msat(&result["bill"]["granted"])), ("The notes did.", left), "{wire:?}");
-        assert_eq!(house.requests().len(), 3, "{wire:?}: to settle it, nobody was asked");
+        assert_eq!(house.requests().len(), 3, "{wire:?}: settling made no request");
         house.guildhall(&["verify", &id]).expect(0);
     }
 }
 
 #[test]
-fn what_a_resume_misses_is_named() {
+fn a_resume_names_a_missing_key_and_a_missing_project() {
     let house = House::new(Wire::Anthropic, &stalls_in_the_middle());
     let elsewhere = tempfile::tempdir().unwrap();
     let running = house.start(&["--project", elsewhere.path().to_str().unwrap()]);

@@ -1,12 +1,11 @@
-//! Reserved money: what may have been billed counts against the budget, is never called used, and is free again once a person
-//! knows the provider's bill.
+//! Reserved money: it counts against the budget, is never called used, and is free again after a person corrects it.
 
 use serde_json::{Value, json};
 
 use crate::crew::{CREW, always, assert_has, assert_lacks, delegates, first, hires, staffed};
 use crate::house::{House, WIRES, Wire, msat, says};
 
-/// A hire whose first reply breaks off, and what came of it.
+/// A run with a hire whose first reply breaks off.
 fn lost(wire: Wire) -> (House, Value) {
     let cut = json!({"reply": {"text": "It is on", "damage": {"cut": {"after": {"bytes": 200}, "how": "reset"}}}});
     let rules = json!([
@@ -34,7 +33,7 @@ fn a_lost_call_is_reserved_and_never_called_used() {
         assert_eq!(used + reserved, msat(&bill["charged"]), "{wire:?}");
         let ada = &bill["contracts"][1];
         assert_eq!(msat(&ada["own"]["reserved"]), reserved, "{wire:?}");
-        assert_eq!(msat(&bill["contracts"][0]["all"]["reserved"]), reserved, "{wire:?}: it adds up to the root");
+        assert_eq!(msat(&bill["contracts"][0]["all"]["reserved"]), reserved, "{wire:?}: the root includes its hire");
         assert_eq!((&ada["reserved"][0]["ask"], msat(&ada["reserved"][0]["reserved"])), (&json!("1.1#1"), reserved));
         let shown = house.guildhall(&["show", id(&result)]).expect(0).stdout;
         assert_has(&shown, &["reserved ", "1.1#1", &format!("guildhall correct {} 1.1#1 AMOUNT", id(&result))]);
@@ -80,7 +79,7 @@ fn a_correction_frees_the_difference_once_and_can_t_be_more_than_was_reserved() 
         assert_has(&said.stdout, &["are free again", &format!("guildhall run --continue {id}")]);
         assert_eq!(free(&house), before + reserved - 3000, "{wire:?}");
         correct("1.1#1", "3000msat").expect(0);
-        assert_eq!(free(&house), before + reserved - 3000, "{wire:?}: the same twice is once");
+        assert_eq!(free(&house), before + reserved - 3000, "{wire:?}: repeating a correction changes nothing");
         correct("1.1#1", "0").expect(4).says("1.1#1 was corrected before");
         let bill = house.show(&id)["bill"].take();
         assert_eq!(msat(&bill["reserved"]), 0, "{wire:?}");
@@ -88,7 +87,7 @@ fn a_correction_frees_the_difference_once_and_can_t_be_more_than_was_reserved() 
         assert_eq!(msat(&bill["credited"]), reserved - 3000, "{wire:?}");
         house.guildhall(&["verify", &id]).expect(0);
         let again = house.guildhall(&["run", "And where?", "--continue", &id, "--yes", "--output", "json"]).expect(0);
-        assert_eq!(msat(&again.json()["bill"]["granted"]), before + reserved - 3000, "{wire:?}: it can be used");
+        assert_eq!(msat(&again.json()["bill"]["granted"]), before + reserved - 3000, "{wire:?}: the money can be used");
     }
 }
 
@@ -103,7 +102,7 @@ fn a_session_at_work_is_not_corrected() {
 }
 
 #[test]
-fn without_a_budget_a_run_may_cost_a_dollar() {
+fn without_a_budget_a_run_can_cost_a_dollar() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("Tuesday.")}]));
     let result = house.guildhall(&["run", "When?", "--yes", "--output", "json"]).expect(0).says("$1.00").json();
     let granted = msat(&result["bill"]["granted"]);

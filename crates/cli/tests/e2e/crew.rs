@@ -1,4 +1,4 @@
-//! Teams for the tests: agents as files in the project, what they say and call, and what each of them was shown.
+//! Teams for the tests: agent files in the project, the replies of each agent, and the prompts that each agent got.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,54 +7,55 @@ use serde_json::{Map, Value, json};
 
 use crate::house::{House, wait_for};
 
-/// The arguments that name the team, with money for all of it.
+/// The arguments for the team, with enough money for all agents.
 pub(crate) const CREW: [&str; 4] = ["--team", "crew", "--budget", "5000sat"];
 
-/// Writes agents into the project: each with its name and what its front matter says besides.
+/// Writes agent files into the project. Each agent has a name and further lines of front matter.
 pub(crate) fn enlist(house: &House, agents: &[(&str, &str)]) {
     let crew = house.project().join("crew");
     fs::create_dir_all(&crew).unwrap();
     for (name, front) in agents {
         let head = format!("name: {name}\ndescription: Knows all about {name}ry.\n{front}");
-        fs::write(crew.join(format!("{name}.md")), format!("---\n{}\n---\n{}\n", head.trim_end(), is(name))).unwrap();
+        fs::write(crew.join(format!("{name}.md")), format!("---\n{}\n---\n{}\n", head.trim_end(), instructions(name)))
+            .unwrap();
     }
 }
 
-/// A house with a team at work.
+/// A house with a team.
 pub(crate) fn staffed(house: House, agents: &[(&str, &str)]) -> House {
     enlist(&house, agents);
     house
 }
 
-/// What an agent's instructions say, and those of no other.
-fn is(name: &str) -> String {
+/// The instructions of an agent. They identify its requests.
+fn instructions(name: &str) -> String {
     format!("You are {name}.")
 }
 
-/// Front matter of one who hires.
+/// The front matter of an agent that hires this team.
 pub(crate) fn hires(team: &[&str]) -> String {
     format!("delegation:\n  team: [{}]", team.join(", "))
 }
 
 /// A rule for the requests of one agent.
 pub(crate) fn by(agent: &str, when: Value, then: Value) -> Value {
-    rule(&is(agent), when, then)
+    rule(&instructions(agent), when, then)
 }
 
-/// A rule for the requests of the agent whose instructions have these words.
-#[allow(clippy::needless_pass_by_value, reason = "rules are written as values made on the spot")]
+/// A rule for the requests of the agent whose instructions contain this text.
+#[allow(clippy::needless_pass_by_value, reason = "the tests write rules as temporary values")]
 pub(crate) fn rule(instructions: &str, when: Value, then: Value) -> Value {
     let Value::Object(mut conditions) = when else { panic!("conditions are an object, not {when}") };
     conditions.insert("agent".into(), json!(instructions));
     json!({"when": conditions, "then": then})
 }
 
-/// What an agent does first.
+/// The reply to the first request of an agent.
 pub(crate) fn first(agent: &str, then: Value) -> Value {
     by(agent, json!({"nth_of_agent": 1}), then)
 }
 
-/// What an agent does in every other case.
+/// The reply to all other requests of an agent.
 pub(crate) fn always(agent: &str, then: Value) -> Value {
     by(agent, json!({}), then)
 }
@@ -65,40 +66,40 @@ pub(crate) fn calls(calls: &[(&str, Value)]) -> Value {
     json!({"reply": {"calls": calls.iter().map(call).collect::<Vec<_>>()}})
 }
 
-/// A reply that hires one with this budget.
+/// A reply that hires one agent with this budget.
 pub(crate) fn delegates(specialty: &str, task: &str, budget: u64) -> Value {
     calls(&[("delegate_task", json!({"specialty": specialty, "task": task, "budget": budget}))])
 }
 
-/// A reply that hires one in the background.
+/// A reply that hires one agent in the background.
 pub(crate) fn delegates_in_background(specialty: &str, task: &str, budget: u64) -> Value {
     let arguments = json!({"specialty": specialty, "task": task, "budget": budget, "background": true});
     calls(&[("delegate_task", arguments)])
 }
 
-/// The same reply, but it takes so long.
+/// The same reply after this delay.
 pub(crate) fn slowly(mut then: Value, ms: u64) -> Value {
     then["reply"]["pace"] = json!({"headers_ms": ms});
     then
 }
 
-/// A reply that begins and never ends.
+/// A reply that starts and never ends.
 pub(crate) fn stalls() -> Value {
     json!({"reply": {"text": "Well, let me see.", "pace": {"chunk_chars": 2}, "damage": {"stall": {"after": {"events": 3}}}}})
 }
 
-/// What an agent was shown, one text per request.
+/// The requests of an agent, as texts.
 pub(crate) fn shown(house: &House, agent: &str) -> Vec<String> {
     let requests = house.requests().into_iter().map(|request| request.to_string());
-    requests.filter(|request| request.contains(&is(agent))).collect()
+    requests.filter(|request| request.contains(&instructions(agent))).collect()
 }
 
-/// Waits until an agent was asked so many times.
+/// Waits until an agent has made this many requests.
 pub(crate) fn until_asked(house: &House, agent: &str, times: usize) {
     wait_for(&format!("request {times} of {agent}"), || (shown(house, agent).len() >= times).then_some(()));
 }
 
-/// Who worked and how it ended, as the bill has it: `1.1 ada done`.
+/// The contracts of the bill with their agents and outcomes: `1.1 ada done`.
 #[track_caller]
 pub(crate) fn worked(result: &Value) -> Vec<String> {
     let lines = result["bill"]["contracts"].as_array().unwrap_or_else(|| panic!("no bill: {result:#}"));
@@ -124,7 +125,7 @@ pub(crate) fn answer(result: &Value) -> &str {
     result["answer"].as_str().unwrap_or_else(|| panic!("no answer: {result:#}"))
 }
 
-/// Checks that a text has each of these.
+/// Checks that a text contains each of these parts.
 #[track_caller]
 pub(crate) fn assert_has(text: &str, parts: &[&str]) {
     for part in parts {
@@ -132,7 +133,7 @@ pub(crate) fn assert_has(text: &str, parts: &[&str]) {
     }
 }
 
-/// Checks that a text has none of these.
+/// Checks that a text contains none of these parts.
 #[track_caller]
 pub(crate) fn assert_lacks(text: &str, parts: &[&str]) {
     for part in parts {
@@ -140,12 +141,12 @@ pub(crate) fn assert_lacks(text: &str, parts: &[&str]) {
     }
 }
 
-/// The directory that this repository is in.
+/// The directory of this repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The facts of a session of one kind, with their contract.
+/// The facts of one kind of a session, with their contracts.
 pub(crate) fn facts(house: &House, id: &str, kind: &str) -> Vec<(String, Value)> {
     let shown = house.show(id)["facts"].take();
     let of_kind = |stored: &Value| {

@@ -1,4 +1,4 @@
-//! Delegation as a model does it: forks, background hires, steering, the modes, promises, and the dialects to the letter.
+//! Delegation by a model: forks, background hires, messages, the modes, promises, and the exact form of each dialect.
 
 use insta::{allow_duplicates, assert_snapshot};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::crew::{
 };
 use crate::house::{House, KEY, Known, MODEL, WIRES, Wire, msat, reads, says};
 
-/// A lead that hires `ada` and `bob` in the words of a dialect, and what all of them say.
+/// A house with a lead that hires `ada` and `bob` in a dialect.
 fn house(wire: Wire, dialect: &str, rules: &Value) -> House {
     let lead = format!("{}\n  dialect: {dialect}", hires(&["ada", "bob"]));
     staffed(House::known(wire, Known::ByVariables, rules), &[("lead", &lead), ("ada", ""), ("bob", "")])
@@ -43,7 +43,7 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
 
 #[test]
 fn the_literal_call_of_the_runtime_chapter_forks_and_returns_the_finding() {
-    // As it stands in the seed document: a name and a prompt, no type.
+    // The call of the seed document: a name and a prompt, no type.
     let call = json!({"name": "bug-investigator", "prompt": "Read api.ts and look for timeout configurations."});
     for wire in WIRES {
         let rules = json!([
@@ -78,7 +78,7 @@ fn the_other_calls_of_the_seed_documents_work_as_written() {
 }
 
 #[test]
-fn a_background_hire_answers_at_once_and_wakes_an_idle_hirer() {
+fn a_background_hire_returns_immediately_and_its_report_wakes_an_idle_hirer() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates_in_background("ada", "Look.", 500)),
@@ -98,7 +98,7 @@ fn a_background_hire_answers_at_once_and_wakes_an_idle_hirer() {
 }
 
 #[test]
-fn a_background_hire_is_heard_by_a_busy_hirer_at_its_next_turn() {
+fn a_busy_hirer_gets_the_report_of_a_background_hire_in_its_next_turn() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates_in_background("ada", "Look.", 500)),
@@ -109,13 +109,13 @@ fn a_background_hire_is_heard_by_a_busy_hirer_at_its_next_turn() {
         let house = house(wire, "delegate_task", &rules);
         house.run(&CREW).expect(0);
         let lead = shown(&house, "lead");
-        assert_eq!(lead.len(), 3, "{wire:?}: no turn of its own");
+        assert_eq!(lead.len(), 3, "{wire:?}: no extra turn");
         assert_has(&lead[2], &["the roof", "<sub-agent-complete", "Tuesday, I found."]);
     }
 }
 
 #[test]
-fn a_background_hire_that_fails_is_heard() {
+fn the_hirer_gets_the_report_of_a_failed_background_hire() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates_in_background("ada", "Look.", 500)),
@@ -133,7 +133,7 @@ fn a_background_hire_that_fails_is_heard() {
 }
 
 #[test]
-fn a_background_hire_that_runs_dry_is_heard_with_what_it_found() {
+fn the_hirer_gets_the_findings_of_a_background_hire_that_ran_out_of_money() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates_in_background("ada", "Look.", 9)),
@@ -146,13 +146,13 @@ fn a_background_hire_that_runs_dry_is_heard_with_what_it_found() {
         let result = house.run(&CREW).expect(0).json();
         assert_eq!(answer(&result), "That must do.");
         assert_eq!(worked(&result)[1..], ["1.1 ada exhausted purse"], "{wire:?}");
-        let heard = shown(&house, "lead").pop().unwrap();
-        assert_has(&heard, &["ran out of money", "This far: it is in the notes."]);
+        let prompt = shown(&house, "lead").pop().unwrap();
+        assert_has(&prompt, &["ran out of money", "This far: it is in the notes."]);
     }
 }
 
 #[test]
-fn a_background_hire_that_another_terminal_stops_is_heard() {
+fn the_hirer_gets_the_report_of_a_background_hire_that_another_terminal_stops() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates_in_background("ada", "Look.", 500)),
@@ -172,7 +172,7 @@ fn a_background_hire_that_another_terminal_stops_is_heard() {
 }
 
 #[test]
-fn hires_are_listed_told_awaited_and_stopped() {
+fn hires_can_be_listed_messaged_awaited_and_stopped() {
     let two = ["ada", "bob"]
         .map(|who| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 500, "background": true})));
     for wire in WIRES {
@@ -205,7 +205,7 @@ fn hires_are_listed_told_awaited_and_stopped() {
 }
 
 #[test]
-fn a_wait_ends_with_its_time() {
+fn a_wait_ends_after_its_timeout() {
     let rules = json!([
         first("lead", delegates_in_background("ada", "Look.", 500)),
         by("lead", json!({"tool_result": "will come"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
@@ -242,7 +242,7 @@ fn a_question_is_answered_by_the_hirer() {
 }
 
 #[test]
-fn a_cascade_hands_the_first_reply_to_those_whom_it_names() {
+fn a_cascade_passes_the_first_reply_to_the_agents_that_it_names() {
     for wire in WIRES {
         let rules = json!([
             first("lead", says("This needs ada: count the days.")),
@@ -262,7 +262,7 @@ fn a_cascade_hands_the_first_reply_to_those_whom_it_names() {
 }
 
 #[test]
-fn who_must_hire_is_told_once_with_the_tool_forced_and_is_then_hired_for() {
+fn an_agent_that_must_hire_is_nudged_once_with_the_tool_forced_and_then_the_runtime_hires() {
     let lead = format!("{}\n  mode: required", hires(&["ada", "bob"]));
     for wire in WIRES {
         let rules = json!([
@@ -291,7 +291,7 @@ fn who_must_hire_is_told_once_with_the_tool_forced_and_is_then_hired_for() {
 }
 
 #[test]
-fn who_only_names_somebody_of_its_team_is_told_once_and_nobody_is_hired() {
+fn an_agent_that_only_names_its_team_is_nudged_once_and_no_agent_is_hired() {
     for (wire, words) in WIRES.into_iter().zip(["I will delegate this to ada.", "Das macht Ada für mich."]) {
         let house = house(wire, "delegate_task", &json!([always("lead", says(words))]));
         let result = house.run(&CREW).expect(0).json();
@@ -314,7 +314,7 @@ fn who_only_names_somebody_of_its_team_is_told_once_and_nobody_is_hired() {
 }
 
 #[test]
-fn who_names_nobody_of_its_team_is_told_nothing() {
+fn an_agent_that_does_not_name_its_team_is_not_nudged() {
     let rules = json!([always("lead", says("I did not delegate this: the notes say Tuesday."))]);
     let house = house(Wire::Anthropic, "delegate_task", &rules);
     let result = house.run(&CREW).expect(0).json();
@@ -360,7 +360,7 @@ fn a_board_is_shared_by_the_hires_of_one_hirer() {
 }
 
 #[test]
-fn words_to_a_hirer_that_waits_send_its_hires_into_the_background() {
+fn a_message_to_a_waiting_hirer_moves_its_hires_to_the_background() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates("ada", "Look.", 500)),
@@ -385,7 +385,7 @@ fn words_to_a_hirer_that_waits_send_its_hires_into_the_background() {
 }
 
 #[test]
-fn a_specialist_is_made_up_where_that_is_allowed() {
+fn an_ad_hoc_specialist_is_hired_if_the_file_allows_it() {
     let lead = format!("{}\n  ad_hoc: true", hires(&["ada"]));
     for wire in WIRES {
         let rules = json!([
@@ -400,7 +400,7 @@ fn a_specialist_is_made_up_where_that_is_allowed() {
     }
 }
 
-/// What a made-up specialist that may hire is told.
+/// Checks the prompt of an ad-hoc specialist that can hire.
 fn check_prompt_of_plumber(system: &str) {
     allow_duplicates! {
         assert_snapshot!(system, @r#"
@@ -433,7 +433,7 @@ fn check_prompt_of_plumber(system: &str) {
 }
 
 #[test]
-fn a_made_up_specialist_is_told_its_specialty_first_and_may_hire_while_its_grant_allows_it() {
+fn the_prompt_of_an_ad_hoc_specialist_starts_with_its_specialty_and_it_can_hire_within_its_grant() {
     let lead = format!("{}\n  ad_hoc: true", hires(&["ada"]));
     let plumber = "You are a specialist in this field: roof plumber.";
     for wire in WIRES {
@@ -455,7 +455,7 @@ fn a_made_up_specialist_is_told_its_specialty_first_and_may_hire_while_its_grant
         check_prompt_of_plumber(system);
         assert_has(&request.to_string(), &["lead needs:"]);
 
-        // Without a level below it, it has no tools to hire with.
+        // Without a level below it, the specialist has no hiring tools.
         let rules = json!([
             first("lead", delegates("roof plumber", "Look at the roof.", 2000)),
             always("lead", says("It leaks.")),
@@ -470,7 +470,7 @@ fn a_made_up_specialist_is_told_its_specialty_first_and_may_hire_while_its_grant
 }
 
 #[test]
-fn a_specialist_uses_the_model_that_its_hirer_asks_for_if_it_was_agreed_to() {
+fn a_hire_uses_the_model_that_its_hirer_names_if_the_user_agreed_to_it() {
     let agent = |model: &str| calls(&[("Agent", json!({"prompt": "Look.", "subagent_type": "ada", "model": model}))]);
     let script = json!({"key": KEY, "models": [MODEL, "other-model"], "rules": [
         first("lead", agent("other-model")),
@@ -489,14 +489,14 @@ fn a_specialist_uses_the_model_that_its_hirer_asks_for_if_it_was_agreed_to() {
         let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();
         assert_eq!(models, ["other-model", MODEL], "{wire:?}");
         let own = |at: usize| msat(&result["bill"]["contracts"][at]["own"]["charged"]);
-        assert!(own(1) > own(2), "{wire:?}: the other model is dearer: {result:#}");
+        assert!(own(1) > own(2), "{wire:?}: the other model is more expensive: {result:#}");
         let shown = house.guildhall(&["show", result["session"].as_str().unwrap()]).expect(0).stdout;
         assert_has(&shown, &["/other-model ", &format!("/{MODEL} "), " left; 2 models"]);
     }
 }
 
 #[test]
-fn a_hire_on_another_model_goes_on_with_that_model_after_a_kill() {
+fn a_hire_on_another_model_keeps_that_model_after_a_kill() {
     let hire = calls(&[("Agent", json!({"prompt": "Look.", "subagent_type": "ada", "model": "other-model"}))]);
     let script = json!({"key": KEY, "models": [MODEL, "other-model"], "rules": [
         first("lead", hire),

@@ -1,4 +1,4 @@
-//! The demo: it works for somebody who has nothing, touches nothing of somebody who has something, and survives SIGKILL.
+//! The demo: it works without a key and a config, changes no files of the user, and survives SIGKILL.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use toml::Table;
 
 use crate::house::{Ended, House, Running, Wire, says};
 
-/// A house whose provider must not be asked.
+/// A house whose provider must get no request.
 fn house() -> House {
-    House::new(Wire::Anthropic, &json!([{"then": says("Nobody asked you.")}]))
+    House::new(Wire::Anthropic, &json!([{"then": says("This reply is not used.")}]))
 }
 
-/// Runs a demo whose files lie in the project while it runs.
+/// Runs a demo whose temporary files are in the project.
 fn demo(house: &House, args: &[&str]) -> Ended {
     let mut command: Command = house.command(args);
     command.env("TMPDIR", house.project());
     Running::start(command, "").end()
 }
 
-/// The names of what is in a directory.
+/// The names of the files in a directory.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -29,7 +29,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// What the tests know about the example; nothing of it stands here.
+/// A value that the tests need to know about the example. It is stored beside the example.
 fn known(key: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/payment.toml");
     let known: Table = fs::read_to_string(file).unwrap().parse().unwrap();
@@ -39,27 +39,27 @@ fn known(key: &str) -> String {
 #[test]
 fn the_demo_finds_the_fault_and_leaves_nothing_behind() {
     let house = house();
-    // Whatever is wrong with the user's own is no matter of the demo.
+    // A broken config of the user does not affect the demo.
     house.write_config("modle = ");
     let before = (names(house.home()), names(house.project()));
     let ended = demo(&house, &["demo"]).expect(0).says("rehearsal: no language model").says("every balance adds up");
     assert!(ended.stdout.contains(&known("fault")), "{}", ended.stdout);
-    assert!(!ended.stderr.contains("is kept"), "what is removed is not kept: {}", ended.stderr);
+    assert!(!ended.stderr.contains("is saved"), "the demo removes its session: {}", ended.stderr);
     assert_eq!((names(house.home()), names(house.project())), before);
-    assert_eq!(house.requests().len(), 0, "the provider was asked");
+    assert_eq!(house.requests().len(), 0, "the provider got a request");
 }
 
 #[test]
 fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
     let house = house();
     let before = (names(house.home()), names(house.project()));
-    let ended = demo(&house, &["demo", "crash"]).expect(0).says("SIGKILL").says("guildhall resume").says("goes on");
+    let ended = demo(&house, &["demo", "crash"]).expect(0).says("SIGKILL").says("guildhall resume").says("continues");
     assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
     assert!(ended.stdout.starts_with("rehearsal: no language model\n"), "{}", ended.stdout);
-    assert!(!ended.stderr.contains("is kept"), "what is removed is not kept: {}", ended.stderr);
+    assert!(!ended.stderr.contains("is saved"), "the demo removes its session: {}", ended.stderr);
     let line = |start: &str| ended.stdout.lines().find_map(|line| line.strip_prefix(start)).map(str::trim);
-    let (whole, resumed) = (line("bill, undisturbed"), line("bill, killed and resumed"));
+    let (whole, resumed) = (line("bill, not interrupted"), line("bill, killed and resumed"));
     assert!(whole.is_some() && whole == resumed, "{}", ended.stdout);
     assert_eq!((names(house.home()), names(house.project())), before);
-    assert_eq!(house.requests().len(), 0, "the provider was asked");
+    assert_eq!(house.requests().len(), 0, "the provider got a request");
 }

@@ -1,11 +1,10 @@
-//! How work ends: with an exit code that says whose fault it was, with nothing but an answer where an answer is expected, and
-//! with JSON that is safe to look at.
+//! How work ends: the exit code names the cause, stdout has only an answer, and JSON output is safe for a terminal.
 
 use serde_json::{Value, json};
 
 use crate::house::{House, Running, WIRES, Wire, reads, says, wait_for};
 
-/// What a provider does all the time that does nothing right, and what is said of it.
+/// The faults of a provider that always fails, with a part of the message for each.
 fn faults() -> [(Value, &'static str); 5] {
     [
         (json!({"wrong": {"rate_limit": {"retry_after": 30}}}), "HTTP 429"),
@@ -17,7 +16,7 @@ fn faults() -> [(Value, &'static str); 5] {
 }
 
 #[test]
-fn a_provider_that_only_does_wrong_until_the_time_is_up_is_exit_5() {
+fn a_provider_that_fails_until_the_time_is_up_is_exit_5() {
     for wire in WIRES {
         for (fault, why) in faults() {
             let house = House::new(wire, &json!([{"then": fault}]));
@@ -30,7 +29,7 @@ fn a_provider_that_only_does_wrong_until_the_time_is_up_is_exit_5() {
 }
 
 #[test]
-fn a_provider_that_is_not_there_until_the_time_is_up_is_exit_5() {
+fn a_provider_that_is_unreachable_until_the_time_is_up_is_exit_5() {
     for (wire, url) in [(Wire::Anthropic, "ANTHROPIC_BASE_URL"), (Wire::OpenAi, "OPENAI_BASE_URL")] {
         let house = House::new(wire, &json!([{"then": says("never")}]));
         let mut command = house.command(&["run", "When?", "--yes", "--timeout", "2s"]);
@@ -41,11 +40,11 @@ fn a_provider_that_is_not_there_until_the_time_is_up_is_exit_5() {
 }
 
 #[test]
-fn time_that_runs_out_on_a_provider_that_does_its_part_is_exit_3() {
+fn time_that_runs_out_with_a_working_provider_is_exit_3() {
     let late = json!({"reply": {"text": "On Tuesday.", "pace": {"first_ms": 60_000}}});
     let calls = reads(&["notes.txt"]);
     for wire in WIRES {
-        // One refusal on the way is no reason for what came of it.
+        // One refused request does not make the provider the cause.
         let rules = json!([
             {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
             {"repeat": 1, "then": {"wrong": {"overloaded": {}}}},
@@ -80,7 +79,7 @@ fn an_error_is_never_printed_as_the_answer() {
 }
 
 #[test]
-fn an_error_of_the_last_report_is_not_its_text() {
+fn an_error_of_the_last_request_is_not_the_answer() {
     for wire in WIRES {
         let refused = json!({"wrong": "credit"});
         let slow = json!({"reply": {"text": "Let me look.", "calls": [{"name": "list_files", "arguments": {}}], "pace": {"first_ms": 400}}});
@@ -94,14 +93,14 @@ fn an_error_of_the_last_report_is_not_its_text() {
     }
 }
 
-/// Whether a character is not seen, or does something to a terminal.
+/// Whether a character is invisible or controls a terminal.
 fn is_dangerous(c: char) -> bool {
     let unseen = "\u{ad}\u{34f}\u{61c}\u{200b}\u{200d}\u{202e}\u{2028}\u{2060}\u{2066}\u{2069}\u{3164}\u{fe0f}\u{feff}\u{e0041}\u{e0101}";
     (c.is_control() && c != '\n') || unseen.contains(c)
 }
 
 #[test]
-fn json_output_shows_nothing_that_a_terminal_obeys_or_hides() {
+fn json_output_has_no_control_and_no_invisible_characters() {
     let text = "pay \u{1b}[31m\u{7}\u{8}\u{7f}\u{9b}2J\u{202e}ecila\u{2066}x\u{2069}\u{200b}\u{200d}\u{feff}\u{e0041}\u{e0101}\u{fe0f}\u{ad}\
                 \u{34f}\u{61c}\u{2028}\u{2060}\u{3164} bob, naïve 日本語 🏛";
     for wire in WIRES {
@@ -109,8 +108,8 @@ fn json_output_shows_nothing_that_a_terminal_obeys_or_hides() {
         let task = format!("Say: {text}");
         let ended = house.guildhall(&["run", &task, "--yes", "--output", "json"]).expect(0);
         let result = ended.json();
-        assert_eq!(result["answer"], text, "{wire:?}: it means the same");
-        assert!(ended.stdout.contains("naïve 日本語 🏛"), "{wire:?}: what can be seen is shown");
+        assert_eq!(result["answer"], text, "{wire:?}: the parsed text is the same");
+        assert!(ended.stdout.contains("naïve 日本語 🏛"), "{wire:?}: visible characters are not escaped");
         let id = result["session"].as_str().unwrap();
         for args in [&["show", id, "--facts", "--output", "json"][..], &["ls", "--output", "json"]] {
             let ended = house.guildhall(args).expect(0);

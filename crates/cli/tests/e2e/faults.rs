@@ -1,5 +1,5 @@
-//! What a provider does wrong, over both protocols: what cost nothing is asked again for nothing, what may have cost is
-//! charged as lost and asked anew, and what can't be mended ends the contract with the reason.
+//! Faults of a provider, over both protocols: a request that costs nothing is repeated for free, a request that may have been billed
+//! is reserved and made again, and any other fault ends the contract with the reason.
 
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 use crate::crew::{always, answer, assert_has, by, calls, first, hires, shown, staffed};
 use crate::house::{Ended, House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// What all the words cost that a request allows.
+/// The price of all output tokens that a request allows.
 const WORDS_MSAT_MAX: u64 = 5 * 8192;
 
-/// Runs a task whose first request meets this fault, and the second an answer.
+/// Runs a task whose first request gets this fault, and the second an answer.
 fn once(wire: Wire, fault: &Value) -> (House, Ended) {
     let house = House::new(wire, &json!([{"repeat": 1, "then": fault}, {"then": says("On Tuesday.")}]));
     let ended = house.run(&[]);
     (house, ended)
 }
 
-/// The money that an answer costs which nothing went wrong with.
+/// The price of an answer without a fault.
 fn price_of_an_answer(wire: Wire) -> u64 {
     let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
     msat(&house.run(&[]).expect(0).json()["bill"]["charged"])
 }
 
-/// The times at which requests came, in microseconds.
+/// The times of the requests, in microseconds.
 fn times(house: &House) -> Vec<u64> {
     let time = |entry: &Entry| if let Entry::Request { at_us, .. } = entry { Some(*at_us) } else { None };
     house.peer.log().iter().filter_map(time).collect()
 }
 
 #[test]
-fn what_cost_nothing_is_asked_again_at_no_cost() {
+fn a_request_that_cost_nothing_is_repeated_for_free() {
     for wire in WIRES {
         let price = price_of_an_answer(wire);
         for fault in [json!({"wrong": {"rate_limit": {"retry_after": 1}}}), json!({"wrong": {"overloaded": {}}})] {
@@ -42,13 +42,16 @@ fn what_cost_nothing_is_asked_again_at_no_cost() {
             let times = times(&house);
             assert_eq!(times.len(), 2, "{wire:?} {fault}");
             let asked_to_wait = fault["wrong"]["rate_limit"].is_object();
-            assert!(!asked_to_wait || times[1] - times[0] >= 1_000_000, "{wire:?}: it came back early, {times:?}");
+            assert!(
+                !asked_to_wait || times[1] - times[0] >= 1_000_000,
+                "{wire:?}: the second request came too early, {times:?}"
+            );
         }
     }
 }
 
 #[test]
-fn a_call_that_waits_to_be_made_again_costs_nothing_when_it_is_stopped_and_one_under_way_its_hold() {
+fn stopping_a_waiting_call_costs_nothing_and_stopping_a_running_call_reserves_its_hold() {
     let busy = |seconds: u64| json!({"wrong": {"rate_limit": {"retry_after": seconds}}});
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": busy(90)}]));
@@ -66,12 +69,12 @@ fn a_call_that_waits_to_be_made_again_costs_nothing_when_it_is_stopped_and_one_u
         house.guildhall(&["stop", &id]).expect(0);
         let result = running.end().expect(1).json();
         assert_eq!(result["outcome"], "cancelled", "{wire:?}");
-        assert!(msat(&result["bill"]["charged"]) >= WORDS_MSAT_MAX, "{wire:?}: whoever was asked may send a bill");
+        assert!(msat(&result["bill"]["charged"]) >= WORDS_MSAT_MAX, "{wire:?}: the provider may bill the request");
     }
 }
 
 #[test]
-fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
+fn a_request_that_may_be_billed_is_reserved_and_made_again() {
     let cut = |place: Value, how: &str| json!({"reply": {"text": "half of an answer", "pace": {"chunk_chars": 4}, "damage": {"cut": {"after": place, "how": how}}}});
     let error = json!({"error": {"events": 4, "kind": "overloaded_error", "message": "Overloaded"}});
     let html = json!({"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>Hello</html>"});
@@ -93,15 +96,15 @@ fn what_may_have_cost_is_charged_as_lost_and_asked_anew() {
             let result = ended.expect(0).json();
             assert_eq!(result["answer"], "On Tuesday.", "{wire:?} {fault}");
             let (spent, lost) = (msat(&result["bill"]["charged"]), msat(&result["bill"]["reserved"]));
-            assert_eq!(spent - lost, price, "{wire:?} {fault}: the rest is what an answer costs");
-            assert!(lost >= WORDS_MSAT_MAX, "{wire:?} {fault}: whoever broke off may send a bill, {lost}");
+            assert_eq!(spent - lost, price, "{wire:?} {fault}: the rest is the price of an answer");
+            assert!(lost >= WORDS_MSAT_MAX, "{wire:?} {fault}: the provider may bill the broken reply, {lost}");
             assert_eq!(house.requests().len(), 2, "{wire:?} {fault}");
         }
     }
 }
 
 #[test]
-fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_said_why() {
+fn three_broken_replies_in_a_row_end_the_contract_with_the_reason() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": "reset"}]));
         let ended = house
@@ -112,8 +115,8 @@ fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_sa
         let result = ended.json();
         assert_eq!((&result["outcome"], house.requests().len()), (&json!("failed"), 3), "{wire:?}");
         let (spent, lost) = (msat(&result["bill"]["charged"]), msat(&result["bill"]["reserved"]));
-        assert_eq!(spent, lost, "{wire:?}: each may have cost its hold");
-        // One that goes on in between is asked again.
+        assert_eq!(spent, lost, "{wire:?}: each request may have cost its hold");
+        // A good reply in between resets the count.
         let now_and_then = json!([{"when": {"nth": 3}, "then": reads(&["notes.txt"])}, {"when": {"nth": 6}, "then": says("Tuesday.")}, {"then": "reset"}]);
         let house = House::new(wire, &now_and_then);
         house.run(&["--budget", "1000sat"]).expect(0);
@@ -121,20 +124,24 @@ fn a_provider_that_breaks_off_three_times_in_a_row_is_asked_no_more_and_it_is_sa
 }
 
 #[test]
-fn a_provider_that_only_breaks_off_ends_the_contract_within_the_budget() {
+fn a_provider_with_only_broken_replies_ends_the_contract_within_the_budget() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": "reset"}]));
         let ended = house.run(&["--budget", "35sat"]);
         let result = ended.json();
         assert_eq!((ended.code(), &result["outcome"]), (3, &json!({"exhausted": "purse"})), "{wire:?}: {ended:?}");
-        assert!(ended.stderr.contains(" --budget AMOUNT"), "{wire:?}: nothing is left to go on with");
+        assert!(ended.stderr.contains(" --budget AMOUNT"), "{wire:?}: no money is left");
         assert!(msat(&result["bill"]["charged"]) <= 35_000, "{wire:?}");
-        assert!(house.requests().len() <= 4, "{wire:?}: each may have cost its hold, {}", house.requests().len());
+        assert!(
+            house.requests().len() <= 4,
+            "{wire:?}: each request may have cost its hold, {}",
+            house.requests().len()
+        );
     }
 }
 
 #[test]
-fn what_nobody_can_mend_by_asking_again_is_told_and_costs_nothing() {
+fn a_fault_that_a_new_request_can_not_fix_is_reported_and_costs_nothing() {
     let cases = [
         (json!({"wrong": "spend_limit"}), "limit"),
         (json!({"wrong": "credit"}), "no money left"),
@@ -153,7 +160,7 @@ fn what_nobody_can_mend_by_asking_again_is_told_and_costs_nothing() {
                 "{wire:?} {fault}"
             );
             assert!(result["failure"].as_str().unwrap().contains(reason), "{result}");
-            assert_eq!(house.requests().len(), 1, "{wire:?} {fault}: it is not asked again");
+            assert_eq!(house.requests().len(), 1, "{wire:?} {fault}: no second request");
         }
     }
 }
@@ -164,14 +171,14 @@ fn a_wrong_key_is_exit_5_with_the_reason_and_costs_nothing() {
         let script = json!({"key": "another", "rules": [{"then": says("never")}]});
         let house = House::scripted(wire, Known::ByVariables, script);
         let ended = house.guildhall(&["run", "When?", "--yes"]).expect(5).says("check the key");
-        assert_eq!(ended.stdout, "", "no answer is no answer");
+        assert_eq!(ended.stdout, "", "stdout is empty without an answer");
         assert!(ended.stderr.contains("0 sat"), "{}", ended.stderr);
         assert_eq!(house.peer.executions(), 0);
     }
 }
 
 #[test]
-fn a_provider_that_turns_us_away_was_reached() {
+fn a_provider_that_refuses_requests_is_not_called_unreachable() {
     for wire in WIRES {
         let busy = json!({"wrong": {"rate_limit": {"retry_after": 999_999_999_999_u64}}});
         let house = House::new(wire, &json!([{"then": busy}]));
@@ -182,7 +189,7 @@ fn a_provider_that_turns_us_away_was_reached() {
 }
 
 #[test]
-fn a_made_up_key_does_not_garble_what_a_server_says() {
+fn a_very_short_key_is_not_redacted_from_the_messages_of_a_server() {
     let body = json!({"error": {"message": "max_tokens exceeds the maximum of x"}}).to_string();
     let refused = json!({"raw": {"status": 422, "body": body}});
     let house = House::scripted(Wire::OpenAi, Known::ByVariables, json!({"key": "x", "rules": [{"then": refused}]}));
@@ -203,7 +210,7 @@ fn a_model_that_the_provider_does_not_have_is_exit_5() {
 }
 
 #[test]
-fn a_provider_that_falls_silent_does_not_keep_a_task_beyond_its_time() {
+fn a_provider_that_stops_sending_does_not_delay_the_deadline() {
     let half = json!({"reply": {"text": "It is on Tuesday.", "pace": {"chunk_chars": 4}, "damage": {"stall": {"after": {"events": 3}}}}});
     for (wire, fault) in [(Wire::Anthropic, json!("stall")), (Wire::OpenAi, half)] {
         let house = House::new(wire, &json!([{"repeat": 1, "then": fault}, {"then": says("Nothing was found.")}]));
@@ -213,7 +220,7 @@ fn a_provider_that_falls_silent_does_not_keep_a_task_beyond_its_time() {
 }
 
 #[test]
-fn reports_that_do_not_fit_the_window_together_are_cut_and_heard() {
+fn reports_that_do_not_fit_the_window_together_are_shortened() {
     let long = |who: &str| format!("{who} found this: {} and that is all of {who}.", "so much ".repeat(4000));
     let hire = |who: &str| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 2000}));
     let too_long = |nth: u64| by("lead", json!({"nth_of_agent": nth}), json!({"wrong": "context_too_long"}));

@@ -1,4 +1,4 @@
-//! Sessions as people name them: by a part of the id, by `last`, with a contract; and what `show` says of each.
+//! Sessions on the command line: the beginning of an id, `last`, a contract; and the output of `show` for each.
 
 use serde_json::json;
 
@@ -29,21 +29,21 @@ fn a_session_is_found_by_the_beginning_of_its_id_and_by_last() {
         house.guildhall(&["correct", name, "1#1", "0"]).expect(4).says("nothing is reserved");
     }
     let newer = house.run(&["--continue", "last"]).expect(0).json()["session"].as_str().unwrap().to_owned();
-    assert_eq!(newer, id, "a session that goes on is the same one");
+    assert_eq!(newer, id, "a continued session keeps its id");
     house.guildhall(&["show", "zzz"]).expect(2).says("there is no session zzz");
     house.guildhall(&["show", "--", "--facts"]).expect(2).says("is not a session id");
     house.guildhall(&["show", "last/7.7"]).expect(2).says("there is no contract 7.7").says("1 lead, 1.1 ada");
 }
 
 #[test]
-fn a_beginning_that_several_sessions_share_is_not_guessed() {
+fn a_beginning_that_several_sessions_share_is_an_error() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("On Tuesday.")}]));
-    // More sessions than letters: two of them begin with the same one.
+    // There are more sessions than letters, so two ids begin with the same letter.
     let ids: Vec<String> = (0..27)
         .map(|_| house.run(&["--model", "rehearsal"]).expect(0).json()["session"].as_str().unwrap().to_owned())
         .collect();
     let shared = ids.iter().find(|id| ids.iter().filter(|other| other[..1] == id[..1]).count() > 1).unwrap();
-    house.guildhall(&["show", &shared[..1]]).expect(2).says("is the beginning of ").says("type more of the id");
+    house.guildhall(&["show", &shared[..1]]).expect(2).says(" sessions begin with ").says("type more of the id");
     let last = house.guildhall(&["show", "last", "--output", "json"]).expect(0).json();
     assert_eq!(last["session"], *ids.last().unwrap());
 }
@@ -56,7 +56,7 @@ fn a_contract_is_shown_with_its_whole_task_its_report_and_its_cost() {
     house.guildhall(&run).expect(0);
     let shown = house.guildhall(&["show", "last"]).expect(0);
     assert_has(&shown.stdout, &[task.trim(), "On Tuesday.", "1.1       ada"]);
-    assert_eq!(shown.stderr, "", "all of it is on stdout");
+    assert_eq!(shown.stderr, "", "all output is on stdout");
     let shown = house.guildhall(&["show", "last/1.1"]).expect(0);
     assert_has(
         &shown.stdout,
@@ -75,7 +75,7 @@ fn a_contract_is_shown_with_its_whole_task_its_report_and_its_cost() {
     assert_eq!(house.guildhall(&["show", "last", "--output", "json"]).expect(0).json()["task"], task.trim());
 }
 
-/// What a shell is offered after these words.
+/// The candidates of a shell after these words.
 fn offered(house: &House, words: &[&str]) -> Vec<String> {
     let mut command = house.command(&[&["--", "guildhall"], words].concat());
     let index = words.len().to_string();

@@ -1,5 +1,5 @@
-//! A journal that the first release wrote: fact form 1, database format 2, other words in every refusal. It opens, is shown, goes
-//! on and is verified for ever.
+//! A journal of the first release: fact form 1, database format 2, other texts in every refusal. Every later version must open,
+//! show, continue and verify it.
 
 use std::fs;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::crew::{always, answer, assert_has, enlist, facts, hires, worked};
 use crate::house::{House, KEY, Known, MODEL, Wire, msat, says};
 
-/// Ended after nineteen refusals of seventeen kinds.
+/// A session that ended after nineteen refusals of seventeen kinds.
 const ENDED: &str = "glad-weaver-2407";
 
-/// Killed with `kill -9` while a hire waited for its model, after seventeen refusals.
+/// A session that was killed with `kill -9` while a hire waited for its model, after seventeen refusals.
 const KILLED: &str = "cosy-mason-2029";
 
-/// Ended after a reply that broke off.
+/// A session that ended after a broken reply.
 const LOST_A_CALL: &str = "able-robin-9649";
 
-/// Stopped by a panic: its first reply is stored as text that is not JSON.
+/// A session that a panic stopped. Its first reply is stored as text that is not JSON.
 const UNREADABLE: &str = "neat-otter-9977";
 
-/// Killed with `kill -9` while a hire waited for a model that is not its agent's own. It is in a journal of its own.
+/// A session that was killed with `kill -9` while a hire waited for a model that is not its agent's own. It is in a journal of its own.
 const ON_ANOTHER_MODEL: &str = "glad-heron-4309";
 
 /// Copies a journal of the first release into a house whose provider has the name that the journal knows.
@@ -39,7 +39,7 @@ fn house(rules: &Value) -> House {
 }
 
 #[test]
-fn it_is_listed_shown_and_verified() {
+fn a_journal_of_the_first_release_is_listed_shown_and_verified() {
     let house = house(&json!([]));
     house.guildhall(&["verify"]).expect(0);
     let listed = house.guildhall(&["ls", "--output", "json"]).expect(0).json();
@@ -50,11 +50,14 @@ fn it_is_listed_shown_and_verified() {
     assert_eq!(shown["bill"]["violations"], json!([]));
     let refused = facts(&house, ENDED, "refused");
     assert_eq!(refused.len(), 19);
-    assert!(refused.iter().all(|(_, refused)| refused["bytes"].is_null()), "form 1 does not say how long a reason is");
+    assert!(
+        refused.iter().all(|(_, refused)| refused["bytes"].is_null()),
+        "form 1 does not store the length of a reason"
+    );
 }
 
 #[test]
-fn its_killed_tree_goes_on_although_every_refusal_has_other_words_now() {
+fn a_killed_tree_of_the_first_release_continues_with_the_new_refusal_texts() {
     let rules = json!([always("ada", says("It is upstairs.")), always("lead", says("Upstairs, says ada."))]);
     let house = house(&rules);
     let result = house.guildhall(&["resume", KILLED, "--output", "json"]).expect(0).json();
@@ -64,7 +67,7 @@ fn its_killed_tree_goes_on_although_every_refusal_has_other_words_now() {
 }
 
 #[test]
-fn what_it_called_spent_on_a_lost_call_is_reserved_and_can_be_corrected() {
+fn a_lost_call_of_the_first_release_is_reserved_and_can_be_corrected() {
     let house = house(&json!([]));
     let bill = house.show(LOST_A_CALL)["bill"].take();
     assert_eq!((msat(&bill["reserved"]), msat(&bill["charged"])), (44_698, 49_193));
@@ -75,7 +78,7 @@ fn what_it_called_spent_on_a_lost_call_is_reserved_and_can_be_corrected() {
 }
 
 #[test]
-fn its_session_with_a_reply_that_cant_be_read_is_shown_billed_and_stopped() {
+fn a_session_of_the_first_release_with_an_unreadable_reply_is_shown_billed_and_stopped() {
     let house = house(&json!([{"then": says("Done.")}]));
     let shown = house.guildhall(&["show", UNREADABLE]).expect(7);
     assert_has(&shown.stdout, &["can't be read: contract 1: the model reply", "bill", "1 lead"]);
@@ -87,19 +90,19 @@ fn its_session_with_a_reply_that_cant_be_read_is_shown_billed_and_stopped() {
 }
 
 #[test]
-fn its_session_with_a_reply_that_cant_be_read_goes_on_and_nothing_is_made_up() {
+fn a_session_of_the_first_release_with_an_unreadable_reply_continues() {
     let house = house(&json!([{"then": says("On Tuesday.")}]));
     let result = house.guildhall(&["resume", UNREADABLE, "--output", "json"]).expect(0).json();
     assert_eq!(answer(&result), "On Tuesday.");
     let [request] = house.requests().try_into().unwrap();
-    let [said, brought] = [1, 2].map(|at| request["messages"][at + 1].clone());
-    assert_has(said["content"].as_str().unwrap(), &["One moment.", "could not be read back"]);
-    let call = &said["tool_calls"][0];
+    let [reply, result] = [1, 2].map(|at| request["messages"][at + 1].clone());
+    assert_has(reply["content"].as_str().unwrap(), &["One moment.", "could not be read back"]);
+    let call = &reply["tool_calls"][0];
     assert_eq!(call["function"], json!({"name": "unreadable", "arguments": "{}"}));
     assert_eq!(
-        (&brought["role"], &brought["tool_call_id"]),
+        (&result["role"], &result["tool_call_id"]),
         (&json!("tool"), &call["id"]),
-        "what it brought is its result"
+        "the result belongs to the call"
     );
     house.guildhall(&["verify", UNREADABLE]).expect(0);
 }

@@ -19,7 +19,7 @@ fn house() -> House {
 }
 
 #[test]
-fn somebody_is_hired_into_a_conversation_and_heard() {
+fn an_agent_is_hired_into_a_conversation_and_its_report_arrives() {
     let house = house();
     let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
     stdin.write_all(b"Hello.\n").unwrap();
@@ -32,21 +32,21 @@ fn somebody_is_hired_into_a_conversation_and_heard() {
     drop(stdin);
     let ended = talking.end().expect(0).says("1.1 ada");
     assert_eq!(ended.stdout, "What shall I do?\nThere are twelve chairs.\n");
-    let heard = house.requests().last().unwrap().to_string();
-    assert!(heard.contains("I counted 12."), "{heard}");
+    let prompt = house.requests().last().unwrap().to_string();
+    assert!(prompt.contains("I counted 12."), "{prompt}");
     house.guildhall(&["verify", &id]).expect(0);
     house.guildhall(&["hire", &id, "ada", "Count the tables."]).expect(4).says("has ended");
 }
 
 #[test]
-fn what_is_refused_is_said_and_costs_nothing() {
+fn a_refused_hire_gives_its_reason_and_costs_nothing() {
     let house = house();
     let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
     stdin.write_all(b"Hello.\n").unwrap();
     talking.printed("What shall I do?");
     let id = talking.session();
     let count = |agent, more: &[&str]| house.guildhall(&[&["hire", &id, agent, "Count the chairs."], more].concat());
-    count("bob", &[]).expect(4).says("1 is not allowed to hire bob: choose one of ada");
+    count("bob", &[]).expect(4).says("contract 1 is not allowed to hire bob: it can hire ada");
     count("ada", &["--budget", "1sat"]).expect(4).says("ada is not hired").says("Nothing was spent");
     count("ada", &["--budget", "9999sat"]).expect(0).says("ada is hired with 44");
     house.guildhall(&["hire", &id, "ada", " "]).expect(2).says("the task is empty");
@@ -57,7 +57,7 @@ fn what_is_refused_is_said_and_costs_nothing() {
 }
 
 #[test]
-fn a_hire_that_nobody_hears_waits_for_the_resume() {
+fn a_hire_in_a_session_that_no_process_runs_waits_for_the_resume() {
     let house = house();
     let (talking, mut stdin) = Running::start_open(house.command(&[&CHAT[..], &["--team", "crew"]].concat()));
     stdin.write_all(b"Hello.\n").unwrap();
@@ -71,7 +71,7 @@ fn a_hire_that_nobody_hears_waits_for_the_resume() {
 }
 
 #[test]
-fn somebody_is_hired_under_a_contract_that_is_at_work() {
+fn an_agent_is_hired_under_a_contract_that_is_at_work() {
     let rules = json!([
         first("lead", delegates_in_background("mid", "Look after it.", 2000)),
         always("lead", says("Done: {{last_user}}")),
@@ -85,7 +85,10 @@ fn somebody_is_hired_under_a_contract_that_is_at_work() {
     let running = house.start(&CREW);
     let id = running.session();
     until_asked(&house, "mid", 1);
-    house.guildhall(&["hire", &id, "eve", "Count."]).expect(4).says("1 is not allowed to hire eve: choose one of mid");
+    house
+        .guildhall(&["hire", &id, "eve", "Count."])
+        .expect(4)
+        .says("contract 1 is not allowed to hire eve: it can hire mid");
     house.guildhall(&["hire", &format!("{id}/1.7"), "eve", "Count."]).expect(4).says("1.7 of");
     let hired = house.guildhall(&["hire", &format!("{id}/1.1"), "eve", "Count."]).expect(0);
     assert_eq!(hired.stdout, format!("{id}/1.1.1\n"));

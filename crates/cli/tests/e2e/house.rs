@@ -1,5 +1,5 @@
-//! What a test needs to run the program as a person does: a home, a project, a provider, and eyes on all that comes out.
-//! It knows arguments, variables, streams, exit codes and files, and none of our types.
+//! A test environment that runs the program as a person does: a home directory, a project, a provider, and all output of the program.
+//! It uses arguments, variables, streams, exit codes and files, and no types of Guildhall.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,19 +18,19 @@ use tempfile::TempDir;
 
 use crate::terminal::Terminal;
 
-/// How long to wait for what must come.
+/// How long to wait for something that must happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How often to look for what comes in a file.
+/// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The provider's key. Nothing that the program writes may have it.
+/// The provider's key. No output of the program may contain it.
 pub(crate) const KEY: &str = "sk-e2e-5f1c9a7be02d4488";
 
-/// The model that the provider has and the config prices: a millisatoshi per token in, five per token out.
+/// The model of the provider. The config sets its price: one millisatoshi per input token, five per output token.
 pub(crate) const MODEL: &str = "test-model";
 
-/// The protocol that the provider speaks.
+/// The protocol of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Anthropic,
@@ -39,16 +39,16 @@ pub(crate) enum Wire {
 
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
-/// How the program comes to know the provider.
+/// How the provider is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// By the variables that people know.
+    /// With environment variables.
     ByVariables,
-    /// By the config, as one that answers the same key with the same reply.
+    /// In the config, as a provider that answers the same key with the same reply.
     AsReplaying,
 }
 
-/// A home, a project and a provider.
+/// A home directory, a project and a provider.
 pub(crate) struct House {
     home: TempDir,
     project: TempDir,
@@ -99,8 +99,8 @@ impl House {
         self.home().join("journal.db")
     }
 
-    /// Does to the journal what neither the program nor a crash does, while nobody has it open. What would refuse it is put
-    /// back.
+    /// Executes SQL on the journal while no process has it open. The triggers that would refuse the change are removed before and
+    /// restored after.
     pub(crate) fn tamper(&self, sql: &str) {
         let db = Connection::open(self.journal()).unwrap();
         let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
@@ -117,7 +117,7 @@ impl House {
         }
     }
 
-    /// Lets the journal refuse to store what has these words, as a disk that fails at this moment.
+    /// Makes the journal refuse rows that contain this text, like a disk that fails at this moment.
     pub(crate) fn refuse(&self, table: &str, words: &str) {
         let sql = format!(
             "CREATE TRIGGER refused BEFORE INSERT ON {table} WHEN NEW.body LIKE '%{words}%'
@@ -126,18 +126,18 @@ impl House {
         Connection::open(self.journal()).unwrap().execute_batch(&sql).unwrap();
     }
 
-    /// Lets the journal store everything again.
+    /// Makes the journal accept all rows again.
     pub(crate) fn refuse_nothing(&self) {
         Connection::open(self.journal()).unwrap().execute_batch("DROP TRIGGER refused").unwrap();
     }
 
-    /// How many rows a table of the journal has.
-    /// The statements that made a table and its indexes.
+    /// The SQL that creates a table and its indexes.
     pub(crate) fn definitions(&self, table: &str) -> String {
         let made = "SELECT group_concat(sql, ';\n' ORDER BY rowid) FROM sqlite_schema WHERE tbl_name = ?1 AND type <> 'trigger'";
         Connection::open(self.journal()).unwrap().query_row(made, [table], |row| row.get(0)).unwrap()
     }
 
+    /// The number of rows in a table of the journal.
     pub(crate) fn rows(&self, table: &str) -> u32 {
         let count = format!("SELECT count(*) FROM {table}");
         Connection::open(self.journal()).unwrap().query_row(&count, [], |row| row.get(0)).unwrap()
@@ -151,7 +151,7 @@ impl House {
         fs::read_to_string(self.home().join("config.toml")).unwrap()
     }
 
-    /// The provider's base URL, as its users write it.
+    /// The provider's base URL.
     fn url(&self) -> String {
         match self.wire {
             Wire::Anthropic => self.peer.url(),
@@ -159,21 +159,21 @@ impl House {
         }
     }
 
-    /// The program with these arguments, in the project, with no variables but those that it needs.
+    /// The program with these arguments, in the project, with only the variables that it needs.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        self.dress(Command::new(env!("CARGO_BIN_EXE_guildhall")), args)
+        self.complete(Command::new(env!("CARGO_BIN_EXE_guildhall")), args)
     }
 
-    /// The same, started by another program, whose own arguments come first.
+    /// The same, started by another program with arguments of its own.
     pub(crate) fn command_under(&self, program: &str, own: &[&str], args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(own).arg(env!("CARGO_BIN_EXE_guildhall"));
-        let mut command = self.dress(command, args);
+        let mut command = self.complete(command, args);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
     }
 
-    fn dress(&self, mut command: Command, args: &[&str]) -> Command {
+    fn complete(&self, mut command: Command, args: &[&str]) -> Command {
         let (url, key) = match (self.known, self.wire) {
             (Known::AsReplaying, _) => (None, "TEST_KEY"),
             (Known::ByVariables, Wire::Anthropic) => (Some("ANTHROPIC_BASE_URL"), "ANTHROPIC_API_KEY"),
@@ -190,7 +190,7 @@ impl House {
         Running::start(self.command(args), "").end()
     }
 
-    /// Runs a task, agreed to, and reads the result as programs do.
+    /// Runs a task with consent and JSON output.
     pub(crate) fn run(&self, more: &[&str]) -> Ended {
         self.guildhall(&task(more))
     }
@@ -200,18 +200,18 @@ impl House {
         Running::start(self.command(&task(more)), "")
     }
 
-    /// What `show` says of a session.
+    /// The JSON output of `show` for a session.
     pub(crate) fn show(&self, id: &str) -> Value {
         self.guildhall(&["show", id, "--facts", "--output", "json"]).json()
     }
 
-    /// The bodies of the requests that the provider got until now.
+    /// The bodies of all requests to the provider so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let body = |entry| if let Entry::Request { body, .. } = entry { Some(body) } else { None };
         self.peer.log().into_iter().filter_map(body).collect()
     }
 
-    /// The lines of a contract's transcript until now. One that is being written may lack its end.
+    /// The complete lines of the root's transcript so far.
     pub(crate) fn transcript(&self, id: &str) -> Vec<String> {
         let file = self.home().join("sessions").join(id).join("transcripts").join("1.jsonl");
         let text = fs::read(file).unwrap_or_default();
@@ -231,7 +231,7 @@ impl Drop for House {
     }
 }
 
-/// Whatever a test did, the key is in no file.
+/// Checks that no file contains the key.
 fn assert_keyless(dir: &Path) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -244,7 +244,7 @@ fn assert_keyless(dir: &Path) {
     }
 }
 
-/// The arguments of a task that was agreed to.
+/// The arguments of a task, with consent.
 fn task<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "When is the meeting?", "--yes", "--output", "json"], more].concat()
 }
@@ -255,24 +255,24 @@ pub(crate) fn reads(files: &[&str]) -> Value {
     json!({"reply": {"calls": files.iter().map(call).collect::<Vec<_>>()}})
 }
 
-/// A reply that only says something.
+/// A reply with only a text.
 pub(crate) fn says(text: &str) -> Value {
     json!({"reply": {"text": text}})
 }
 
-/// Waits until something is there.
+/// Waits until `look` returns a value.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(Instant::now() < until, "{what} did not come");
+        assert!(Instant::now() < until, "{what} did not happen");
         thread::sleep(LOOK);
     }
 }
 
-/// The program at work.
+/// The running program.
 pub(crate) struct Running {
     child: Child,
     stdout: Stream,
@@ -280,10 +280,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a command, with this on its stdin.
+    /// Starts a command with this text on its stdin.
     pub(crate) fn start(command: Command, stdin: &str) -> Running {
         let (running, mut open) = Running::start_open(command);
-        // One that does not read its stdin may have closed it.
+        // A program that does not read its stdin may have closed it.
         open.write_all(stdin.as_bytes()).ok();
         running
     }
@@ -303,12 +303,12 @@ impl Running {
         command.stdin(terminal.inner()).stdout(Stdio::piped()).stderr(terminal.inner());
         let mut child = command.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
         let stdout = Stream::of(child.stdout.take().expect("stdout is a pipe"));
-        // What the command still holds of the terminal ends here: its output ends with the program.
+        // Close the command's handles of the terminal, so that its output ends with the program.
         drop(command);
         Running { child, stdout, stderr: Stream::of(terminal.outer()) }
     }
 
-    /// Starts a command in a terminal, stdout included: all that it shows is in `stderr`.
+    /// Starts a command in a terminal, including stdout. All output is in `stderr`.
     pub(crate) fn start_wholly_in(terminal: &Terminal, mut command: Command) -> Running {
         command.stdin(terminal.inner()).stdout(terminal.inner()).stderr(terminal.inner());
         let child = command.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
@@ -320,7 +320,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until stderr says this, and returns what follows on that line.
+    /// Waits for a complete line with this text on stderr, and returns the rest of the line.
     pub(crate) fn told(&self, words: &str) -> String {
         let rest = |text: &str| {
             let (_, rest) = text.split_once(words)?;
@@ -329,7 +329,7 @@ impl Running {
         self.stderr.wait(words, rest)
     }
 
-    /// Waits until stderr shows this, also on a line that goes on.
+    /// Waits for this text on stderr, even if its line is not complete.
     pub(crate) fn showed(&self, words: &str) {
         self.stderr.wait(words, |text| text.contains(words).then_some(()));
     }
@@ -340,7 +340,7 @@ impl Running {
         self.stderr.wait(then, both);
     }
 
-    /// Waits until stdout says this.
+    /// Waits for this text on stdout.
     pub(crate) fn printed(&self, words: &str) {
         self.stdout.wait(words, |text| text.contains(words).then_some(()));
     }
@@ -356,7 +356,7 @@ impl Running {
         self.signal(Signal::INT);
     }
 
-    /// What a system sends that shuts down.
+    /// SIGTERM, which a system sends when it shuts down.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -366,16 +366,17 @@ impl Running {
         self.signal(Signal::QUIT);
     }
 
-    /// What the system sends when a terminal is closed.
+    /// SIGHUP, which the system sends when a terminal is closed.
     pub(crate) fn hang_up(&self) {
         self.signal(Signal::HUP);
     }
 
-    /// Lets it do nothing until it goes on.
+    /// Pauses the program.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
+    /// Continues the paused program.
     pub(crate) fn go_on(&self) {
         self.signal(Signal::CONT);
     }
@@ -385,7 +386,7 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the program has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -396,7 +397,7 @@ impl Running {
         self.end()
     }
 
-    /// Waits until it ends.
+    /// Waits for the end of the program.
     pub(crate) fn end(mut self) -> Ended {
         let status = wait_for("the end of the program", || self.child.try_wait().unwrap());
         let ended = Ended { status, stdout: self.stdout.all(), stderr: self.stderr.all() };
@@ -405,7 +406,7 @@ impl Running {
         ended
     }
 
-    /// Waits until it ends, and says how much memory it had at most, in KiB.
+    /// Waits for the end of the program, and returns its highest memory use, in KiB.
     pub(crate) fn end_with_memory(mut self) -> (Ended, u64) {
         let mut most = 0;
         let file = format!("/proc/{}/status", self.child.id());
@@ -422,13 +423,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that failed leaves nobody behind; one that has ended can't be killed, and needs not.
+        // A failed test must not leave a process behind. Killing fails only if the process has already ended.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// What comes out of the program, as it comes.
+/// An output stream of the program, read while the program runs.
 struct Stream {
     bytes: Arc<(Mutex<Vec<u8>>, Condvar)>,
     reader: Option<JoinHandle<()>>,
@@ -457,7 +458,7 @@ impl Stream {
                 return found;
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "nobody said {what:?}: {text}");
+            assert!(!left.is_zero(), "{what:?} is not in the output: {text}");
             bytes = self.bytes.1.wait_timeout(bytes, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -489,14 +490,14 @@ impl Ended {
         self
     }
 
-    /// Checks what a person was told.
+    /// Checks that stderr contains a text.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Ended {
         assert!(self.stderr.contains(words), "{words:?} is not in: {}", self.stderr);
         self
     }
 
-    /// The result as programs read it, whose numbers add up.
+    /// The JSON on stdout. The numbers of its bill are checked.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let result: Value = serde_json::from_str(&self.stdout)

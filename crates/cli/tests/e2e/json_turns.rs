@@ -1,11 +1,11 @@
-//! JSON turns with the real program: one object per turn in place of tool calls, for a provider whose config says so.
+//! JSON turns with the real program: one object per turn in place of tool calls, for a provider with `calls = "json"`.
 
 use serde_json::{Value, json};
 
 use crate::crew::{CREW, always, answer, assert_has, delegates, facts, first, hires, staffed, worked};
 use crate::house::{House, Known, Wire, reads, says};
 
-/// A house whose provider is asked for JSON turns.
+/// A house whose provider uses JSON turns.
 fn house(rules: &Value) -> House {
     let house = House::known(Wire::OpenAi, Known::AsReplaying, rules);
     let config = house.read_config().replace("replays = true\n", "replays = true\ncalls = \"json\"\n");
@@ -51,17 +51,17 @@ fn a_server_that_refuses_the_schema_is_asked_with_tools() {
     let result = house.run(&CREW).expect(0).json();
     assert_eq!(answer(&result), "Tuesday.");
     let has_tools: Vec<bool> = house.requests().iter().map(|request| request["tools"].is_array()).collect();
-    assert_eq!(has_tools, [false, true, true], "the session goes on with tools");
+    assert_eq!(has_tools, [false, true, true], "the session continues with tools");
 }
 
 #[test]
-fn prose_half_an_object_and_a_made_up_form_are_told_or_reported_and_the_work_goes_on() {
+fn prose_half_an_object_and_an_unknown_form_become_the_report() {
     for (words, expect) in [
         ("The meeting is on Tuesday.", "The meeting is on Tuesday."),
         ("{\"report\": \"The meeting is on", "The meeting is on"),
         ("{\"answer\": {\"day\": \"Tuesday\"}}", "{\"answer\": {\"day\": \"Tuesday\"}}"),
     ] {
-        // The peer sends these words as they are, whatever was asked for.
+        // The peer sends this text unchanged and ignores the schema.
         let raw = format!(
             "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
             json!({"choices": [{"index": 0, "delta": {"content": words}, "finish_reason": null}]}),

@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, Wire, msat, wait_for};
 
-/// How many kills the tests of one kind share among them, unless `GUILDHALL_ROUNDS` says otherwise.
+/// The default number of kills that the tests of one kind share. `GUILDHALL_ROUNDS` overrides it.
 const ROUNDS: usize = 40;
 
-/// How many tests here share them.
+/// How many tests in this file share the kills.
 const SHARES: usize = 4;
 
-/// How many files a search goes through, so that a kill can land while it does.
+/// The number of files that a search reads, so that a kill can happen during the search.
 const FILES: usize = 1200;
 
-/// How many tokens a model with a small window can be shown: about as many as the first request has.
+/// The window of a model with a small window, in tokens: about the size of the first request.
 const WINDOW: u64 = 1200;
 
 /// The kinds of facts that a task has.
 const KINDS: [&str; 6] = ["opened", "asked", "answered", "refused", "nudged", "closed"];
 
-/// How many kills each of so many tests makes.
+/// The number of kills of each test, if this many tests share them.
 pub(crate) fn rounds(shares: usize) -> usize {
     let wanted = std::env::var("GUILDHALL_ROUNDS").ok().map(|text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
     wanted.unwrap_or(ROUNDS).div_ceil(shares)
 }
 
-/// A task of several turns with calls side by side, one that is refused, and an empty reply. Every reply takes a while, so
-/// that a kill can land before it comes.
+/// A task of several turns with parallel calls, a refused call and an empty reply. Every reply is slow, so that a kill can happen
+/// before it arrives.
 fn rules() -> Value {
     let pace = json!({"headers_ms": 20, "first_ms": 20});
-    // Ids that the provider makes up grow with its number of requests, and with them what the next request costs.
+    // Fixed ids: ids that the provider generates grow with the number of requests, and so does the cost of the next request.
     let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "name": name, "arguments": arguments});
     let search = |id, pattern: &str| call(id, "search", json!({"pattern": pattern}));
     let read = call("call-1", "read_file", json!({"path": "agenda.txt"}));
@@ -61,16 +61,16 @@ fn house(wire: Wire, known: Known, files: usize) -> House {
     house
 }
 
-/// What a task comes to that nobody disturbs.
+/// The result of a task without a kill.
 struct Undisturbed {
     kinds: Vec<String>,
-    /// After how many facts what was stored together ends: a kill finds nothing else.
+    /// The numbers of facts at the end of each stored batch. A kill always leaves one of these numbers.
     ends: Vec<usize>,
     spent: u64,
     executions: usize,
 }
 
-/// So much that two lost calls leave three digits of sats: the model is told what is left, and pays for reading it.
+/// Enough that two lost calls leave three digits of sats. The prompt shows the money that is left, so its digits change the cost.
 const BUDGET: [&str; 2] = ["--budget", "900sat"];
 
 fn undisturbed(house: &House) -> Undisturbed {
@@ -100,18 +100,18 @@ fn left(house: &House, id: &str) -> Vec<Value> {
     facts.as_array().cloned().unwrap_or_default()
 }
 
-/// Kills a process when its contract has so many facts, or lets it end before.
+/// Kills a process when its contract has this many facts, unless the process ends first.
 fn kill_at(house: &House, mut running: Running, id: &str, facts: usize) -> Ended {
     wait_for("as many facts", || (house.transcript(id).len() >= facts || running.has_ended()).then_some(()));
     running.kill()
 }
 
-/// Goes on until the end, and checks what came of it.
+/// Resumes until the end, and checks the result.
 fn finish(house: &House, id: &str, known: Known, expect: &Undisturbed) {
     let resumed = house.guildhall(&["resume", id, "--output", "json"]);
     let result = match resumed.code() {
         0 => resumed.json(),
-        // The kill came after the end.
+        // The kill came after the end of the work.
         4 => house.show(id),
         _ => panic!("{resumed:?}"),
     };
@@ -124,7 +124,7 @@ fn finish(house: &House, id: &str, known: Known, expect: &Undisturbed) {
     assert!(spent <= 900_000, "{result:#}");
 }
 
-/// Kills at each end in turn, every third time once more during the resume.
+/// Kills at the end of each batch in turn, and every third time again during the resume.
 fn kill_everywhere(wire: Wire, known: Known) {
     let house = house(wire, known, FILES);
     let expect = undisturbed(&house);
@@ -138,13 +138,13 @@ fn kill_everywhere(wire: Wire, known: Known) {
     for round in 0.. {
         let next = if round < rounds { Some(expect.ends[round % expect.ends.len()]) } else { missing(&reached) };
         let Some(target) = next else { break };
-        assert!(round < 3 * rounds + 20, "no kill landed after {target} facts of {:?}: {reached:?}", expect.kinds);
+        assert!(round < 3 * rounds + 20, "no kill happened after {target} facts of {:?}: {reached:?}", expect.kinds);
         let running = house.start(&BUDGET);
         let id = running.session();
         kill_at(&house, running, &id, target);
         let facts = kinds(&left(&house, &id));
-        assert!(expect.kinds.starts_with(&facts), "{facts:?} is not how {:?} begins", expect.kinds);
-        assert!(expect.ends.contains(&facts.len()), "what belongs together is stored together: {facts:?}");
+        assert!(expect.kinds.starts_with(&facts), "{facts:?} is not the beginning of {:?}", expect.kinds);
+        assert!(expect.ends.contains(&facts.len()), "a batch is stored together: {facts:?}");
         reached.insert(facts.len());
         if round % 3 == 2 && facts.len() < *last {
             let resumed = Running::start(house.command(&["resume", &id]), "");
@@ -153,7 +153,7 @@ fn kill_everywhere(wire: Wire, known: Known) {
         finish(&house, &id, known, &expect);
         let executed = house.peer.executions();
         if known == Known::AsReplaying {
-            assert_eq!(executed - executions, expect.executions, "round {round}: nothing was executed twice");
+            assert_eq!(executed - executions, expect.executions, "round {round}: no request was executed twice");
         }
         executions = executed;
     }
@@ -179,7 +179,7 @@ fn openai_not_replaying() {
     kill_everywhere(Wire::OpenAi, Known::ByVariables);
 }
 
-/// Kills at each write to disk that is made durable, whatever it is for: the session, the request, each fact, the end.
+/// Kills at each sync to disk: of the session, the request, each batch of facts and the end.
 fn kill_at_each_sync(wire: Wire, known: Known) {
     let house = house(wire, known, 0);
     let expect = undisturbed(&house);
@@ -197,11 +197,11 @@ fn kill_at_each_sync(wire: Wire, known: Known) {
         let now = sessions(&house);
         let new = now.iter().find(|id| !before.contains(*id)).cloned();
         before = now;
-        // A session that was not stored was never told of.
+        // A session that was not stored was never announced.
         let Some(id) = new else { continue };
         let state = house.show(&id)["state"].take();
         if state == "never begun" {
-            house.guildhall(&["resume", &id]).expect(4).says("Ask again");
+            house.guildhall(&["resume", &id]).expect(4).says("To start again");
         } else {
             finish(&house, &id, known, &expect);
         }
@@ -246,7 +246,7 @@ fn while_it_wraps_up() {
             running.kill();
             let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
             let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(130).json() };
-            // A last request that is lost is not made again: the report is then put together from what there is.
+            // A lost last request is not repeated: the runtime assembles the report from the facts.
             let lost = msat(&result["bill"]["reserved"]) > 0;
             assert!(known == Known::ByVariables || !lost, "{wire:?} after {kind}: {result:#}");
             let answer = result["answer"].as_str().unwrap();

@@ -12,11 +12,11 @@ use crate::crew::{
 use crate::house::{House, Known, Running, Wire, msat, says, wait_for};
 use crate::killed::rounds;
 
-/// How many tests here share the kills.
+/// How many tests in this file share the kills.
 const SHARES: usize = 3;
 
-/// A lead with one hire that hires and one in the background. Every reply says what it used, since ids that a provider makes
-/// up differ in length, and takes a while, so that a kill can land before it comes.
+/// A lead with one hire that hires and one hire in the background. Every reply reports its usage, because the ids that a provider
+/// generates differ in length, and is slow, so that a kill can happen before it arrives.
 fn rules() -> Value {
     let reply = |mut reply: Value, input: u64| {
         reply["pace"] = json!({"headers_ms": 15, "first_ms": 15});
@@ -52,7 +52,7 @@ fn house(wire: Wire, known: Known) -> House {
     staffed(House::known(wire, known, &rules()), &team.each_ref().map(|(name, front)| (*name, front.as_str())))
 }
 
-/// How many facts all contracts of a session have until now.
+/// The number of facts of all contracts of a session so far.
 fn facts(house: &House, id: &str) -> usize {
     let transcripts = house.home().join("sessions").join(id).join("transcripts");
     let files = fs::read_dir(transcripts).into_iter().flatten();
@@ -68,8 +68,8 @@ fn kill_at(house: &House, mut running: Running, id: &str, target: usize) {
 fn kill_everywhere(wire: Wire, known: Known) {
     let house = house(wire, known);
     let calm = house.run(&CREW).expect(0).json();
-    let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
-    assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &everybody.map(str::to_owned)[..]));
+    let contracts = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob done"];
+    assert_eq!((answer(&calm), &worked(&calm)[..]), ("A day and a roof.", &contracts.map(str::to_owned)[..]));
     let (all, executions) = (facts(&house, calm["session"].as_str().unwrap()), house.peer.executions());
     let rounds = rounds(SHARES);
     let mut landed = 0;
@@ -89,7 +89,7 @@ fn kill_everywhere(wire: Wire, known: Known) {
                 landed += 1;
                 resumed.json()
             }
-            // The kill came after the end.
+            // The kill came after the end of the work.
             4 => house.show(&id),
             _ => panic!("{wire:?} after {target} facts: {resumed:?}"),
         };
@@ -100,10 +100,14 @@ fn kill_everywhere(wire: Wire, known: Known) {
         assert_eq!(of(&result, lost), of(&calm, 0), "{wire:?} after {target} of {all} facts");
         if known == Known::AsReplaying {
             assert_eq!(lost, 0, "{wire:?} after {target} facts: a provider that replays loses nothing");
-            assert_eq!(house.peer.executions() - before, executions, "{wire:?} after {target} facts: nothing twice");
+            assert_eq!(
+                house.peer.executions() - before,
+                executions,
+                "{wire:?} after {target} facts: no request was executed twice"
+            );
         }
     }
-    assert!(2 * landed >= rounds, "only {landed} of {rounds} kills landed");
+    assert!(2 * landed >= rounds, "only {landed} of {rounds} kills came before the end");
     house.guildhall(&["verify"]).expect(0);
 }
 
@@ -118,21 +122,21 @@ fn a_tree_is_killed_anywhere_and_resumed_over_openai() {
 }
 
 #[test]
-fn a_tree_is_killed_anywhere_and_resumed_where_nothing_is_replayed() {
+fn a_tree_is_killed_anywhere_and_resumed_without_replay() {
     kill_everywhere(Wire::Anthropic, Known::ByVariables);
 }
 
-/// The input and the output tokens of an ordinary turn of a leaf, with room for what it is shown.
+/// The input and output tokens of an ordinary turn of a leaf, with a margin.
 const TURN: (u64, u64) = (4_500, 1_024);
 
-/// How many trees are killed once each: a soak says how many, and the tests make do with fewer.
+/// The number of trees that are killed once each. A soak run sets a higher number.
 fn trees() -> usize {
     if std::env::var_os("GUILDHALL_ROUNDS").is_some() { rounds(1) } else { rounds(2) }
 }
 
 #[test]
-fn after_a_kill_no_leaf_starves_that_was_granted_four_turns() {
-    // What Sonnet costs at a hundred thousand dollars per bitcoin.
+fn after_a_kill_every_leaf_with_money_for_four_turns_finishes() {
+    // The price of Sonnet at a hundred thousand dollars per bitcoin.
     let (input, output) = (3, 15);
     let grant = 4 * (TURN.0 * input + TURN.1 * output).div_ceil(1000);
     let leaves = ["ada", "bob", "eve"];
@@ -169,18 +173,18 @@ fn after_a_kill_no_leaf_starves_that_was_granted_four_turns() {
         let id = running.session();
         kill_at(&house, running, &id, target);
         let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
-        // The kill may come after the end.
+        // The kill may come after the end of the work.
         let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(0).json() };
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob done", "1.3 eve done"], "{result:#}");
         assert_eq!(answer(&result), "All three: Tuesday.", "after {target} of {all} facts");
         reserved += usize::from(msat(&result["bill"]["reserved"]) > 0);
     }
-    assert!(4 * reserved >= rounds, "only {reserved} of {rounds} kills met a call under way");
+    assert!(4 * reserved >= rounds, "only {reserved} of {rounds} kills interrupted a call");
     house.guildhall(&["verify"]).expect(0);
 }
 
 #[test]
-fn a_tree_that_goes_on_is_told_of_by_name() {
+fn a_resumed_tree_is_shown_with_the_names_of_its_agents() {
     let house = house(Wire::Anthropic, Known::AsReplaying);
     let running = house.start(&CREW);
     let id = running.session();
@@ -188,14 +192,14 @@ fn a_tree_that_goes_on_is_told_of_by_name() {
     let listed = house.guildhall(&["ls", "--output", "json"]).json();
     let shown = msat(&house.show(&id)["bill"]["charged"]);
     let parts = ["used_msat", "estimated_msat", "reserved_msat"].map(|part| listed[0][part].as_u64().unwrap());
-    assert_eq!(parts.iter().sum::<u64>(), shown, "what a tree has cost so far is the same wherever it is told");
+    assert_eq!(parts.iter().sum::<u64>(), shown, "`ls` and `show` agree on the cost");
     let resumed = house.guildhall(&["resume", &id, "-v"]).expect(0);
     assert_has(&resumed.stderr, &["1 lead says: A day and a roof.", "1 lead receives the report of 1.1 ada"]);
     assert_lacks(&resumed.stderr, &["1 agent ", "1.1 agent ", "what was asked"]);
 }
 
 #[test]
-fn a_call_that_stands_in_line_for_a_permit_at_a_kill_is_not_lost() {
+fn a_call_that_waits_for_a_permit_during_a_kill_is_not_lost() {
     let leaves = ["ada", "bob", "eve"];
     let hire =
         |who: &&str| ("delegate_task", json!({"specialty": who, "task": format!("Look, {who}."), "budget": 500}));
@@ -206,13 +210,13 @@ fn a_call_that_stands_in_line_for_a_permit_at_a_kill_is_not_lost() {
     let team = team.each_ref().map(|(name, front)| (*name, front.as_str()));
     let house = staffed(House::known(Wire::Anthropic, Known::ByVariables, &json!(rules)), &team);
 
-    // With one permit one is asked, and stalls, and the others are in line when the program is killed. The last of them, which
-    // was in line twice, has its permit at once.
+    // With one permit, one leaf makes a request, which stalls, and the others wait when the program is killed. After the last
+    // resume there are permits for all.
     let mut running = house.start(&[&CREW[..], &["--max-concurrency", "1"]].concat());
     let id = running.session();
     let asked = || leaves.map(|leaf| shown(&house, leaf).len());
     for (stalled, permits) in [(1, "1"), (2, "8"), (3, "8")] {
-        // The others have reported or are in line, and known to be: a kill before that makes nothing but more calls count as lost.
+        // Wait until the journal knows that the others wait or have reported. An earlier kill would count more calls as lost.
         let others = || house.rows("in_line") as usize + crew::facts(&house, &id, "closed").len();
         let stalls = || asked().iter().filter(|times| **times > 0).count() == stalled && others() == 2;
         wait_for("one more who stalls", || stalls().then_some(()));
@@ -222,7 +226,7 @@ fn a_call_that_stands_in_line_for_a_permit_at_a_kill_is_not_lost() {
     }
     let result = running.end().expect(0).json();
     assert_eq!(answer(&result), "All was seen.");
-    assert_eq!(asked(), [2, 2, 2], "the one that stalled, and once more after it was lost");
+    assert_eq!(asked(), [2, 2, 2], "the lost request, and one more after it");
     let lost = crew::facts(&house, &id, "answered").iter().filter(|(_, answered)| answered["answer"] == "lost").count();
     assert_eq!(lost, leaves.len(), "one at each kill");
     house.guildhall(&["verify"]).expect(0);

@@ -1,4 +1,4 @@
-//! A model server on this machine that nobody set up: found, announced, used by consent, and otherwise left alone.
+//! A model server on this machine that is not set up: it is found, announced, used after consent, and otherwise not used.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::house::{Ended, House, Known, Running, Wire, reads, says};
 use crate::terminal::Terminal;
 
-/// What a model server says that has two models, one of which only compares texts.
+/// A model server with two models, one of which is only for embeddings.
 fn script() -> Value {
     json!({"models": ["nomic-embed-text", "qwen3:8b"], "rules": [
         {"when": {"has_tool_result": true}, "then": says("On Tuesday.")},
@@ -16,31 +16,31 @@ fn script() -> Value {
     ]})
 }
 
-/// A house with a model server, whose port is all that the config has.
+/// A house with a model server. The config has only its port.
 fn house(script: Value) -> House {
     let house = House::scripted(Wire::OpenAi, Known::ByVariables, script);
     house.write_config(&config(&[house.peer.address().port()]));
     house
 }
 
-/// A config that has servers looked for on these ports, with time enough for a busy machine.
+/// A config that searches for servers on these ports, with a timeout that is long enough for a busy machine.
 fn config(ports: &[u16]) -> String {
     format!("# mine\n[local_server]\nports = {ports:?} # mine, too\nwait_ms_max = 30000\n")
 }
 
-/// The program for somebody who has no key.
+/// The program without a key.
 fn keyless(house: &House, args: &[&str]) -> Command {
     let mut command = house.command(args);
     command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
     command
 }
 
-/// Runs it where nobody can be asked.
+/// Runs the program without a terminal, so that it can't ask the user.
 fn piped(house: &House, args: &[&str]) -> Ended {
     Running::start(keyless(house, args), "").end()
 }
 
-/// Runs it in a terminal, and answers the questions that it must ask.
+/// Runs the program in a terminal, and answers its questions.
 fn answered(house: &House, args: &[&str], answers: &[(&str, &str)]) -> Ended {
     let terminal = Terminal::open();
     let running = Running::start_in(&terminal, keyless(house, args));
@@ -51,19 +51,19 @@ fn answered(house: &House, args: &[&str], answers: &[(&str, &str)]) -> Ended {
     running.end()
 }
 
-/// What a person is asked.
+/// The questions to the user.
 const USE_SERVER: &str = "Use local/qwen3:8b there";
 const REHEARSE: &str = "rehearsal instead?";
 
-/// What a script is told that has no model.
+/// The error of a script without a model.
 const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY";
 
-/// What the config has now beyond what it had.
+/// The text that was added to the config.
 fn added(house: &House, before: &str) -> String {
-    house.read_config().strip_prefix(before).expect("what was there is there").to_owned()
+    house.read_config().strip_prefix(before).expect("the existing text is unchanged").to_owned()
 }
 
-/// The paths that a server was asked for.
+/// The paths of the requests to a server.
 fn asked(peer: &Peer) -> Vec<String> {
     let path = |entry| if let Entry::Request { path, .. } = entry { Some(path) } else { None };
     peer.log().into_iter().filter_map(path).collect()
@@ -75,19 +75,19 @@ const LIST: &str = "/v1/models";
 const TURN: &str = "/v1/chat/completions";
 
 #[test]
-fn a_server_that_is_found_and_agreed_to_is_used_and_remembered() {
+fn a_server_that_the_user_agrees_to_is_used_and_remembered() {
     let house = house(script());
     let (before, address) = (house.read_config(), house.peer.address());
     let ended = answered(&house, &RUN, &[(USE_SERVER, "y\n")]).expect(0);
     let found =
-        format!("a model server answers at {address}: qwen3:8b. Prompts and the contents of files would go to it");
+        format!("found a model server at {address}: qwen3:8b. It would receive prompts and the contents of files");
     let ended = ended.says(&found).says("local/qwen3:8b, at most");
     assert!(ended.stdout == "On Tuesday.\n" && !ended.stderr.contains("real money"), "{ended:?}");
     let answer = format!("\n[[local_server.answers]]\naddress = \"{address}\"\nagreed = true\n");
     assert_eq!(added(&house, &before), answer);
     assert_eq!(asked(&house.peer), [LIST, TURN, TURN]);
-    // From now on nobody is asked, in a terminal or not, and the model has a name.
-    let ended = piped(&house, &RUN).expect(0).says(&format!("the model server at {address} is used, as agreed"));
+    // From now on there is no question, in a terminal or not, and the model has a name.
+    let ended = piped(&house, &RUN).expect(0).says(&format!("using the model server at {address}, as you agreed"));
     assert_eq!(ended.stdout, "On Tuesday.\n");
     let ended = piped(&house, &[&RUN[..], &["--model", "local/qwen3:8b", "--output", "json"]].concat()).expect(0);
     assert_eq!(ended.json()["bill"]["model"], "local/qwen3:8b");
@@ -98,7 +98,7 @@ fn a_server_that_is_found_and_agreed_to_is_used_and_remembered() {
 }
 
 #[test]
-fn a_server_that_is_refused_is_never_asked_again() {
+fn a_refused_server_gets_no_more_requests() {
     let house = house(script());
     let (before, address) = (house.read_config(), house.peer.address());
     answered(&house, &RUN, &[(USE_SERVER, "\n"), (REHEARSE, "n\n")]).expect(2).says(NO_MODEL);
@@ -108,29 +108,29 @@ fn a_server_that_is_refused_is_never_asked_again() {
     );
     for args in [&RUN[..], &[&RUN[..], &["--yes"]].concat()] {
         let ended = piped(&house, args).expect(2).says(NO_MODEL);
-        assert!(ended.stdout.is_empty(), "a script takes no rehearsal for an answer: {ended:?}");
+        assert!(ended.stdout.is_empty(), "a script gets no answer from a rehearsal: {ended:?}");
     }
     assert_eq!(asked(&house.peer), [LIST]);
 }
 
 #[test]
-fn a_no_ends_all_looking() {
+fn a_no_ends_the_search() {
     let house = house(script());
     let other = Peer::start(&script());
     house.write_config(&config(&[house.peer.address().port(), other.address().port()]));
     let ended = answered(&house, &RUN, &[(USE_SERVER, "n\n"), (REHEARSE, "n\n")]).expect(2);
     assert_eq!(ended.stderr.matches("Use local/").count(), 1, "{}", ended.stderr);
     piped(&house, &RUN).expect(2);
-    assert_eq!((asked(&house.peer), asked(&other)), (vec![LIST.to_owned()], vec![LIST.to_owned()]), "and never again");
+    assert_eq!((asked(&house.peer), asked(&other)), (vec![LIST.to_owned()], vec![LIST.to_owned()]), "no more requests");
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_server_is_announced_and_not_used() {
+fn without_a_terminal_the_server_is_announced_and_not_used() {
     let house = house(script());
     let before = house.read_config();
-    let address = format!("a model server answers at {}", house.peer.address());
+    let address = format!("found a model server at {}", house.peer.address());
     for args in [&RUN[..], &["run", "When?", "--output", "json"]] {
-        piped(&house, args).expect(2).says(&address).says("--yes agrees").says(NO_MODEL);
+        piped(&house, args).expect(2).says(&address).says("or add --yes").says(NO_MODEL);
     }
     let ended = Running::start(keyless(&house, &["chat"]), "When?\n").end();
     ended.expect(2).says(&address).says(NO_MODEL);
@@ -142,30 +142,30 @@ fn yes_on_the_command_line_agrees() {
     let house = house(script());
     let before = house.read_config();
     let ended = Running::start(keyless(&house, &["chat", "--yes"]), "When?\n").end();
-    let ended = ended.expect(0).says("a model server answers at");
+    let ended = ended.expect(0).says("found a model server at");
     assert_eq!((ended.stdout.as_str(), added(&house, &before).contains("agreed = true")), ("On Tuesday.\n", true));
 }
 
 #[test]
-fn a_yes_holds_for_its_address_and_another_asks_again() {
+fn a_yes_is_for_one_address_and_another_server_is_asked_about() {
     let house = house(script());
     let other = Peer::start(&script());
     piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0);
-    // The port that is agreed to has nobody behind it any more; the other one has.
+    // No server listens on the port that the user agreed to; another server listens on the other port.
     let config = house.read_config();
-    let (port, gone) = (house.peer.address().port().to_string(), nobody().to_string());
+    let (port, gone) = (house.peer.address().port().to_string(), closed_port().to_string());
     house.write_config(
         &config.replace(&port, &gone).replace("ports = [", &format!("ports = [{}, ", other.address().port())),
     );
-    let ended = piped(&house, &RUN).expect(2).says("which you agreed to, is not used").says(NO_MODEL);
-    ended.says(&format!("a model server answers at {}", other.address()));
+    let ended = piped(&house, &RUN).expect(2).says(", which you agreed to: ").says(NO_MODEL);
+    ended.says(&format!("found a model server at {}", other.address()));
     assert_eq!(asked(&other), [LIST]);
     piped(&house, &[&RUN[..], &["--model", "local/qwen3:8b", "--max-turns", "1"]].concat()).expect(5);
-    assert_eq!(asked(&other), [LIST], "a name leads to the address that was agreed to");
+    assert_eq!(asked(&other), [LIST], "the name means the address that the user agreed to");
 }
 
 #[test]
-fn work_that_was_killed_goes_on_at_the_server_that_was_agreed_to() {
+fn killed_work_continues_at_the_server_that_the_user_agreed_to() {
     let mut script = script();
     script["rules"].as_array_mut().unwrap().insert(0, json!({"then": "stall", "repeat": 1}));
     let house = house(script);
@@ -179,7 +179,7 @@ fn work_that_was_killed_goes_on_at_the_server_that_was_agreed_to() {
 }
 
 #[test]
-fn a_server_that_was_agreed_to_takes_no_model_from_a_provider() {
+fn a_found_server_is_not_used_for_a_model_name_without_a_provider() {
     let house = house(script());
     piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(0);
     let ended = house.guildhall(&["run", "When?", "--model", "qwen3:8b"]).expect(2);
@@ -187,10 +187,10 @@ fn a_server_that_was_agreed_to_takes_no_model_from_a_provider() {
 }
 
 #[test]
-fn flags_keys_and_the_config_win_and_nobody_is_looked_for() {
+fn flags_keys_and_the_config_have_priority_and_no_server_is_searched() {
     let house = house(script());
     piped(&house, &["run", "When?", "--model", "rehearsal"]).expect(0).says(REHEARSAL);
-    piped(&house, &["run", "When?", "--model", "local/qwen3:8b"]).expect(2).says("once you have agreed");
+    piped(&house, &["run", "When?", "--model", "local/qwen3:8b"]).expect(2).says("only after you agree");
     let local = house.read_config();
     house.write_config(&format!("model = \"rehearsal\"\n{local}"));
     piped(&house, &["run", "When?"]).expect(0).says(REHEARSAL);
@@ -213,7 +213,7 @@ fn flags_keys_and_the_config_win_and_nobody_is_looked_for() {
 }
 
 #[test]
-fn whoever_answers_something_else_is_no_model_server() {
+fn other_answers_do_not_count_as_a_model_server() {
     let raw = |body: &str| json!({"raw": {"status": 200, "body": body}});
     let huge = format!("{{\"data\": [{{\"id\": \"{}\"}}]}}", "x".repeat(2 << 20));
     let odd = json!({"data": [{"id": "a\u{1b}[31mb"}, {"id": "c\nd"}, {"id": ""}, {"id": 7}, 7]}).to_string();
@@ -232,19 +232,19 @@ fn whoever_answers_something_else_is_no_model_server() {
         let house = house(json!({"rules": [{"when": {"endpoint": "models"}, "then": then}]}));
         let ended = piped(&house, &[&RUN[..], &["--yes"]].concat()).expect(2).says(NO_MODEL);
         assert!(
-            !ended.stderr.contains("a model server answers") && !ended.stderr.contains('\u{1b}'),
+            !ended.stderr.contains("found a model server") && !ended.stderr.contains('\u{1b}'),
             "{then}: {ended:?}"
         );
     }
 }
 
 #[test]
-fn a_server_that_never_answers_and_a_port_without_one_hold_nobody_up() {
+fn a_silent_server_and_a_closed_port_cause_no_delay() {
     let stall = house(json!({"rules": [{"when": {"endpoint": "models"}, "then": "stall"}]}));
     let silent = stall.peer.address().port();
-    stall.write_config(&format!("[local_server]\nports = [{silent}, {}]\n", nobody()));
+    stall.write_config(&format!("[local_server]\nports = [{silent}, {}]\n", closed_port()));
     let ended = piped(&stall, &[&RUN[..], &["--yes"]].concat()).expect(2).says(NO_MODEL);
-    assert!(!ended.stderr.contains("a model server answers"), "{ended:?}");
+    assert!(!ended.stderr.contains("found a model server"), "{ended:?}");
     assert_eq!(asked(&stall.peer), [LIST]);
 }
 
@@ -257,7 +257,7 @@ fn the_window_is_what_the_server_says() {
         {"then": reads(&["notes.txt"])},
     ]});
     let house = house(script);
-    // A window that one request fills: older results are left out of the next.
+    // One request fills this window, so older results are left out of the next request.
     piped(&house, &[&RUN[..], &["--yes", "-v"]].concat()).expect(0).says("leaves older results out");
     let roomy = self::house(self::script());
     let ended = piped(&roomy, &[&RUN[..], &["--yes", "-v"]].concat()).expect(0);
@@ -283,7 +283,7 @@ fn a_person_without_a_model_is_offered_the_rehearsal() {
     assert_eq!(asked(&house.peer), Vec::<String>::new());
 }
 
-/// A port where nobody listens.
-fn nobody() -> u16 {
+/// A port on which no program listens.
+fn closed_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,4 +1,4 @@
-//! Looking: what the program says about itself, its sessions and its models, and how it reads what people type.
+//! Commands that only read: sessions, models and paths; and how the program parses its arguments.
 
 use std::fs;
 
@@ -22,18 +22,18 @@ fn a_task_comes_from_stdin() {
 }
 
 #[test]
-fn the_answer_is_all_that_is_on_stdout() {
+fn stdout_has_only_the_answer() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("On\nTuesday.")}]));
     let ended = house.guildhall(&["run", "When?", "--yes"]).expect(0);
     assert_eq!(ended.stdout, "On\nTuesday.\n");
-    for told in ["session ", "bill, at ", "every balance adds up"] {
-        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    for part in ["session ", "bill, at ", "every balance adds up"] {
+        assert!(ended.stderr.contains(part), "{part:?} is not in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains('\u{1b}'), "a pipe gets no colours: {}", ended.stderr);
 }
 
 #[test]
-fn sessions_are_listed_and_shown_for_people_and_for_programs() {
+fn sessions_are_listed_and_shown_as_text_and_as_json() {
     let house = House::new(Wire::OpenAi, &answering());
     house.guildhall(&["ls"]).expect(0).says("no sessions yet");
     assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json(), json!([]));
@@ -57,7 +57,7 @@ fn sessions_are_listed_and_shown_for_people_and_for_programs() {
     house.guildhall(&["stop", "nobody-knows-1"]).expect(2).says("guildhall ls");
 }
 
-/// Runs a task of its own and returns the session's id.
+/// Runs a task and returns the session's id.
 fn session(house: &House, task: &str) -> String {
     let result = house.guildhall(&["run", task, "--yes", "--output", "json"]).expect(0).json();
     result["session"].as_str().unwrap().to_owned()
@@ -84,7 +84,7 @@ fn a_session_that_can_not_be_read_is_named_and_the_others_are_listed() {
     house.guildhall(&["show", &sound]).expect(0);
     house.guildhall(&["show", &damaged]).expect(1).says("fact 1 of the account");
     house.guildhall(&["verify", &damaged]).expect(1).says("fact 1 of the account");
-    // What the work was set up with is gone: it is shown and billed, and nobody can go on with it.
+    // The settings of this session are gone: it is shown and billed, but can't continue.
     let shown = house.guildhall(&["show", &gone]).expect(7).stdout;
     for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, at", "general-contractor  "] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
@@ -96,7 +96,7 @@ fn a_session_that_can_not_be_read_is_named_and_the_others_are_listed() {
 }
 
 #[test]
-fn models_and_paths_are_told_for_people_and_for_programs() {
+fn models_and_paths_are_printed_as_text_and_as_json() {
     let house = House::new(Wire::OpenAi, &answering());
     let text = house.guildhall(&["models", MODEL]).expect(0).says("per million tokens").stdout;
     assert!(text.contains(MODEL) && text.contains("$1"), "{text}");
@@ -107,11 +107,11 @@ fn models_and_paths_are_told_for_people_and_for_programs() {
     assert!(text.lines().count() == 5 && text.lines().all(|line| line.contains(&home)), "{text}");
     let paths = house.guildhall(&["paths", "--output", "json"]).expect(0).json();
     assert_eq!(paths["journal"], format!("{home}/journal.db"));
-    assert_eq!(house.requests().len(), 0, "looking asks nobody");
+    assert_eq!(house.requests().len(), 0, "no requests");
 }
 
 #[test]
-fn what_can_not_be_meant_is_exit_2() {
+fn invalid_arguments_are_exit_2() {
     let house = House::new(Wire::Anthropic, &answering());
     for args in [
         &["run", "--budget", "lots", "x"][..],
@@ -133,13 +133,13 @@ fn what_can_not_be_meant_is_exit_2() {
         assert!(!ended.stderr.is_empty() && ended.stdout.is_empty(), "{args:?}: {ended:?}");
     }
     assert_eq!(house.requests().len(), 0);
-    assert!(!house.journal().exists(), "what is not understood leaves nothing behind");
+    assert!(!house.journal().exists(), "invalid arguments create no journal");
     house.guildhall(&["--help"]).expect(0);
     house.guildhall(&["--version"]).expect(0);
 }
 
 #[test]
-fn more_calls_at_once_than_can_be_meant_are_refused_with_the_most() {
+fn too_many_parallel_calls_are_refused_with_the_limit() {
     let house = House::new(Wire::Anthropic, &answering());
     for many in ["18446744073709551615", "2305843009213693952", "99999999999999999999", "10001", "0", "-1", "many"] {
         let many = format!("--max-concurrency={many}");
@@ -153,7 +153,7 @@ fn more_calls_at_once_than_can_be_meant_are_refused_with_the_most() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_nothing() {
+fn a_closed_pipe_does_not_end_the_work() {
     let house = House::new(Wire::OpenAi, &answering());
     let mut command = house.command_under("sh", &["-c", "\"$0\" \"$@\" | true"], &["run", "When?", "--yes"]);
     command.env("TMPDIR", house.home());
@@ -162,7 +162,7 @@ fn a_reader_that_goes_away_ends_nothing() {
 }
 
 #[test]
-fn a_result_that_can_not_be_written_is_told_and_exit_1() {
+fn a_result_that_can_not_be_written_is_exit_1() {
     let house = House::new(Wire::Anthropic, &answering());
     let to_full = |args: &[&str]| {
         let command = house.command_under("sh", &["-c", "\"$0\" \"$@\" > /dev/full"], args);
@@ -174,19 +174,19 @@ fn a_result_that_can_not_be_written_is_told_and_exit_1() {
         to_full(args);
     }
     let listed = house.guildhall(&["ls", "--output", "json"]).json();
-    assert_eq!(listed[0]["state"], "done", "the work is done all the same");
+    assert_eq!(listed[0]["state"], "done", "the work is done");
     let id = listed[0]["session"].as_str().unwrap();
     assert!(house.guildhall(&["show", id]).expect(0).stdout.contains("On Tuesday."));
 }
 
 #[test]
-fn the_built_in_agents_are_copied_to_be_changed_and_what_is_there_is_left_alone() {
+fn the_built_in_agents_are_copied_and_existing_files_are_not_changed() {
     let house = House::new(Wire::Anthropic, &json!([]));
     let ejected = house.guildhall(&["agents", "eject"]).expect(0).stdout;
     assert_eq!(ejected.lines().count(), 7, "{ejected}");
     let tester = house.project().join(".guildhall/agents/tester.md");
     fs::write(&tester, "---\nname: tester\ndescription: Mine.\n---\nYou test.\n").unwrap();
-    house.guildhall(&["agents", "eject"]).expect(0).says("tester.md is there already and was left alone");
+    house.guildhall(&["agents", "eject"]).expect(0).says("tester.md already exists and was not changed");
     let listed = house.guildhall(&["agents"]).expect(0).stdout;
     let line = listed.lines().find(|line| line.starts_with("tester ")).unwrap();
     assert!(line.contains("Mine.") && line.contains(".guildhall/agents/tester.md"), "{listed}");

@@ -1,4 +1,4 @@
-//! The program as people run it, against a provider in a process of its own.
+//! End-to-end tests: the real program against a provider in a separate process.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod alone;

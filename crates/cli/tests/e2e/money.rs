@@ -1,4 +1,4 @@
-//! What work may cost: caps, limits, consent, prices, and a result whose numbers a program can rely on.
+//! The cost of work: budgets, limits, consent, prices, and exact numbers in the JSON result.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::chat::CHAT;
 use crate::crew::{assert_has, assert_lacks, hires, slowly, staffed};
 use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// A model that never stops by itself, but says something when it is told that a reply is its last.
+/// A model that never stops by itself, but reports when its reply is the last one.
 fn never_stops() -> Value {
     json!([
         {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
@@ -18,7 +18,7 @@ fn never_stops() -> Value {
 }
 
 #[test]
-fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
+fn an_exhausted_budget_gives_a_report_and_exit_code_3() {
     for wire in WIRES {
         let house = House::new(wire, &never_stops());
         let args = ["run", "When is the meeting?", "--yes", "--budget", "60sat"];
@@ -31,13 +31,13 @@ fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
 }
 
 #[test]
-fn a_budget_below_the_least_is_refused_with_the_figure_and_no_request() {
+fn a_budget_below_the_minimum_is_refused_with_the_minimum_and_without_a_request() {
     let house = House::new(Wire::OpenAi, &never_stops());
     let ended = house.run(&["--budget", "1sat"]).expect(4).says("too small").says("Nothing was spent");
     assert!(ended.stderr.contains("at least"), "{}", ended.stderr);
     assert_eq!(house.requests().len(), 0);
     let listed = house.guildhall(&["ls", "--output", "json"]).json();
-    assert_eq!(listed, json!([]), "what was refused leaves nothing behind");
+    assert_eq!(listed, json!([]), "a refused run creates no session");
 }
 
 #[test]
@@ -63,26 +63,26 @@ fn turns_time_and_tokens_run_out_with_a_report_and_exit_code_3() {
     assert_eq!((&result["outcome"], &result["answer"]), (&json!({"exhausted": "deadline"}), &far));
 }
 
-/// The tokens of a bill's only contract, in and out.
+/// The input and output tokens of a bill's only contract.
 fn tokens(bill: &Value) -> (u64, u64) {
     let tokens = &bill["contracts"][0]["tokens"];
     (tokens["input"].as_u64().unwrap(), tokens["output"].as_u64().unwrap())
 }
 
 #[test]
-fn tokens_in_all_stay_about_within_what_was_said() {
+fn the_total_of_tokens_stays_near_its_limit() {
     for wire in WIRES {
         let house = House::new(wire, &never_stops());
         let result = house.run(&["--max-tokens-total", "9000"]).expect(3).json();
         let (input, output) = tokens(&result["bill"]);
         let tokens = input + output;
-        // Whoever answers within a millisecond may be a few turns ahead of the meter.
+        // A provider that answers within a millisecond can be a few turns ahead of the meter.
         assert!((6000..=18_000).contains(&tokens), "{wire:?}: {tokens}");
     }
 }
 
 #[test]
-fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() {
+fn a_token_limit_is_named_only_if_it_ended_the_work() {
     for wire in WIRES {
         let house = House::new(wire, &never_stops());
         let args = ["run", "When is the meeting?", "--yes", "--max-tokens-total", "9000"];
@@ -94,7 +94,7 @@ fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() 
         let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
         assert_lacks(&format!("{}{}", shown.stdout, shown.stderr), &["told to wrap up"]);
     }
-    // A person asks first: the limit has nothing to do with it.
+    // Here a person asks for the last report, so the limit is not the reason.
     let house = House::new(
         Wire::Anthropic,
         &json!([{"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")}, {"then": slowly(reads(&["notes.txt"]), 400)}]),
@@ -107,7 +107,7 @@ fn a_limit_of_tokens_that_ends_the_work_is_named_and_one_that_does_not_is_not() 
 }
 
 #[test]
-fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more_unless_it_is_allowed() {
+fn a_provider_gets_no_more_requests_after_an_overrun_unless_that_is_allowed() {
     let dear = json!({"reply": {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}],
         "usage": {"input": 100, "output": 200_000}}});
     for wire in WIRES {
@@ -123,10 +123,10 @@ fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more_unless_it_is_a
             &["more than the ", " held for a call: no more calls are sent to it; to continue, use `--allow-overrun`"],
         );
 
-        // It is so for the whole session, in another process, too.
+        // This applies to the whole session, in another process, too.
         let go_on = ["run", "--continue", id, "And?", "--output", "json"];
         let again = house.guildhall(&go_on).expect(5).json();
-        assert_eq!((house.peer.executions(), msat(&again["bill"]["charged"])), (1, 0), "{wire:?}: nobody was asked");
+        assert_eq!((house.peer.executions(), msat(&again["bill"]["charged"])), (1, 0), "{wire:?}: no request was made");
         let allowed = house.guildhall(&[&go_on[..], &["--allow-overrun"]].concat()).expect(0).json();
         assert_eq!(allowed["answer"], "On Tuesday.", "{wire:?}");
 
@@ -135,7 +135,7 @@ fn a_provider_that_bills_more_than_was_held_is_asked_nothing_more_unless_it_is_a
     }
 }
 
-/// A conversation whose first reply claims more tokens than were allowed, killed while it waits for words.
+/// A conversation whose first reply is an overrun, killed while it waits for a message.
 fn killed_after_an_overrun(flags: &[&str]) -> (House, String) {
     let dear = json!({"reply": {"text": "On Tuesday.", "usage": {"input": 100, "output": 200_000}}});
     let house =
@@ -149,31 +149,31 @@ fn killed_after_an_overrun(flags: &[&str]) -> (House, String) {
 }
 
 #[test]
-fn a_provider_that_overran_is_asked_nothing_more_after_a_kill() {
+fn a_provider_gets_no_more_requests_after_an_overrun_and_a_kill() {
     let (house, id) = killed_after_an_overrun(&[]);
     let resume =
         |flags: &[&str]| Running::start(house.command(&[&["resume", &id], flags].concat()), "And where?\n").end();
     resume(&[]).expect(5).says("held for a call: no more calls are sent to it");
-    assert_eq!(house.peer.executions(), 1, "nobody was asked");
+    assert_eq!(house.peer.executions(), 1, "no more requests");
 }
 
 #[test]
-fn a_resume_may_allow_an_overrun_and_goes_on_with_what_was_allowed_before() {
-    for (begun, resumed) in [(&[][..], &["--allow-overrun"][..]), (&["--allow-overrun"], &[])] {
-        let (house, id) = killed_after_an_overrun(begun);
+fn a_resume_can_allow_an_overrun_and_keeps_an_earlier_permission() {
+    for (started, resumed) in [(&[][..], &["--allow-overrun"][..]), (&["--allow-overrun"], &[])] {
+        let (house, id) = killed_after_an_overrun(started);
         let args = [&["resume", &id], resumed].concat();
         let ended = Running::start(house.command(&args), "And where?\n").end().expect(0);
-        assert_eq!(ended.stdout, "In the hall.\n", "{begun:?} {resumed:?}");
+        assert_eq!(ended.stdout, "In the hall.\n", "{started:?} {resumed:?}");
     }
 }
 
 #[test]
-fn the_first_paid_run_is_agreed_to_once() {
+fn the_first_paid_run_needs_consent_once() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
         let run = ["run", "When?"];
         house.guildhall(&run).expect(4).says("--yes").says("Nothing was spent");
-        assert_eq!(house.requests().len(), 0, "{wire:?}: nobody was asked");
+        assert_eq!(house.requests().len(), 0, "{wire:?}: no request was made");
         assert_eq!(house.guildhall(&["ls", "--output", "json"]).json(), json!([]));
         house.guildhall(&["run", "When?", "--yes"]).expect(0);
         assert_eq!(house.guildhall(&run).expect(0).stdout, "On Tuesday.\n", "{wire:?}: it is remembered");
@@ -190,10 +190,10 @@ fn a_server_on_this_machine_without_a_key_needs_no_consent() {
 }
 
 #[test]
-fn the_cap_is_printed_before_the_first_call() {
+fn the_budget_is_printed_before_the_first_call() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
-        // Whoever does not agree has seen what there was to agree to.
+        // The budget is printed before the question for consent.
         house.guildhall(&["run", "When?"]).expect(4).says("at most 1000 sat ($1.00), at $100000.00 per bitcoin");
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
@@ -208,7 +208,7 @@ fn the_cap_is_printed_before_the_first_call() {
 }
 
 #[test]
-fn everybody_who_may_be_paid_is_named_before_the_first_call() {
+fn all_models_that_may_be_paid_are_named_before_the_first_call() {
     for (wire, provider) in [(Wire::Anthropic, "anthropic"), (Wire::OpenAi, "openai")] {
         let house = House::new(wire, &json!([]));
         house.write_config(&format!("{}[prices.deep-model]\ninput = 2\noutput = 9\n", house.read_config()));
@@ -218,7 +218,7 @@ fn everybody_who_may_be_paid_is_named_before_the_first_call() {
         let both = format!("{provider}/deep-model, {provider}/{MODEL}");
         let ended = house.guildhall(&run).expect(4);
         ended.says(&format!("{both}, at most 900 sat")).says(&format!("paid to {both})"));
-        // A lead that costs nothing may have hires that do.
+        // A lead that costs nothing can have hires that cost money.
         let house = staffed(house, &[("lead", &format!("model: rehearsal\n{}", hires(&["ada"])))]);
         let both = format!("{provider}/deep-model, rehearsal");
         let ended = house.guildhall(&run).expect(4);
@@ -238,7 +238,7 @@ fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
 }
 
 #[test]
-fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at_all_is_exit_2_with_what_to_type() {
+fn a_missing_provider_is_exit_2_with_the_variable_to_set_and_a_missing_model_is_exit_2_with_what_to_type() {
     let house = House::new(Wire::Anthropic, &json!([]));
     house.write_config("[local_server]\nports = []\n");
     let mut command = house.command(&["run", "When?", "--yes", "--model", "sonnet"]);
@@ -248,11 +248,11 @@ fn a_model_that_nobody_set_up_is_exit_2_with_the_variable_to_set_and_no_model_at
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
     let ended = Running::start(command, "").end().expect(2);
     let ended = ended.says("no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY").says("--model rehearsal");
-    assert!(ended.stdout.is_empty() && house.requests().is_empty(), "without a provider nobody is asked: {ended:?}");
+    assert!(ended.stdout.is_empty() && house.requests().is_empty(), "no request without a provider: {ended:?}");
 }
 
 #[test]
-fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
+fn the_json_result_is_complete_and_the_same_in_show() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -266,14 +266,14 @@ fn the_result_for_programs_is_whole_and_the_same_as_shown_later() {
         let bill = &result["bill"];
         assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 1_000_000));
         let (input, output) = tokens(bill);
-        assert_eq!(input + 5 * output, msat(&bill["charged"]), "{wire:?}: the price list says so");
+        assert_eq!(input + 5 * output, msat(&bill["charged"]), "{wire:?}: one per input token, five per output token");
         let left = msat(&bill["granted"]) - msat(&bill["charged"]);
-        assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change is the session's");
+        assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change goes back to the session");
     }
 }
 
 #[test]
-fn the_key_is_in_no_file_and_no_stream_even_if_the_provider_repeats_it() {
+fn the_key_is_in_no_file_and_no_output_even_if_the_provider_repeats_it() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -283,7 +283,7 @@ fn the_key_is_in_no_file_and_no_stream_even_if_the_provider_repeats_it() {
             ]),
         );
         fs::write(house.project().join("leak.txt"), format!("key={KEY}\n")).unwrap();
-        // Files and streams are searched whenever a program or a house comes to its end.
+        // The test environment searches files and output for the key at the end of each program and house.
         let result = house.run(&[]).expect(0).json();
         assert!(result["answer"].as_str().unwrap().contains("redacted"), "{result}");
         house.guildhall(&["show", result["session"].as_str().unwrap(), "--facts"]).expect(0);

@@ -1,5 +1,4 @@
-//! What people get wrong, and what their machines do to them: a clear word, an exit code, and nothing that was there is
-//! changed.
+//! Mistakes of people and failures of their machines: a clear message, an exit code, and no existing file is changed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +13,7 @@ fn house() -> House {
 }
 
 #[test]
-fn a_task_that_is_none_is_exit_2() {
+fn an_empty_or_too_long_task_is_exit_2() {
     let house = house();
     house.guildhall(&["run", "", "--yes"]).expect(2).says("the task is empty");
     house.guildhall(&["run", " \n\t", "--yes"]).expect(2).says("the task is empty");
@@ -26,13 +25,13 @@ fn a_task_that_is_none_is_exit_2() {
 }
 
 #[test]
-fn a_config_that_is_no_file_is_said_and_not_waited_for() {
+fn a_config_that_is_not_a_file_is_an_error_and_is_not_read() {
     let house = house();
     let config = house.home().join("config.toml");
     fs::remove_file(&config).unwrap();
     for target in ["/dev/zero", "/dev/full"] {
         std::os::unix::fs::symlink(target, &config).unwrap();
-        house.guildhall(&["ls"]).expect(2).says("config.toml is no file");
+        house.guildhall(&["ls"]).expect(2).says("config.toml is not a file");
         fs::remove_file(&config).unwrap();
     }
 }
@@ -48,7 +47,7 @@ fn a_task_of_the_longest_length_is_done() {
 }
 
 #[test]
-fn a_project_that_is_not_there_is_exit_2() {
+fn a_missing_project_is_exit_2() {
     let house = house();
     house.run(&["--project", "no/such/place"]).expect(2).says("no/such/place");
     house.run(&["--project", "notes.txt"]).expect(2).says("notes.txt");
@@ -64,8 +63,8 @@ fn a_file_whose_name_has_a_line_break_is_listed_and_read() {
         let house = House::new(wire, &rules);
         fs::write(house.project().join(name), "found it\n").unwrap();
         house.run(&[]).expect(0);
-        let told = crate::work::results(&house.requests()[2]);
-        assert!(told[0].contains("found it"), "{wire:?}: {told:?}");
+        let returned = crate::work::results(&house.requests()[2]);
+        assert!(returned[0].contains("found it"), "{wire:?}: {returned:?}");
     }
 }
 
@@ -97,7 +96,7 @@ fn a_bad_variable_is_exit_2_and_names_it() {
     }
 }
 
-/// Puts a file in place of the journal and runs every command that needs one: none may touch it.
+/// Replaces the journal by a file and runs every command that needs a journal. No command may change the file.
 fn assert_untouched(house: &House, bytes: &[u8], words: &str) {
     fs::write(house.journal(), bytes).unwrap();
     for args in
@@ -106,23 +105,27 @@ fn assert_untouched(house: &House, bytes: &[u8], words: &str) {
         let ended = house.guildhall(args);
         assert_ne!(ended.code(), 0, "{args:?}: {ended:?}");
         let ended = ended.says(words);
-        assert!(!ended.stderr.contains("guildhall verify"), "it could not read it either: {}", ended.stderr);
+        assert!(
+            !ended.stderr.contains("guildhall verify"),
+            "`verify` could not read the file either: {}",
+            ended.stderr
+        );
         assert!(ended.stdout.is_empty(), "{ended:?}");
         assert!(fs::read(house.journal()).unwrap() == bytes, "{args:?} changed it");
     }
-    assert_eq!(house.requests().len(), 0, "nothing is asked that can't be recorded");
+    assert_eq!(house.requests().len(), 0, "no request without a journal");
     fs::remove_file(house.journal()).unwrap();
 }
 
 #[test]
-fn a_journal_that_is_not_ours_is_left_alone() {
+fn a_foreign_or_damaged_journal_is_not_changed() {
     let house = house();
     assert_untouched(&house, &b"this is no database, and long enough to look like one. ".repeat(100), "damaged");
     house.run(&[]).expect(0);
     let ours = fs::read(house.journal()).unwrap();
     assert_eq!(&ours[..16], b"SQLite format 3\0");
     let other = self::house();
-    // Where SQLite keeps the number of the program and that of the format.
+    // The offsets at which SQLite stores the number of the program and the number of the format.
     let mut foreign = ours.clone();
     foreign[68..72].copy_from_slice(&7_u32.to_be_bytes());
     assert_untouched(&other, &foreign, "another program");
@@ -135,13 +138,13 @@ fn a_journal_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_home_that_can_not_be_used_is_told() {
+fn a_home_that_can_not_be_used_is_an_error() {
     let house = house();
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env("GUILDHALL_HOME", house.project().join("notes.txt"));
     let ended = Running::start(command, "").end();
     assert!(ended.code() != 0 && ended.stderr.contains("notes.txt"), "{ended:?}");
-    // Whoever may do anything can read anything: then there is nothing to test.
+    // Root can read every file: then there is nothing to test.
     fs::write(house.journal(), "").unwrap();
     fs::set_permissions(house.journal(), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(house.journal()).is_err() {
@@ -152,8 +155,8 @@ fn a_home_that_can_not_be_used_is_told() {
     assert_eq!(house.requests().len(), 0);
 }
 
-/// A shell in which a small disk is mounted that nobody else sees, or nothing where that is not allowed.
-#[allow(clippy::print_stderr, reason = "whoever reads the output of the tests must know what was not tested")]
+/// The arguments for a shell that can mount a small private disk, or `None` if that is not allowed.
+#[allow(clippy::print_stderr, reason = "the output of the tests must show what was not tested")]
 fn shell_with_a_disk() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["-m"], &["-rm"]];
     let works = |way: &&&[&str]| {
@@ -167,13 +170,13 @@ fn shell_with_a_disk() -> Option<&'static [&'static str]> {
     };
     let way = ways.iter().find(works).copied();
     if way.is_none() {
-        eprintln!("SKIPPED: no disk can be mounted here, so none can be full");
+        eprintln!("SKIPPED: no disk can be mounted here, so a full disk can't be tested");
     }
     way
 }
 
 #[test]
-fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
+fn a_full_disk_is_an_error_and_resume_works_after_there_is_room() {
     let Some(way) = shell_with_a_disk() else { return };
     let large = "x".repeat(60_000);
     for wire in WIRES {
@@ -187,7 +190,7 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
                     [{"name": "read_file", "arguments": {"path": "agenda.txt"}}]}}},
             ]),
         );
-        // All in one shell: the disk is gone with it. The first run fills what is left, the second has room.
+        // All in one shell, because the disk disappears with the shell. The first run fills the disk, the second has room.
         let script = r#"
             mkdir "$GUILDHALL_HOME/disk" && mount -t tmpfs -o size=1m none "$GUILDHALL_HOME/disk" || exit 99
             cp "$GUILDHALL_HOME/config.toml" "$GUILDHALL_HOME/disk/"
@@ -210,7 +213,7 @@ fn a_full_disk_is_told_and_resume_works_once_there_is_room() {
 }
 
 #[test]
-fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
+fn a_write_that_the_system_refuses_is_an_error_and_resume_works_later() {
     let large = "x".repeat(60_000);
     let house = House::new(
         Wire::OpenAi,
@@ -222,7 +225,7 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
         ]),
     );
     house.guildhall(&["ls"]).expect(0);
-    // Files may grow to 100 KiB; whoever started the program has not seen to it that this is an error and not a signal.
+    // Files can grow to 100 KiB. By default, a longer write is a signal that ends the process, not an error.
     let script = "ulimit -f 200; exec \"$0\" \"$@\"";
     let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat", "--allow-overrun"];
     let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end().expect(75);
@@ -230,20 +233,20 @@ fn a_write_that_the_system_refuses_is_told_and_resume_works_later() {
     assert!(ended.stdout.is_empty(), "{ended:?}");
     let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
     let ended = ended.says(&format!("guildhall resume {id}"));
-    assert!(ended.stderr.contains("kept"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is saved"), "{}", ended.stderr);
     let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
     assert_eq!(result["answer"], "On Tuesday.");
 }
 
 #[test]
-fn a_write_that_is_refused_before_there_is_a_session_is_told_without_one() {
+fn a_refused_write_without_a_session_gives_no_advice_to_resume() {
     let house = house();
     let under =
         |script: &str, args: &[&str]| Running::start(house.command_under("sh", &["-c", script], args), "").end();
     for args in [&["run", "When?", "--yes"][..], &["ls"]] {
         let ended = under("ulimit -f 8; exec \"$0\" \"$@\"", args).expect(75).says("refuses to write the journal");
-        assert!(!ended.stderr.contains("resume ID") && !ended.stderr.contains("is kept; go on"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("resume ID") && !ended.stderr.contains("is saved"), "{}", ended.stderr);
     }
-    assert_eq!(house.requests().len(), 0, "nothing is asked that can't be recorded");
+    assert_eq!(house.requests().len(), 0, "no request without a journal");
     house.run(&[]).expect(0);
 }

@@ -1,22 +1,22 @@
-//! Hires that are refused: the model is told why and what to do instead, nothing is spent on them, and the work goes on.
+//! Refused hires: the model gets the reason and what to do instead, the hire costs nothing, and the work continues.
 
 use serde_json::{Value, json};
 
 use crate::crew::{CREW, always, answer, assert_has, by, calls, delegates, first, hires, shown, staffed, worked};
 use crate::house::{House, WIRES, Wire, msat, says};
 
-/// A call of an agent that may hire `ada` and `bob`, and what the model is told about it.
-fn told(wire: Wire, call: &Value) -> (House, Value) {
+/// Runs a lead that can hire `ada` and `bob` and makes this call. The answer contains the tool result.
+fn run_call(wire: Wire, call: &Value) -> (House, Value) {
     let house = House::new(wire, &json!([first("lead", call.clone()), {"then": says("Told: {{tool_result}}")}]));
     let house = staffed(house, &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")]);
     let result = house.run(&CREW).expect(0).json();
     (house, result)
 }
 
-/// Makes a call that is refused for this reason.
+/// Checks that a call is refused for this reason.
 #[track_caller]
 fn check(wire: Wire, call: &Value, reason: &str) {
-    let (house, result) = told(wire, call);
+    let (house, result) = run_call(wire, call);
     assert_has(&shown(&house, "lead")[1], &["refused: ", reason]);
     assert_eq!(worked(&result), ["1 lead done"], "{wire:?}: {call}");
 }
@@ -33,14 +33,14 @@ fn an_agent_cant_hire_itself() {
 }
 
 #[test]
-fn whoever_asks_for_an_unknown_agent_is_told_who_is_there() {
+fn a_hire_of_an_unknown_agent_is_refused_with_the_names_of_the_team() {
     for wire in WIRES {
         check(wire, &delegates("zoe", "Look.", 500), "zoe is not on your team: hire one of these: ada, bob");
     }
 }
 
 #[test]
-fn a_budget_that_is_none_is_refused_with_what_to_write_instead() {
+fn an_invalid_budget_is_refused_with_the_reason() {
     check(Wire::Anthropic, &hire("ada", &json!(0)), "a budget of 0 buys nothing");
     check(Wire::OpenAi, &hire("ada", &json!(-1)), "the amount is negative");
     check(Wire::Anthropic, &hire("ada", &json!("NaN")), "the amount is not a number");
@@ -56,30 +56,30 @@ fn a_budget_that_is_none_is_refused_with_what_to_write_instead() {
 }
 
 #[test]
-fn too_little_money_to_work_with_is_refused_with_the_figures() {
+fn too_little_money_is_refused_with_the_amount_needed() {
     for wire in WIRES {
         check(wire, &hire("ada", &json!(1)), "not enough money: at least ");
-        let (_, result) = told(wire, &hire("ada", &json!(1)));
+        let (_, result) = run_call(wire, &hire("ada", &json!(1)));
         let (_, least) = answer(&result).split_once("at least ").unwrap();
         let least = least.split("sat needed").next().unwrap();
-        // The figure is the truth: what it says is enough, rounded up to a sat.
+        // The amount is right: it is enough if it is rounded up to a sat.
         let least: u64 = least.split('.').next().unwrap().parse().unwrap();
-        let (_, result) = told(wire, &hire("ada", &json!(least + 1)));
+        let (_, result) = run_call(wire, &hire("ada", &json!(least + 1)));
         assert_eq!(worked(&result)[1..], ["1.1 ada done"], "{wire:?}");
         check(wire, &hire("ada", &json!(least - 1)), "sat needed");
     }
 }
 
 #[test]
-fn a_budget_in_words_that_mean_a_number_is_taken() {
+fn a_budget_as_a_string_or_a_float_is_accepted() {
     for budget in [json!("250"), json!("250sat"), json!(250.0)] {
-        let (_, result) = told(Wire::Anthropic, &hire("ada", &budget));
+        let (_, result) = run_call(Wire::Anthropic, &hire("ada", &budget));
         assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 250_000, "{budget}");
     }
 }
 
 #[test]
-fn a_circle_is_refused_with_the_way_round() {
+fn a_hiring_cycle_is_refused_with_its_path() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -134,7 +134,7 @@ fn more_hires_than_there_are_heads_are_refused() {
 }
 
 #[test]
-fn the_task_that_somebody_above_has_already_is_refused() {
+fn a_task_that_an_agent_above_already_has_is_refused() {
     let house = House::new(
         Wire::Anthropic,
         &json!([
@@ -150,7 +150,7 @@ fn the_task_that_somebody_above_has_already_is_refused() {
 }
 
 #[test]
-fn calls_that_cant_be_read_are_refused_and_the_others_are_carried_out() {
+fn invalid_calls_are_refused_and_the_others_are_executed() {
     let mixed = calls(&[
         ("delegate_task", json!({"specialty": "ada"})),
         ("delegate_task", json!({"specialty": "ada", "task": "  "})),
@@ -160,7 +160,7 @@ fn calls_that_cant_be_read_are_refused_and_the_others_are_carried_out() {
         ("wait_for_agents", json!({"ids": ["1.9"]})),
     ]);
     for wire in WIRES {
-        let (house, result) = told(wire, &mixed);
+        let (house, result) = run_call(wire, &mixed);
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done"], "{wire:?}");
         assert_has(
             &shown(&house, "lead")[1],

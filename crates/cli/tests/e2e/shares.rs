@@ -1,4 +1,4 @@
-//! Shares at work: a tree grows as far as its heads and its money go, and whoever gets nothing is told why.
+//! Shares of money and hires: a tree grows as far as both allow, and a refused hire gives the reason.
 
 use serde_json::{Value, json};
 
@@ -13,13 +13,13 @@ fn run(house: &House, task: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn ten_times_ten_leaves_answer_with_130_hires_however_many_calls_run_at_once() {
+fn ten_times_ten_leaves_answer_with_130_hires_at_any_number_of_parallel_calls() {
     for (wire, at_once) in [(Wire::Anthropic, "1"), (Wire::OpenAi, "5"), (Wire::Anthropic, "100")] {
         let house = staffed(House::new(wire, &json!([{"then": {"tree": {}}}])), &[("worker", RECURSIVE)]);
         let flags = ["--budget", "100000sat", "--max-hires", "130", "--max-concurrency", at_once];
         let result = run(&house, "TREE depth=2 fanout=10", &flags);
-        assert_eq!(answer(&result), "done d=2 n=100 err=0", "{at_once} at once");
-        assert_eq!(worked(&result).len(), 111, "{at_once} at once");
+        assert_eq!(answer(&result), "done d=2 n=100 err=0", "{at_once} in parallel");
+        assert_eq!(worked(&result).len(), 111, "{at_once} in parallel");
     }
 }
 
@@ -47,26 +47,26 @@ fn ten() -> Value {
 }
 
 #[test]
-fn of_ten_hires_as_many_are_made_as_have_their_minimum_and_the_others_are_told_the_figure() {
+fn of_ten_hires_those_with_their_minimum_are_made_and_the_others_get_the_amount_needed() {
     let rules = json!([first("lead", ten()), always("lead", says("All.")), always("ada", says("Tuesday."))]);
     for wire in WIRES {
         let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
-        // What Sonnet costs at a hundred thousand dollars per bitcoin: three and fifteen millisatoshis per token.
+        // The price of Sonnet at a hundred thousand dollars per bitcoin: three and fifteen millisatoshis per token.
         let config = house.read_config().replace("input = 1\n", "input = 3\n").replace("output = 5\n", "output = 15\n");
         house.write_config(&config);
         let result = run(&house, "Look everywhere.", &["--budget", "250sat"]);
         let hired = worked(&result).len() - 1;
         assert!((3..10).contains(&hired), "{wire:?}: {hired} hired");
         assert!(worked(&result).iter().all(|line| line.ends_with(" done")), "{:?}", worked(&result));
-        let heard = shown(&house, "lead").swap_remove(1);
-        assert_eq!(heard.matches("<sub-agent-complete").count(), hired, "{wire:?}");
-        assert_eq!(heard.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {heard}");
-        assert_has(&heard, &["at least ", "sat needed"]);
+        let prompt = shown(&house, "lead").swap_remove(1);
+        assert_eq!(prompt.matches("<sub-agent-complete").count(), hired, "{wire:?}");
+        assert_eq!(prompt.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {prompt}");
+        assert_has(&prompt, &["at least ", "sat needed"]);
     }
 }
 
 #[test]
-fn a_budget_beyond_what_is_left_is_cut_and_the_call_is_told_what_was_granted() {
+fn a_budget_above_the_money_left_is_cut_and_the_result_names_the_grant() {
     let rules = json!([
         first("lead", calls(&[("delegate_task", json!({"specialty": "ada", "task": "Look.", "budget": 900_000}))])),
         always("lead", says("All.")),
@@ -77,13 +77,13 @@ fn a_budget_beyond_what_is_left_is_cut_and_the_call_is_told_what_was_granted() {
         let result = run(&house, "Look.", &["--budget", "1000sat"]);
         let granted = msat(&result["bill"]["contracts"][1]["granted"]);
         assert!((400_000..900_000).contains(&granted), "{wire:?}: {granted}");
-        let heard = shown(&house, "lead").swap_remove(1);
-        assert_has(&heard, &[&format!("{}.{}", granted / 1000, granted % 1000).trim_end_matches('0')[..4], "granted"]);
+        let prompt = shown(&house, "lead").swap_remove(1);
+        assert_has(&prompt, &[&format!("{}.{}", granted / 1000, granted % 1000).trim_end_matches('0')[..4], "granted"]);
     }
 }
 
 #[test]
-fn a_hirer_that_waits_for_a_hire_that_asked_it_something_is_told_to_answer_first() {
+fn a_hirer_must_answer_a_question_before_it_waits_for_the_hire() {
     let background = json!({"specialty": "ada", "task": "Look.", "budget": 500, "background": true});
     let rules = json!([
         first("lead", calls(&[("delegate_task", background)])),
@@ -103,8 +103,8 @@ fn a_hirer_that_waits_for_a_hire_that_asked_it_something_is_told_to_answer_first
     for wire in WIRES {
         let house = staffed(House::new(wire, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
         let result = run(&house, "Look.", &["--budget", "5000sat"]);
-        let told = shown(&house, "lead").join("\n");
-        assert_has(&told, &["1.1 has asked you a question and waits for your answer"]);
+        let prompts = shown(&house, "lead").join("\n");
+        assert_has(&prompts, &["1.1 has asked you a question and waits for your answer"]);
         assert_eq!(worked(&result)[1], "1.1 ada done", "{wire:?}: {result:#}");
     }
 }

@@ -1,5 +1,5 @@
-//! What is stored can be read: secrets are taken out of values and not out of JSON, numbers that can't be are added all the same,
-//! and a text that is missing or damaged keeps nobody from seeing, ending and paying for the rest.
+//! Stored data stays readable: secrets are removed from values and not from JSON as text, impossible numbers are added safely, and
+//! a session with a missing or damaged text can still be shown, billed and ended.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use crate::crew::{CREW, assert_has, assert_lacks, calls, delegates, first, hires
 use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
 use crate::work::results;
 
-/// A key as wallets have it. It is not written out, so that this file has none in it.
+/// A key in the form of a wallet key. It is computed, so that this file contains no key.
 fn wallet_key() -> String {
     "0a1b2c3d4e5f6789".repeat(2)
 }
 
-/// A key that shows by its form what it is, and is short enough to be a name.
+/// A key with a known prefix, short enough to be a name.
 fn api_key() -> String {
     format!("sk-ant-{}", "a1B2c3D4e5".repeat(4))
 }
 
-/// Fails if a text is in any file of a directory.
+/// Checks that a text is in no file of a directory.
 #[track_caller]
 fn assert_nowhere(dir: &Path, text: &str) {
     for entry in fs::read_dir(dir).unwrap() {
@@ -35,7 +35,7 @@ fn assert_nowhere(dir: &Path, text: &str) {
     }
 }
 
-/// A reply with a call whose arguments have a wallet's key, then a stall if wanted, then the answer.
+/// A reply with a call whose arguments contain a wallet key, then `then`, then the answer.
 fn calls_with_a_key(then: &Value) -> Value {
     let arguments = json!({"path": "notes.txt", "X-Api-Key": wallet_key(), "headers": {"api_key": "short-but-secret"}});
     json!([
@@ -45,7 +45,7 @@ fn calls_with_a_key(then: &Value) -> Value {
     ])
 }
 
-/// What the provider is shown of its own call: the arguments as an object.
+/// The arguments of the model's own call in a later request, as an object.
 fn arguments_shown(wire: Wire, request: &Value) -> Value {
     let said = |message: &&Value| message["role"] == "assistant";
     let message = request["messages"].as_array().unwrap().iter().find(said).unwrap();
@@ -62,7 +62,7 @@ fn arguments_shown(wire: Wire, request: &Value) -> Value {
 }
 
 #[test]
-fn a_call_with_a_key_in_its_arguments_is_stored_without_it_and_the_work_goes_on() {
+fn a_call_with_a_key_in_its_arguments_is_stored_without_the_key_and_the_work_continues() {
     let clean =
         json!({"path": "notes.txt", "X-Api-Key": "[redacted: secret]", "headers": {"api_key": "[redacted: secret]"}});
     for wire in WIRES {
@@ -82,14 +82,14 @@ fn a_call_with_a_key_in_its_arguments_is_stored_without_it_and_the_work_goes_on(
 }
 
 #[test]
-fn a_session_with_such_a_call_is_resumed_after_a_kill() {
+fn a_session_with_a_key_in_a_call_is_resumed_after_a_kill() {
     for wire in WIRES {
         let house = House::new(wire, &calls_with_a_key(&json!("stall")));
         let id = killed_in_its_second_request(&house);
         let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
         assert_eq!(result["answer"], "On Tuesday.", "{wire:?}");
         let [_, before, after] = house.requests().try_into().unwrap();
-        assert_eq!(arguments_shown(wire, &after), arguments_shown(wire, &before), "{wire:?}: it is shown the same");
+        assert_eq!(arguments_shown(wire, &after), arguments_shown(wire, &before), "{wire:?}: the same arguments");
         assert_eq!(results(&after), results(&before), "{wire:?}");
         assert_nowhere(house.home(), &wallet_key());
     }
@@ -105,7 +105,7 @@ fn killed_in_its_second_request(house: &House) -> String {
 }
 
 #[test]
-fn a_key_in_the_place_of_a_name_or_an_id_is_in_no_fact() {
+fn a_key_in_place_of_a_name_or_an_id_is_in_no_fact() {
     let key = api_key();
     let hire = |specialty: &str| json!({"specialty": specialty, "task": format!("Use {specialty}."), "budget": 500});
     for wire in WIRES {
@@ -129,7 +129,7 @@ fn a_key_in_the_place_of_a_name_or_an_id_is_in_no_fact() {
 }
 
 #[test]
-fn more_tokens_than_there_can_be_keep_nobody_from_the_sessions_of_a_home() {
+fn impossible_token_counts_do_not_break_ls_and_verify() {
     let usage = json!({"input": "10000000000000000000", "output": "10000000000000000000"});
     for wire in WIRES {
         let mut reads = reads(&["notes.txt"]);
@@ -139,7 +139,7 @@ fn more_tokens_than_there_can_be_keep_nobody_from_the_sessions_of_a_home() {
         let house = House::new(wire, &json!([{"when": {"nth": 1}, "then": reads}, {"then": says}]));
         let ended = house.run(&["--allow-overrun"]);
         let id = ended.json()["session"].as_str().unwrap().to_owned();
-        assert!(house.requests().len() > 1, "{wire:?}: it was claimed more than once");
+        assert!(house.requests().len() > 1, "{wire:?}: more than one reply claims the tokens");
         house.guildhall(&["ls"]).expect(0);
         house.guildhall(&["verify"]).expect(0);
         let shown = house.show(&id);
@@ -148,14 +148,14 @@ fn more_tokens_than_there_can_be_keep_nobody_from_the_sessions_of_a_home() {
     }
 }
 
-/// Takes the first reply out of a session that was killed, or changes it.
+/// Deletes the first reply of a killed session, or changes it.
 const DAMAGE: [(&str, &str); 2] = [
     ("DELETE FROM text WHERE kind = 'reply'", "is not stored"),
     ("DROP TRIGGER IF EXISTS text_is_final; UPDATE text SET bytes = x'7b7d' WHERE kind = 'reply'", "can't be read"),
 ];
 
 #[test]
-fn a_session_with_a_reply_that_is_gone_is_shown_with_what_is_missing_and_can_be_ended() {
+fn a_session_with_a_missing_reply_is_shown_names_the_text_and_can_be_ended() {
     for (wire, (damage, why)) in WIRES.into_iter().zip(DAMAGE) {
         let rules = json!([
             {"when": {"nth": 1}, "then": reads(&["notes.txt"])},
@@ -175,7 +175,7 @@ fn a_session_with_a_reply_that_is_gone_is_shown_with_what_is_missing_and_can_be_
         assert_has(&gone.stderr, &["contract 1 can't continue: the model reply", why, &format!("guildhall stop {id}")]);
         let charged = msat(&house.show(&id)["bill"]["charged"]);
         house.guildhall(&["resume", &id]).expect(1);
-        assert_eq!(msat(&house.show(&id)["bill"]["charged"]), charged, "{wire:?}: nobody was asked, so nobody is paid");
+        assert_eq!(msat(&house.show(&id)["bill"]["charged"]), charged, "{wire:?}: no request, no cost");
         assert_eq!(house.requests().len(), before, "{wire:?}");
 
         house.guildhall(&["stop", &id]).expect(0);
@@ -189,7 +189,7 @@ fn a_session_with_a_reply_that_is_gone_is_shown_with_what_is_missing_and_can_be_
 }
 
 #[test]
-fn a_session_whose_setup_can_t_be_read_is_shown_billed_and_ended() {
+fn a_session_whose_settings_can_t_be_read_is_shown_billed_and_ended() {
     for wire in WIRES {
         let rules = json!([
             first("lead", delegates("ada", "Look.", 500)),
@@ -209,7 +209,7 @@ fn a_session_whose_setup_can_t_be_read_is_shown_billed_and_ended() {
         let left = msat(&shown["bill"]["granted"]) - msat(&shown["bill"]["charged"]);
         assert_eq!((&shown["state"], shown["free"].as_u64()), (&json!("cancelled"), Some(left)), "{wire:?}: {shown:#}");
         assert!(msat(&shown["bill"]["reserved"]) > 0, "{wire:?}: the hire's call may have been billed");
-        assert_eq!(house.requests().len(), 2, "{wire:?}: nobody is asked");
+        assert_eq!(house.requests().len(), 2, "{wire:?}: no more requests");
         house.guildhall(&["stop", &id]).expect(4).says("has ended");
     }
 }

@@ -1,4 +1,4 @@
-//! A journal that was changed behind the program's back, that lost a part, or that may only be read.
+//! A journal that was changed by another program, that lost a part, or that is read-only.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Running, Wire, says, wait_for};
 
-/// A user who owns nothing.
+/// A user that owns no files.
 const NOBODY: u32 = 65534;
 
 fn answering() -> Value {
     json!([{"then": says("On Tuesday.")}])
 }
 
-/// Runs a task of its own and returns the session's id.
+/// Runs a task and returns the session's id.
 fn session(house: &House, task: &str) -> String {
     let result = house.guildhall(&["run", task, "--yes", "--output", "json"]).expect(0).json();
     result["session"].as_str().unwrap().to_owned()
 }
 
-/// Every command that shows a session or goes on with it.
+/// Every command that shows a session or continues it.
 fn commands(id: &str) -> [Vec<&str>; 6] {
     [
         vec!["show", id],
@@ -36,7 +36,7 @@ fn commands(id: &str) -> [Vec<&str>; 6] {
 }
 
 #[test]
-fn what_was_forged_is_neither_shown_nor_built_upon() {
+fn a_forged_session_is_neither_shown_nor_continued() {
     let house = House::new(Wire::Anthropic, &answering());
     let [sound, forged] = ["When?", "Where is it?"].map(|task| session(&house, task));
     let before = fs::read(house.journal()).unwrap();
@@ -63,7 +63,7 @@ fn what_was_forged_is_neither_shown_nor_built_upon() {
         house.guildhall(&["show", &sound]).expect(0);
         fs::write(house.journal(), &before).unwrap();
     }
-    assert_eq!(house.requests().len(), 2, "nobody was asked");
+    assert_eq!(house.requests().len(), 2, "no more requests");
     house.guildhall(&["verify"]).expect(0);
 }
 
@@ -83,17 +83,17 @@ fn a_forged_text_is_named_and_the_rest_is_shown() {
     let result = house.guildhall(&["show", &id, "--output", "json"]).expect(7).json();
     assert_eq!((&result["answer"], result["unreadable"].as_array().unwrap().len()), (&Value::Null, 1), "{result}");
     house.guildhall(&["verify", &id]).expect(1).says("is missing, or was changed after it was stored");
-    // Somebody says the same again, and it is stored again.
+    // The model gives the same reply again, and its text is stored again.
     house.guildhall(&["run", "--continue", &id, "And?", "--yes"]).expect(0);
     assert!(!house.requests().iter().any(|request| request.to_string().contains("On Friday.")));
     house.guildhall(&["verify", &id]).expect(0);
 }
 
 #[test]
-fn verify_finds_what_is_missing_by_itself_and_says_what_it_can_not_find() {
+fn verify_detects_missing_sessions_and_names_its_limits() {
     let house = House::new(Wire::Anthropic, &answering());
     let [first, second] = ["When?", "Where is it?"].map(|task| session(&house, task));
-    let limits = "found only by a head";
+    let limits = "detected only with a head";
     let ended = house.guildhall(&["verify"]).expect(0).says(limits);
     assert_eq!(ended.stdout.matches("every hash matches and every balance adds up").count(), 2, "{}", ended.stdout);
     let head = house.show(&first)["bill"]["head"].as_str().unwrap().to_owned();
@@ -108,13 +108,13 @@ fn verify_finds_what_is_missing_by_itself_and_says_what_it_can_not_find() {
     house.guildhall(&["verify", &first]).expect(1).says(missing);
     let listed = house.guildhall(&["ls"]).expect(7).says(missing).says("guildhall verify");
     assert!(listed.stdout.contains(&first), "{}", listed.stdout);
-    // Work goes on, and hides nothing.
+    // Later work does not hide the loss.
     session(&house, "Who?");
     house.guildhall(&["verify"]).expect(1).says("3 sessions were stored, but the journal has 2");
 }
 
 #[test]
-fn a_log_that_was_deleted_is_told_and_nothing_is_built_on_what_is_left() {
+fn a_deleted_log_is_an_error_and_no_new_work_starts() {
     let stalled = json!({"reply": {"text": "On Tuesday.", "damage": {"stall": {"after": {"events": 1}}}}});
     let house = House::new(Wire::Anthropic, &json!([{"repeat": 1, "then": says("On Monday.")}, {"then": stalled}]));
     let first = session(&house, "When?");
@@ -125,7 +125,7 @@ fn a_log_that_was_deleted_is_told_and_nothing_is_built_on_what_is_left() {
     let log = house.home().join("journal.db-wal");
     let kept = fs::read(&log).unwrap();
     assert!(!kept.is_empty());
-    // A process that was killed leaves nothing that looks like a loss, and looking writes nothing back.
+    // A killed process does not look like a loss. The files are copied because reading them may change them.
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal", "journal.db-marker"] {
         fs::copy(house.home().join(name), copy.path().join(name)).unwrap();
@@ -141,13 +141,13 @@ fn a_log_that_was_deleted_is_told_and_nothing_is_built_on_what_is_left() {
     house.guildhall(&["verify"]).expect(1).says(gone);
     house.guildhall(&["show", &first]).expect(0).says(gone);
     house.guildhall(&["run", "When?", "--yes"]).expect(1).says(gone);
-    assert_eq!(house.requests().len(), 2, "nobody was asked");
-    // With the log, everything is there again.
+    assert_eq!(house.requests().len(), 2, "no more requests");
+    // With the log, the journal is complete again.
     fs::copy(copy.path().join("journal.db-wal"), &log).unwrap();
     house.guildhall(&["verify", &second]).expect(0);
 }
 
-/// Runs the program as somebody who may read everything in a house, and write nothing of it.
+/// Runs the program as a user who can read all files of a house, but write none.
 fn as_reader(house: &House, program: &Path, args: &[&str]) -> Ended {
     let mut command = Command::new(program);
     command.args(args).current_dir(house.project()).env_clear();
@@ -181,7 +181,7 @@ fn a_read_only_home_can_be_listed_shown_and_verified() {
         &["verify", &id],
     ];
     let before = looks.map(|args| house.guildhall(args).expect(0).stdout);
-    // Root may write everything: what looks is not root, and lies where others can go.
+    // Root can write every file, so another user runs a copy of the program in a directory that all users can read.
     let place = tempfile::tempdir().unwrap();
     let program: PathBuf = place.path().join("guildhall");
     fs::copy(env!("CARGO_BIN_EXE_guildhall"), &program).unwrap();
@@ -197,12 +197,12 @@ fn a_read_only_home_can_be_listed_shown_and_verified() {
     for (args, before) in looks.iter().zip(&before) {
         assert_eq!(&as_reader(&house, &program, args).expect(0).stdout, before, "{args:?}");
     }
-    let told = "can't be written";
-    as_reader(&house, &program, &["run", "When?", "--model", "rehearsal", "--yes"]).expect(1).says(told);
+    let read_only = "can't be written";
+    as_reader(&house, &program, &["run", "When?", "--model", "rehearsal", "--yes"]).expect(1).says(read_only);
     as_reader(&house, &program, &["message", &id, "Hello."]).expect(4).says("has ended");
     as_reader(&house, &program, &["run", "--continue", &id, "And?", "--model", "rehearsal", "--yes"])
         .expect(1)
-        .says(told);
-    assert!(files() == untouched, "nothing was touched");
+        .says(read_only);
+    assert!(files() == untouched, "no file was changed");
     set_modes(house.home(), 0o755, 0o644);
 }

@@ -1,4 +1,4 @@
-//! Lists of tasks: a graph of hires under one purse, without a model that decides who is hired.
+//! Lists of tasks: a graph of hires with one purse, in which no model decides about hires.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::crew::{
 };
 use crate::house::{Ended, House, Known, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// Two that can be done at once, and one that needs both.
+/// Two tasks that can run in parallel, and one task that needs both.
 const LIST: &str = "\
 # what we want to know
 [[task]]
@@ -35,7 +35,7 @@ fn house(wire: Wire, known: Known, rules: &Value, list: &str) -> House {
     house
 }
 
-/// The arguments that work the list off.
+/// The arguments that run the list.
 const WORK: [&str; 9] =
     ["run", "--tasks", "tasks.toml", "--team", "crew", "--budget", "3000sat", "--yes", "--output=json"];
 
@@ -43,7 +43,7 @@ fn work(house: &House) -> Ended {
     house.guildhall(&WORK)
 }
 
-/// Every reply says what it used: ids that a provider makes up differ in length.
+/// Every reply reports its usage, because the ids that a provider generates differ in length.
 fn rules() -> Value {
     let used = |mut then: Value, input: u64| {
         then["reply"]["usage"] = json!({"input": input, "output": 20});
@@ -58,23 +58,23 @@ fn rules() -> Value {
 }
 
 #[test]
-fn tasks_are_hired_under_one_purse_and_handed_what_came_before() {
+fn tasks_share_one_purse_and_receive_the_reports_of_earlier_tasks() {
     for wire in WIRES {
         let house = house(wire, Known::ByVariables, &rules(), LIST);
         let result = work(&house).expect(0).json();
         assert_eq!(
             answer(&result),
-            "3 (eve, 1.3):\nCome on Tuesday, for the roof.\n\nDone before: day (ada, 1.1), topic (bob, 1.2).",
+            "3 (eve, 1.3):\nCome on Tuesday, for the roof.\n\nDone earlier: day (ada, 1.1), topic (bob, 1.2).",
             "{wire:?}"
         );
         assert_eq!(worked(&result), ["1 clerk done", "1.1 ada done", "1.2 bob done", "1.3 eve done"]);
         let line = |at: usize| result["bill"]["contracts"][at].clone();
-        assert_eq!(msat(&line(0)["own"]["charged"]), 0, "the clerk is no model");
+        assert_eq!(msat(&line(0)["own"]["charged"]), 0, "the clerk calls no model");
         assert_eq!((msat(&line(1)["granted"]), msat(&line(2)["granted"])), (1_050_000, 900_000), "half of the rest");
         let handed = shown(&house, "eve").swap_remove(0);
         assert_has(
             &handed,
-            &["Write the invitation.", "What came of day", "Tuesday.", "What came of topic", "The roof."],
+            &["Write the invitation.", "earlier task day", "Tuesday.", "earlier task topic", "The roof."],
         );
         assert_lacks(&handed, &["Find the day."]);
         house.guildhall(&["verify"]).expect(0);
@@ -82,7 +82,7 @@ fn tasks_are_hired_under_one_purse_and_handed_what_came_before() {
 }
 
 #[test]
-fn the_list_of_the_examples_is_worked_off_without_a_key() {
+fn the_list_of_the_examples_runs_without_a_key() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let (team, list) = (repository().join("examples/payment"), repository().join("examples/tasks.toml"));
     let (team, list) = (team.to_str().unwrap(), list.to_str().unwrap());
@@ -99,7 +99,7 @@ fn the_list_of_the_examples_is_worked_off_without_a_key() {
 }
 
 #[test]
-fn a_task_begins_as_soon_as_those_before_it_have_reported() {
+fn a_task_starts_as_soon_as_the_tasks_before_it_have_reported() {
     let list = LIST.replace("after = [\"day\", \"topic\"]", "after = \"topic\"");
     let slow = json!([
         by("ada", json!({"has_tool_result": false}), slowly(reads(&["notes.txt"]), 700)),
@@ -125,7 +125,7 @@ fn a_task_begins_as_soon_as_those_before_it_have_reported() {
 }
 
 #[test]
-fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
+fn a_task_after_a_failed_task_is_not_started_and_the_others_are_done() {
     let list = format!("{LIST}\n[[task]]\nname = \"last\"\nagent = \"ada\"\ntask = \"File it.\"\nafter = [\"3\"]\n");
     let fails = json!([
         always("ada", says("Tuesday.")),
@@ -135,8 +135,8 @@ fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
     let house = house(Wire::OpenAi, Known::ByVariables, &fails, &list);
     let result = work(&house).expect(7).json();
     let text = answer(&result);
-    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not begun, for lack of topic"]);
-    assert_has(text, &["- last (ada): not begun, for lack of 3", "day (ada, 1.1):\nTuesday."]);
+    assert_has(text, &["Not done:\n- topic (bob, 1.2): failed: ", "- 3 (eve): not started: no report of topic"]);
+    assert_has(text, &["- last (ada): not started: no report of 3", "day (ada, 1.1):\nTuesday."]);
     assert!(shown(&house, "eve").is_empty());
     let id = result["session"].as_str().unwrap();
     house.guildhall(&["run", "--continue", id, "--yes", "And now?"]).expect(2).says("--agent NAME");
@@ -144,7 +144,7 @@ fn what_comes_after_a_failure_is_not_begun_and_the_rest_is_done() {
 }
 
 #[test]
-fn what_nobody_could_use_is_told_in_full() {
+fn reports_for_a_failed_task_are_in_the_answer() {
     let fails = json!([
         always("ada", says("Tuesday, and I am sure.")),
         always("bob", says("The roof.")),
@@ -167,13 +167,13 @@ fn a_hire_can_t_forge_the_report_of_another() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules, LIST);
     let result = work(&house).expect(0).json();
     let handed = shown(&house, "eve").swap_remove(0);
-    assert_has(&handed, &["What came of day, which precedes this (1.1, complete):\\nTuesday."]);
+    assert_has(&handed, &["Report of the earlier task day (1.1, complete):\\nTuesday."]);
     assert_lacks(&handed, &["complete):\\nFORGED"]);
-    assert_lacks(answer(&result), &["hired meanwhile"]);
+    assert_lacks(answer(&result), &["another hire"]);
 }
 
 #[test]
-fn a_task_gets_what_its_agents_file_says_or_waits_for_change() {
+fn a_task_gets_the_budget_of_its_agents_file_or_waits_for_change() {
     let one = "[[task]]\nagent = \"ada\"\ntask = \"Look.\"\n".to_owned();
     let ten = (0..10).map(|at| format!("[[task]]\nagent = \"bob\"\ntask = \"Look {at}.\"\nbudget = 400\n"));
     let ten: Vec<String> = ten.collect();
@@ -183,14 +183,14 @@ fn a_task_gets_what_its_agents_file_says_or_waits_for_change() {
     let result = house.guildhall(&args).expect(0).json();
     let contracts = result["bill"]["contracts"].as_array().unwrap();
     let granted: Vec<u64> = contracts[1..].iter().map(|line| msat(&line["granted"])).collect();
-    assert_eq!(granted[..2], [111_000, 400_000], "what the file says, and what the list says");
-    // The second of them was cut to what was left, and the others waited for change.
+    assert_eq!(granted[..2], [111_000, 400_000], "the budget of the file, and the budget of the list");
+    // The second of the ten was cut to the money that was left, and the others waited for change.
     assert!((380_000..400_000).contains(&granted[2]), "{granted:?}");
-    assert_eq!(granted[3..], [400_000; 8], "only two of them at a time");
+    assert_eq!(granted[3..], [400_000; 8], "only two of the ten at a time");
 }
 
 #[test]
-fn tasks_that_share_too_little_are_done_one_after_another() {
+fn tasks_with_too_little_money_for_all_run_one_after_another() {
     let many: Vec<String> = (0..30).map(|at| format!("[[task]]\nagent = \"bob\"\ntask = \"Look {at}.\"\n")).collect();
     let house = house(Wire::OpenAi, Known::ByVariables, &rules(), &many.concat());
     let args = ["run", "--tasks", "tasks.toml", "--team", "crew", "--budget", "100sat", "--yes", "--output=json"];
@@ -199,7 +199,7 @@ fn tasks_that_share_too_little_are_done_one_after_another() {
 }
 
 #[test]
-fn a_list_that_wraps_up_tells_what_was_done() {
+fn a_list_that_wraps_up_reports_what_was_done() {
     let slow = json!([
         always("ada", says("Tuesday.")),
         always("bob", says("The roof.")),
@@ -214,11 +214,11 @@ fn a_list_that_wraps_up_tells_what_was_done() {
     let result = ended.json();
     let text = answer(&result);
     assert_has(text, &["day (ada, 1.1):\nTuesday.", "topic (bob, 1.2):\nThe roof."]);
-    assert_lacks(text, &["not begun", "hired meanwhile", "was hired as"]);
+    assert_lacks(text, &["not started", "another hire", "was hired as"]);
 }
 
 #[test]
-fn a_second_list_in_a_session_leaves_it_usable() {
+fn a_session_can_continue_after_a_second_list() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let result = work(&house).expect(0).json();
     let id = result["session"].as_str().unwrap();
@@ -228,7 +228,7 @@ fn a_second_list_in_a_session_leaves_it_usable() {
 }
 
 #[test]
-fn somebody_hired_from_outside_does_not_stand_in_for_a_task() {
+fn a_hire_that_a_person_ordered_does_not_count_as_a_task() {
     let slow = json!([
         always("ada", slowly(says("Tuesday."), 1500)),
         always("bob", says("The roof.")),
@@ -242,26 +242,26 @@ fn somebody_hired_from_outside_does_not_stand_in_for_a_task() {
         house.guildhall(&["hire", &id, "bob", task, "--budget", "100sat"]).expect(0);
     }
     let result = running.end().expect(7).json();
-    assert_has(answer(&result), &["hired meanwhile (bob, 1.", "- topic (bob): refused: ", "- 3 (eve): not begun"]);
+    assert_has(answer(&result), &["another hire (bob, 1.", "- topic (bob): refused: ", "- 3 (eve): not started"]);
 }
 
 #[test]
-fn a_list_of_more_tasks_than_may_be_hired_is_not_begun() {
+fn a_list_with_more_tasks_than_hires_is_not_started() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), LIST);
     let ended = house.guildhall(&[&WORK[..], &["--max-hires", "2"]].concat()).expect(2);
-    assert_has(&ended.stderr, &["3 tasks take as many hires, and 2 are allowed: nothing was spent", "--max-hires"]);
+    assert_has(&ended.stderr, &["3 tasks", "only 2 hires are allowed. Nothing was spent", "--max-hires 3"]);
     assert_eq!(house.peer.executions(), 0);
 }
 
 #[test]
-fn a_task_that_is_refused_says_why() {
+fn a_refused_task_is_reported_with_the_reason() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), &LIST.replace("900sat", "1msat"));
     let result = work(&house).expect(7).json();
     assert_has(answer(&result), &["- topic (bob): refused: ", "at least"]);
 }
 
 #[test]
-fn a_hire_that_asks_is_told_at_once_that_nobody_knows() {
+fn a_question_of_a_hire_is_answered_immediately() {
     let asks = json!([
         first("ada", calls(&[("ask_hirer", json!({"question": "Which year?"}))])),
         by("ada", json!({"tool_result": "use your judgement"}), says("Tuesday, this year.")),
@@ -273,7 +273,7 @@ fn a_hire_that_asks_is_told_at_once_that_nobody_knows() {
 }
 
 #[test]
-fn a_list_that_was_killed_anywhere_comes_to_the_same() {
+fn a_list_that_was_killed_anywhere_gives_the_same_result() {
     let house = house(Wire::Anthropic, Known::AsReplaying, &rules(), LIST);
     let calm = work(&house).expect(0).json();
     let all = house.transcript(calm["session"].as_str().unwrap()).len();
@@ -294,26 +294,26 @@ fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
     let house = house(Wire::Anthropic, Known::ByVariables, &rules(), "");
     let task = |rest: &str| format!("\n[[task]]\nagent = \"ada\"\ntask = \"Look.\"\n{rest}\n");
     let wrong = [
-        (String::new(), "tasks.toml: there is no task in it"),
+        (String::new(), "tasks.toml: the list has no task"),
         ("[[task]\n".to_owned(), "tasks.toml:1: "),
         (
             task("after = \"x\""),
             "tasks.toml:2: task \"1\" must run after \"x\", but there is no task \"x\": the tasks are 1",
         ),
         (task("name = \"a\"\nafter = \"a\""), "tasks.toml:2: these tasks wait for each other: a -> a"),
-        (task("name = \"a\"") + &task("name = \"a\""), "tasks.toml:7: there are two tasks called \"a\""),
-        (task("name = \"a b\""), "tasks.toml:2: \"a b\" is no name for a task"),
+        (task("name = \"a\"") + &task("name = \"a\""), "tasks.toml:7: two tasks have the name \"a\""),
+        (task("name = \"a b\""), "tasks.toml:2: \"a b\" can't be the name of a task"),
         (task("when = 1"), "tasks.toml:5: unknown field `when`"),
         (task("budget = \"-1\""), "tasks.toml:2: "),
         (task("budget = 0"), "tasks.toml:2: "),
-        (task("budget = nan"), "tasks.toml:2: that is no budget"),
+        (task("budget = nan"), "tasks.toml:2: `budget` is not an amount"),
         (
             task("agent = \"zoe\"").replace("agent = \"ada\"\n", ""),
-            "tasks.toml:4: \"zoe\" is no agent: there are ada, bob, coder, eve",
+            "tasks.toml:4: unknown agent \"zoe\": choose one of ada, bob, coder, eve",
         ),
-        (task("").replace("ada", "A b"), "tasks.toml:3: \"A b\" is no agent: "),
+        (task("").replace("ada", "A b"), "tasks.toml:3: unknown agent \"A b\": "),
         ("[[task]]\nagent = \"ada\"\n".to_owned(), "tasks.toml:1: missing field `task`"),
-        ("[[task]]\nagent = \"ada\"\ntask = \" \"\n".to_owned(), "tasks.toml:1: the task \"1\" says nothing"),
+        ("[[task]]\nagent = \"ada\"\ntask = \" \"\n".to_owned(), "tasks.toml:1: the task \"1\" has no text"),
         (task(&format!("# {}", "x".repeat(1024 * 1024))), "more than 1048576 bytes"),
     ];
     for (list, why) in wrong {
@@ -321,9 +321,9 @@ fn a_bad_list_is_refused_with_its_line_and_nothing_is_spent() {
         work(&house).expect(2).says(why);
     }
     fs::write(house.project().join("tasks.toml"), b"\xff\xfe\0").unwrap();
-    work(&house).expect(2).says("that is no text");
+    work(&house).expect(2).says("is not UTF-8 text");
     fs::remove_file(house.project().join("tasks.toml")).unwrap();
-    work(&house).expect(2).says("the tasks tasks.toml: No such file");
+    work(&house).expect(2).says("can't read the task file tasks.toml: No such file");
     house.guildhall(&["run", "--tasks", "tasks.toml", "Look."]).expect(2).says("cannot be used with");
-    assert_eq!((house.peer.executions(), house.guildhall(&["ls"]).stdout), (0, String::new()), "nothing was begun");
+    assert_eq!((house.peer.executions(), house.guildhall(&["ls"]).stdout), (0, String::new()), "nothing was started");
 }

@@ -1,4 +1,4 @@
-//! Teams at work: the first minute of a newcomer, who knows whom, whose words reach whom, and who pays.
+//! Teams at work: the first commands of the README, what each agent sees, and what each agent costs.
 
 use std::fs;
 
@@ -17,19 +17,19 @@ fn rehearse(question: &str) -> Ended {
     let mut command = house.command(&args);
     command.current_dir(repository());
     let ended = Running::start(command, "").end();
-    assert_eq!(house.requests(), Vec::<Value>::new(), "a rehearsal asks nobody");
+    assert_eq!(house.requests(), Vec::<Value>::new(), "a rehearsal makes no request");
     ended
 }
 
 #[test]
-fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
+fn the_first_command_of_the_readme_finds_the_fault_and_the_chain_of_evidence() {
     let known: toml::Table = fs::read_to_string(repository().join("examples/payment.toml")).unwrap().parse().unwrap();
     let says = |what: &str| known[what].as_str().unwrap();
     let ended = rehearse(says("question")).expect(0);
     let fault = format!("{}:", says("fault"));
     assert_has(&ended.stdout, &["rehearsal: no language model", &fault, "\nchain: ", says("config"), "logs/"]);
     assert_has(&ended.stderr, &["1.2.1.2 ", "every balance adds up"]);
-    // What each cost is what all cost.
+    // The costs of the contracts add up to the total.
     let cost = |line: &&str| line.split(" sat").next()?.split(' ').next_back()?.parse::<f64>().ok();
     let table = || ended.stderr.lines().skip_while(|line| !line.contains("bytes in"));
     let lines = || table().take_while(|line| !line.contains("in all")).filter(|line| line.starts_with("  1"));
@@ -39,7 +39,7 @@ fn the_first_command_of_the_readme_names_the_place_and_the_chain_of_evidence() {
 }
 
 #[test]
-fn a_question_about_nothing_hires_nobody_and_says_so() {
+fn a_question_without_matches_hires_no_agent() {
     let ended = rehearse("xyzzy plugh frobnicate?").expect(0).says("every balance adds up");
     assert_has(
         &ended.stdout,
@@ -54,7 +54,7 @@ fn a_question_about_nothing_hires_nobody_and_says_so() {
 }
 
 #[test]
-fn a_great_grandchilds_finding_is_in_the_roots_answer() {
+fn the_finding_of_a_hire_three_levels_down_is_in_the_answer() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -78,7 +78,7 @@ fn a_great_grandchilds_finding_is_in_the_roots_answer() {
 }
 
 #[test]
-fn a_parent_knows_its_team_and_nobody_elses() {
+fn an_agent_sees_only_its_own_team() {
     for wire in WIRES {
         let house = House::new(wire, &json!([first("lead", delegates("ada", "Look.", 900)), {"then": says("Done.")}]));
         let house = staffed(
@@ -95,7 +95,7 @@ fn a_parent_knows_its_team_and_nobody_elses() {
         let team = ["ada: Knows all about adary.", "lookery", "bob: Knows all about bobry."];
         assert_has(&lead.to_string(), &team);
         for line in team {
-            assert_eq!(lead.to_string().matches(line).count(), 1, "the team stands once: {line}");
+            assert_eq!(lead.to_string().matches(line).count(), 1, "the team is listed once: {line}");
         }
         assert_lacks(&lead.to_string(), &["everybody else", "Knows all about every."]);
         let ada = shown(&house, "ada").swap_remove(0);
@@ -104,7 +104,7 @@ fn a_parent_knows_its_team_and_nobody_elses() {
     }
 }
 
-/// Who is who in the example of a trip, by the first words of its instructions.
+/// The agents of the travel example, by the first words of their instructions.
 const TRAVELLERS: [&str; 6] = [
     "You plan trips",
     "You fix when things happen.",
@@ -114,15 +114,15 @@ const TRAVELLERS: [&str; 6] = [
     "You find places to eat.",
 ];
 
-/// What a traveller is told in the end, whichever way the team is organised.
+/// The final answer of both travel teams.
 const PLAN: &str = "Booked: flight A for $850, tour B for $75, tables C for $250. In all $1175.";
 
-/// Whether there are results of tools.
+/// The condition that a request has tool results, or has none.
 fn has(has: bool) -> Value {
     json!({"has_tool_result": has})
 }
 
-/// What those say who answer for the money: the flights are too dear at first. `hire` is how they are hired.
+/// The replies of the financial agent and its hires. The first flight offer is too expensive. `hire` returns a hiring call.
 fn offers(hire: impl Fn(&str) -> (&'static str, Value)) -> Vec<Value> {
     let [.., financial, flights, experiences, food] = TRAVELLERS;
     let books = |what: &str, price: u64| {
@@ -142,7 +142,7 @@ fn offers(hire: impl Fn(&str) -> (&'static str, Value)) -> Vec<Value> {
     ]
 }
 
-/// What the agents of a trip say.
+/// The replies of the deep travel team.
 fn trip() -> Value {
     let [head, scheduling, ..] = TRAVELLERS;
     let hire =
@@ -157,7 +157,7 @@ fn trip() -> Value {
     json!(rules)
 }
 
-/// What they say where the head hires those whom its first reply names, and those beside each other.
+/// The replies of the flat travel team, in which the head's first reply names its hires.
 fn flat_trip() -> Value {
     let [head, scheduling, ..] = TRAVELLERS;
     let hire = |agent: &str| ("delegate_to_agent", json!({"target_agent": agent, "prompt": "Ten days in Italy."}));
@@ -171,13 +171,13 @@ fn flat_trip() -> Value {
     json!(rules)
 }
 
-/// What the agent with these instructions was shown, one text per request.
+/// The requests of the agent with these instructions, as texts.
 fn shown_to(house: &House, instructions: &str) -> Vec<String> {
     let requests = house.requests().into_iter().map(|request| request.to_string());
     requests.filter(|request| request.contains(instructions)).collect()
 }
 
-/// Starts an example as its README says, from the repository's root.
+/// Starts an example with the command of its README, in the root of the repository.
 fn start_example(house: &House, example: &str, agent: &str, more: &[&str]) -> Running {
     let team = format!("examples/{example}");
     let args = ["run", "--team", &team, "--agent", agent, "--project", &team, "--yes", "--output", "json"];
@@ -187,7 +187,7 @@ fn start_example(house: &House, example: &str, agent: &str, more: &[&str]) -> Ru
 }
 
 #[test]
-fn a_filters_terms_reach_the_leaf_verbatim_and_what_breaks_them_is_sent_back_once() {
+fn terms_reach_every_leaf_unchanged_and_a_report_that_breaks_them_is_sent_back_once() {
     let house = House::new(Wire::Anthropic, &trip());
     let team = repository().join("examples/travel").display().to_string();
     let result = house.run(&["--team", &team, "--budget", "8000sat"]).expect(0).json();
@@ -209,7 +209,7 @@ fn a_filters_terms_reach_the_leaf_verbatim_and_what_breaks_them_is_sent_back_onc
     assert_lacks(&scheduling, &terms[1..]);
     assert_has(&financial, &terms[..2]);
     let flights = shown(TRAVELLERS[3]);
-    assert_eq!(flights.len(), 2, "one chance to mend");
+    assert_eq!(flights.len(), 2, "one chance to correct the report");
     assert_has(&flights[1], &["2850", "did not pass its checks"]);
     assert_lacks(&shown(TRAVELLERS[2])[1], &["2850", "not-accepted"]);
 }
@@ -221,11 +221,11 @@ fn the_same_trip_from_a_flat_team_has_the_same_answer() {
         let house = House::new(wire, &flat_trip());
         let running = start_example(&house, "travel-flat", "head-travel-agent", &wish);
         let result = running.end().expect(0).json();
-        assert_eq!(answer(&result), PLAN, "{wire:?}: what the same trip on four levels comes to");
+        assert_eq!(answer(&result), PLAN, "{wire:?}: the same as on four levels");
         let agents = ["1.1 scheduling-agent", "1.2 financial-agent", "1.2.1 flight-agent"];
         let leaves = ["1.2.2 experiences-agent", "1.2.3 food-agent"];
-        let everybody = std::iter::once("1 head-travel-agent").chain(agents).chain(leaves);
-        assert_eq!(worked(&result), everybody.map(|who| format!("{who} done")).collect::<Vec<_>>(), "{wire:?}");
+        let contracts = std::iter::once("1 head-travel-agent").chain(agents).chain(leaves);
+        assert_eq!(worked(&result), contracts.map(|who| format!("{who} done")).collect::<Vec<_>>(), "{wire:?}");
         let [head, scheduling, financial, flights, experiences, food] = TRAVELLERS.map(|agent| shown_to(&house, agent));
         assert_eq!((head.len(), scheduling.len()), (2, 1), "{wire:?}: the head calls no tool");
         for brief in [&scheduling[0], &financial[0]] {
@@ -238,14 +238,14 @@ fn the_same_trip_from_a_flat_team_has_the_same_answer() {
                 &["- The traveller wants a plan", "- Flights: at most $900 in total.", "- Food: at most $500"],
             );
         }
-        assert_eq!(flights.len(), 2, "{wire:?}: one chance to mend");
+        assert_eq!(flights.len(), 2, "{wire:?}: one chance to correct the report");
         assert_has(&flights[1], &["2850", "did not pass its checks"]);
         assert_has(&head[1], &["From the 3rd to the 12th."]);
     }
 }
 
 #[test]
-fn research_in_the_background_goes_on_while_reports_come_and_ends_with_the_last() {
+fn a_lead_continues_while_background_reports_arrive_and_ends_after_the_last() {
     let lead = "You answer questions from the files in `notes/`.";
     let researcher = |of: &str| format!("You search `notes/{of}.txt`");
     let hire = |who: &str, prompt: &str| {
@@ -278,23 +278,23 @@ fn research_in_the_background_goes_on_while_reports_come_and_ends_with_the_last(
         let house = House::new(wire, &rules);
         let running = start_example(&house, "research", "research-lead", &question);
         let id = running.session();
-        let heard = |report: &str| shown_to(&house, lead).pop().is_some_and(|shown| shown.contains(report));
+        let arrived = |report: &str| shown_to(&house, lead).pop().is_some_and(|shown| shown.contains(report));
         for report in ["<sub-agent-complete", "<sub-agent-exhausted", "<sub-agent-failed"] {
-            wait_for(report, || heard(report).then_some(()));
+            wait_for(report, || arrived(report).then_some(()));
         }
-        // Everybody else has reported; the lead has said so, and is idle.
+        // All other hires have reported, and the lead is idle.
         running.told("research-lead says: I wait for the others.");
         house.guildhall(&["stop", &format!("{id}/1.3")]).expect(0);
         let result = running.end().expect(0).json();
-        assert_eq!(answer(&result), end, "{wire:?}: what was said while somebody was at work is not the report");
-        let everybody = [
+        assert_eq!(answer(&result), end, "{wire:?}: a text while a hire is at work is not the report");
+        let contracts = [
             "1 research-lead done",
             "1.1 decisions-researcher done",
             "1.2 incidents-researcher exhausted turns",
             "1.3 figures-researcher cancelled",
             "1.4 decisions-researcher failed",
         ];
-        assert_eq!(worked(&result), everybody, "{wire:?}");
+        assert_eq!(worked(&result), contracts, "{wire:?}");
         let shown = shown_to(&house, lead);
         assert_lacks(&shown[1], &["I-31"]);
         assert_has(&shown[2], &["p95 17 ms"]);
@@ -305,7 +305,7 @@ fn research_in_the_background_goes_on_while_reports_come_and_ends_with_the_last(
 }
 
 #[test]
-fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
+fn the_usage_of_each_agent_adds_up_to_the_bill() {
     let used = |mut then: Value, input: u64, output: u64| {
         then["reply"]["usage"] = json!({"input": input, "output": output});
         then
@@ -351,7 +351,7 @@ fn the_usage_of_a_tree_rolls_up_per_agent_and_adds_up_to_the_bill() {
 }
 
 #[test]
-fn what_a_child_read_never_enters_its_parents_context() {
+fn what_a_hire_reads_never_enters_the_prompt_of_its_hirer() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -373,7 +373,7 @@ fn what_a_child_read_never_enters_its_parents_context() {
 }
 
 #[test]
-fn a_hire_knows_its_brief_and_nothing_of_the_conversation_above_it() {
+fn a_hire_sees_its_brief_and_not_the_conversation_of_its_hirer() {
     let house = House::new(
         Wire::OpenAi,
         &json!([
@@ -411,13 +411,13 @@ fn a_claude_code_team_works_unchanged() {
         let request = requests.iter().find(|request| request["system"].to_string().contains(agent)).unwrap();
         request["model"].as_str().unwrap().to_owned()
     };
-    assert_eq!(model(lead), MODEL, "it inherits the session's");
+    assert_eq!(model(lead), MODEL, "the lead uses the session's model");
     assert_has(&model(hunter), &["sonnet"]);
     assert_has(&requests[0].to_string(), &["Use when: something fails", "Writes tests for code that has none."]);
 }
 
 #[test]
-fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
+fn the_live_lines_show_hires_waits_and_reports() {
     let hire = |who: &str| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 300}));
     let rules = json!([
         first("lead", calls(&[hire("bob"), hire("ada"), hire("bob")])),
@@ -435,7 +435,7 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
         staffed(House::new(Wire::Anthropic, &rules), &team.each_ref().map(|(name, front)| (*name, front.as_str())));
     let lines =
         house.guildhall(&["run", "When?", "--yes", "--team", "crew", "--budget", "2000sat", "-v"]).expect(0).stderr;
-    let told = [
+    let expected = [
         "4 agents across 2 levels: lead | ada, bob, eve\n",
         "1 lead may hire 3 agents: ada, bob, eve\n",
         "1 lead selected 2 of 3: bob, ada\n1 lead waits for 1.1 bob, 1.2 ada, 1.3 bob\n",
@@ -445,15 +445,15 @@ fn the_live_lines_tell_who_is_chosen_who_is_waited_for_and_what_comes_back() {
         "1 lead done: used ",
         "lead: with its hires: used ",
     ];
-    assert_has(&lines, &told);
+    assert_has(&lines, &expected);
 }
 
 #[test]
-fn agents_are_taken_from_the_first_place_that_has_them_and_the_general_contractor_may_hire_them() {
+fn agents_come_from_the_first_directory_that_has_them_and_the_general_contractor_can_hire_them() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("Tuesday.")}]));
     let places = [".guildhall/agents", ".agents/agents", ".claude/agents"].map(|place| house.project().join(place));
     let places = [&places[..], &[house.home().join("agents")]].concat();
-    // The first place has one of them, the second that one and another, and so on.
+    // The first directory has one agent, the second has the same agent and another, and so on.
     let names = ["ada", "bob", "eve", "coder"];
     for (at, place) in places.iter().enumerate() {
         fs::create_dir_all(place).unwrap();
@@ -474,7 +474,7 @@ fn agents_are_taken_from_the_first_place_that_has_them_and_the_general_contracto
 }
 
 #[test]
-fn what_the_project_says_to_everybody_reaches_every_agent() {
+fn the_instructions_of_the_project_reach_every_agent() {
     for file in ["AGENTS.md", "CLAUDE.md"] {
         let rules = json!([
             first("lead", delegates("ada", "Look.", 500)),
@@ -491,14 +491,14 @@ fn what_the_project_says_to_everybody_reaches_every_agent() {
 }
 
 #[test]
-fn what_a_report_lacks_is_told_and_makes_the_work_partial() {
+fn an_incomplete_report_is_shown_as_such_and_makes_the_work_partial() {
     let lead = format!("{}\n  mode: required", hires(&["ada"]));
     let rules = json!([always("lead", says("I know it all."))]);
     let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
-    // Nobody can be hired, neither by the agent nor for it.
+    // No agent can be hired, neither by the model nor by the runtime.
     let ended = house.run(&[&CREW[..], &["--max-hires", "0"]].concat()).expect(7);
-    let told = "1 lead done, but it hired nobody although its file requires a hire";
-    assert_has(&ended.stderr, &[told]);
+    let expected = "1 lead done, but it hired nobody although its file requires a hire";
+    assert_has(&ended.stderr, &[expected]);
     assert_eq!(ended.json()["bill"]["contracts"][0]["lack"], "hire");
 
     let lead = format!("{}\n  accept: {{schema: {{type: object}}}}", hires(&["ada"]));

@@ -1,4 +1,4 @@
-//! A terminal for the program: what a person types into it, what it shows, and how it is set.
+//! A terminal for the tests: its input, its screen and its settings.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-/// A terminal. It is nobody's controlling one: keys make no signals in it.
+/// A terminal. It is not a controlling terminal, so keys send no signals.
 pub(crate) struct Terminal {
     outer: File,
     path: PathBuf,
@@ -22,7 +22,7 @@ impl Terminal {
         Terminal::sized(160, 50)
     }
 
-    /// A terminal of so many columns and rows.
+    /// A terminal of this size.
     pub(crate) fn sized(columns: u16, rows: u16) -> Terminal {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
@@ -34,13 +34,13 @@ impl Terminal {
         Terminal { outer: outer.into(), path }
     }
 
-    /// The side of the program.
+    /// The end of the program.
     pub(crate) fn inner(&self) -> Stdio {
         let no_ctty = i32::try_from(OFlags::NOCTTY.bits()).unwrap();
         OpenOptions::new().read(true).write(true).custom_flags(no_ctty).open(&self.path).unwrap().into()
     }
 
-    /// The side of the person.
+    /// The end of the person.
     pub(crate) fn outer(&self) -> File {
         self.outer.try_clone().unwrap()
     }
@@ -50,14 +50,14 @@ impl Terminal {
         (&self.outer).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// How the terminal is set, for comparison.
+    /// The settings of the terminal, for comparison.
     pub(crate) fn settings(&self) -> String {
         format!("{:?}", tcgetattr(&self.outer).unwrap())
     }
 }
 
-/// What a terminal of so many columns shows of an output at its end, without colours: all lines, those that have scrolled out at
-/// the top included. It knows the few commands that the program gives.
+/// The screen of a terminal of this width after an output, without colours, including the lines that have scrolled out at the top.
+/// It supports only the terminal commands that the program uses.
 pub(crate) fn seen(output: &str, columns: usize) -> String {
     let mut screen: Vec<Vec<char>> = vec![Vec::new()];
     let (mut row, mut column) = (0_usize, 0_usize);

@@ -1,4 +1,4 @@
-//! Trees: wide, deep and many, within the money and however few calls run at once; and hands on one that is at work.
+//! Wide, deep and large trees, within the budget and with any number of parallel calls; and orders to a tree at work.
 
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use crate::crew::{
 };
 use crate::house::{House, Running, WIRES, Wire, msat, reads, says, wait_for};
 
-/// One who hires more of its kind.
+/// The front matter of an agent that hires itself.
 const RECURSIVE: &str = "delegation:\n  team: [worker]\n  recursive: true";
 
-/// As many heads as there can be.
+/// The highest number of hires.
 const ALL_HEADS: &str = "4294967295";
 
 /// Runs a task with a team.
@@ -21,11 +21,11 @@ fn run(house: &House, task: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn a_tree_of_1111_agents_finishes_with_its_laws_kept() {
+fn a_tree_of_1111_agents_finishes_and_keeps_all_laws() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": {"tree": {}}}]));
         let house = staffed(house, &[("worker", RECURSIVE)]);
-        // Hirers share their heads and keep a share themselves, so that more must be free than are hired.
+        // Each hirer keeps a share of its hires for itself, so the limit must be higher than the number of hires.
         let flags = ["--budget", "3000000sat", "--max-hires", "2000", "--max-depth", "3"];
         let result = run(&house, "TREE depth=3 fanout=10", &flags);
         assert_eq!(answer(&result), "done d=3 n=1000 err=0", "{wire:?}");
@@ -38,7 +38,7 @@ fn a_tree_of_1111_agents_finishes_with_its_laws_kept() {
 
 #[test]
 fn a_hundred_parallel_hires_never_exceed_the_budget() {
-    // Those that name a budget ask for more than there is; those that name none share what there is.
+    // The budgets together are more than there is. Without budgets, the hires share the money.
     for (budget, wire) in [(Some(60), Wire::Anthropic), (None, Wire::OpenAi)] {
         let mut arguments = json!({"specialty": "ada", "task": "Look {{i}}."});
         if let Some(budget) = budget {
@@ -60,9 +60,9 @@ fn a_hundred_parallel_hires_never_exceed_the_budget() {
         let granted: u64 = lines[1..].iter().map(|line| msat(&line["granted"])).sum();
         assert!(granted < 3_000_000, "{granted} for {} hires", lines.len() - 1);
         assert!(msat(&result["bill"]["charged"]) <= 3_000_000);
-        let heard = shown(&house, "lead").swap_remove(1);
-        let (reports, refusals) = (heard.matches("<sub-agent-complete").count(), heard.matches("refused: ").count());
-        assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call has its answer");
+        let prompt = shown(&house, "lead").swap_remove(1);
+        let (reports, refusals) = (prompt.matches("<sub-agent-complete").count(), prompt.matches("refused: ").count());
+        assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call is answered");
         match budget {
             Some(_) => assert!(reports >= 40 && refusals > 0, "{reports} reports"),
             None => assert_eq!(reports, 100),
@@ -95,7 +95,7 @@ fn a_chain_of_32_hires_finishes_with_one_call_at_a_time() {
 }
 
 #[test]
-fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
+fn a_thousand_hires_make_no_more_requests_after_a_stop() {
     let thousand = json!({"reply": {"calls": [{"name": "delegate_task", "times": 1000, "arguments":
         {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}], "usage": {"input": 900, "output": 8000}}});
     let house = House::new(Wire::Anthropic, &json!([first("lead", thousand), always("ada", stalls())]));
@@ -108,10 +108,10 @@ fn a_thousand_hires_that_wait_are_silent_once_they_are_stopped() {
     let result = running.end().expect(1).json();
     let worked = worked(&result);
     assert_eq!(worked.iter().filter(|line| line.ends_with(" ada cancelled")).count(), 1000);
-    assert_eq!((worked.len(), house.peer.executions()), (1001, 1001), "nobody is asked any more");
+    assert_eq!((worked.len(), house.peer.executions()), (1001, 1001), "no more requests");
 }
 
-/// How many calls run at once at most, of a lead and so many hires whose replies take their time.
+/// The highest number of parallel calls of a lead and this many hires with slow replies.
 fn most_at_once(team: u32, reply_ms: u64, flags: &[&str]) -> u32 {
     let all = json!({"reply": {"calls": [{"name": "delegate_task", "times": team, "arguments":
         {"specialty": "ada", "task": "Look {{i}}.", "budget": 50}}]}});
@@ -134,17 +134,17 @@ fn most_at_once(team: u32, reply_ms: u64, flags: &[&str]) -> u32 {
 }
 
 #[test]
-fn no_more_calls_run_at_once_than_were_allowed() {
+fn the_number_of_parallel_calls_stays_within_the_limit() {
     assert_eq!(most_at_once(12, 30, &["--max-concurrency", "3"]), 3);
 }
 
 #[test]
-fn thirty_two_calls_run_at_once_unless_it_is_said_otherwise() {
+fn thirty_two_calls_run_in_parallel_by_default() {
     assert_eq!(most_at_once(40, 1000, &[]), 32);
 }
 
 #[test]
-fn a_thousand_hires_on_sixteen_levels_are_allowed_unless_it_is_said_otherwise() {
+fn a_thousand_hires_on_sixteen_levels_are_the_default_limits() {
     let house = House::new(Wire::OpenAi, &json!([]));
     let help = house.guildhall(&["run", "--help"]).expect(0).stdout;
     let default_of = |option: &str| {
@@ -157,7 +157,7 @@ fn a_thousand_hires_on_sixteen_levels_are_allowed_unless_it_is_said_otherwise() 
 }
 
 #[test]
-fn a_tree_at_work_is_shown_told_topped_up_and_stopped_in_part() {
+fn a_tree_at_work_can_be_shown_messaged_topped_up_and_stopped_in_part() {
     let two = ["ada", "bob"].map(|who| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": 500})));
     for wire in WIRES {
         let house = House::new(
@@ -190,15 +190,15 @@ fn a_tree_at_work_is_shown_told_topped_up_and_stopped_in_part() {
         assert_eq!(worked(&result), ["1 lead done", "1.1 ada done", "1.2 bob cancelled"], "{wire:?}");
         let granted = |line: usize| msat(&result["bill"]["contracts"][line]["granted"]);
         assert_eq!((granted(0), granted(1), granted(2)), (5_700_000, 1_200_000, 500_000), "{wire:?}");
-        let heard = shown(&house, "lead").pop().unwrap();
-        assert_has(&heard, &["Tuesday, then.", "<sub-agent-cancelled"]);
+        let prompt = shown(&house, "lead").pop().unwrap();
+        assert_has(&prompt, &["Tuesday, then.", "<sub-agent-cancelled"]);
         assert_has(&shown(&house, "ada").pop().unwrap(), &["Enough, ada."]);
         house.guildhall(&["verify", &id]).expect(0);
     }
 }
 
 #[test]
-fn stopping_a_tree_stops_everybody_in_it() {
+fn stopping_a_tree_stops_all_its_agents() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -215,12 +215,12 @@ fn stopping_a_tree_stops_everybody_in_it() {
         house.guildhall(&["stop", &id]).expect(0);
         let result = running.end().expect(1).json();
         assert_eq!(worked(&result), ["1 lead cancelled", "1.1 ada cancelled", "1.1.1 bob cancelled"], "{wire:?}");
-        assert_eq!(house.peer.executions(), 3, "{wire:?}: nobody is asked any more");
+        assert_eq!(house.peer.executions(), 3, "{wire:?}: no more requests");
     }
 }
 
 #[test]
-fn orders_for_hires_that_have_not_taken_their_seats_again_wait_for_them() {
+fn orders_for_hires_that_are_not_resumed_yet_wait_for_them() {
     let two = [("ada", 2000), ("bob", 500)]
         .map(|(who, budget)| ("delegate_task", json!({"specialty": who, "task": "Look.", "budget": budget})));
     for wire in WIRES {
@@ -242,25 +242,25 @@ fn orders_for_hires_that_have_not_taken_their_seats_again_wait_for_them() {
         );
         let running = house.start(&CREW);
         let id = running.session();
-        wait_for("everybody at work", || (house.peer.executions() >= 4).then_some(()));
+        wait_for("all agents at work", || (house.peer.executions() >= 4).then_some(()));
         running.kill();
         for order in [
             &["message", &format!("{id}/1.1.1"), "Enough, eve."][..],
             &["stop", &format!("{id}/1.2")],
             &["topup", &format!("{id}/1.1"), "700sat"],
         ] {
-            house.guildhall(order).expect(0).says("nobody runs");
+            house.guildhall(order).expect(0).says("no process runs");
         }
         let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
         assert_has(answer(&result), &["Tuesday, then."]);
-        let everybody = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
-        assert_eq!(worked(&result), everybody, "{wire:?}");
+        let contracts = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
+        assert_eq!(worked(&result), contracts, "{wire:?}");
         assert_eq!(msat(&result["bill"]["contracts"][1]["granted"]), 2_700_000, "{wire:?}");
     }
 }
 
 #[test]
-fn wrapping_up_a_tree_lets_everybody_report() {
+fn wrapping_up_a_tree_lets_all_agents_report() {
     let house = House::new(
         Wire::Anthropic,
         &json!([

@@ -1,4 +1,4 @@
-//! Work that gets done, over both protocols.
+//! Successful work, over both protocols.
 
 use std::fs;
 
@@ -47,7 +47,7 @@ fn parallel_calls_are_all_answered_in_the_next_request() {
 }
 
 #[test]
-fn thinking_goes_back_as_it_came() {
+fn thinking_blocks_are_sent_back_unchanged() {
     let house = House::new(
         crate::house::Wire::Anthropic,
         &json!([
@@ -62,7 +62,7 @@ fn thinking_goes_back_as_it_came() {
 }
 
 #[test]
-fn a_call_that_a_small_model_writes_as_text_is_made() {
+fn a_call_that_a_small_model_writes_as_text_is_executed() {
     let house = House::new(
         crate::house::Wire::OpenAi,
         &json!([
@@ -92,7 +92,7 @@ fn nothing_outside_the_project_and_no_secret_file_is_read() {
 }
 
 #[test]
-fn an_agents_file_says_who_works_with_which_tools_and_for_how_long() {
+fn an_agents_file_sets_the_name_the_tools_and_the_number_of_turns() {
     for wire in WIRES {
         let house = House::new(
             wire,
@@ -116,7 +116,7 @@ fn an_agents_file_says_who_works_with_which_tools_and_for_how_long() {
     }
 }
 
-/// The results of tools that a request shows for the first time: those after the model's last reply.
+/// The new tool results of a request: those after the model's last reply.
 pub(crate) fn results(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rposition(|message| message["role"] == "assistant").expect("the model has replied");

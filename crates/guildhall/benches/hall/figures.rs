@@ -1,10 +1,10 @@
-//! Figures: what one run came to, and what several did.
+//! Figures: the measurements of one run, and of several runs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Unit {
     Seconds,
@@ -22,7 +22,7 @@ struct Figure {
     is: f64,
 }
 
-/// What one run came to, in the order in which it is told.
+/// The figures of one run, in the order in which they are printed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Figures(Vec<Figure>);
 
@@ -31,7 +31,7 @@ impl Figures {
         self.0.push(Figure { what: what.to_owned(), unit, is });
     }
 
-    /// Adds a figure that not every system tells.
+    /// Adds a figure that not every system provides.
     pub(crate) fn maybe(&mut self, what: &str, unit: Unit, is: Option<f64>) {
         if let Some(is) = is {
             self.add(what, unit, is);
@@ -39,14 +39,14 @@ impl Figures {
     }
 }
 
-/// Several runs of the same: the middle of each figure, its lowest and its highest.
+/// Several runs of the same case: the median, the lowest and the highest value of each figure.
 pub(crate) struct Table(pub(crate) Vec<Figures>);
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, others)) = self.0.split_first() else { return Ok(()) };
         for (env, Figure { what, unit, is }) in first.0.iter().enumerate() {
-            // Threads come and go, so that not every run has each figure; two of one name stand at the same place.
+            // Not every run has the same threads, so a run may lack a figure. Figures of the same name are matched by their order.
             let same = |figures: &Figures| figures.0.iter().skip(env).find(|other| other.what == *what).map(|f| f.is);
             let mut all: Vec<f64> = std::iter::once(*is).chain(others.iter().filter_map(same)).collect();
             all.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Floors: what the same work costs where nobody promises anything. The same rows in as many commits with the same pragmas,
-//! and as many tasks that wait.
+//! Floors: lower bounds for the cost of the same work without any guarantees: the same rows in the same number of commits with the
+//! same pragmas, and the same number of waiting tasks.
 
 use std::path::Path as FilePath;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::gauge::resident;
 
-/// A fact as it stands in the database.
+/// A fact as it is stored in the database.
 struct FactRow {
     session: String,
     seq: i64,
@@ -22,14 +22,14 @@ struct FactRow {
     hash: Vec<u8>,
 }
 
-/// What a run has stored, read back.
+/// The stored rows of a run.
 pub(crate) struct Rows {
     facts: Vec<FactRow>,
     texts: Vec<(Vec<u8>, Vec<u8>, String)>,
 }
 
 impl Rows {
-    /// Reads all that a closed journal has.
+    /// Reads all rows of a closed journal.
     pub(crate) fn read(dir: &FilePath) -> Rows {
         let db = Connection::open_with_flags(dir.join("journal.db"), OpenFlags::SQLITE_OPEN_READ_ONLY);
         let db = db.expect("the journal is there");
@@ -53,7 +53,7 @@ impl Rows {
         Rows { facts, texts: texts.and_then(Iterator::collect).expect("texts can be read") }
     }
 
-    /// How many bytes the facts and texts have.
+    /// The size of all facts and texts, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let facts: usize = self.facts.iter().map(|fact| fact.body.len() + fact.cause.len()).sum();
         facts + self.texts.iter().map(|(_, bytes, _)| bytes.len()).sum::<usize>()
@@ -64,7 +64,7 @@ impl Rows {
 pub(crate) struct Bare(Connection);
 
 impl Bare {
-    /// Makes one in this directory, with the tables that a journal has.
+    /// Creates a database in this directory, with the tables of a journal.
     pub(crate) async fn open(dir: &FilePath, rows: &Rows) -> Bare {
         Journal::open(dir).expect("a journal opens").close().await;
         let db = Connection::open(dir.join("journal.db")).expect("the journal is there");
@@ -79,7 +79,7 @@ impl Bare {
         Bare(db)
     }
 
-    /// Stores these facts in so many commits, and the texts with the first.
+    /// Stores these facts in this many commits. The texts are in the first commit.
     pub(crate) fn write(&mut self, rows: &Rows, facts: std::ops::Range<usize>, commits: u64) -> Duration {
         let facts = &rows.facts[facts];
         let texts = if facts.first().is_some_and(|fact| fact.seq == 1) { rows.texts.as_slice() } else { &[] };
@@ -94,7 +94,7 @@ impl Bare {
     }
 
     fn commit(&mut self, facts: &[FactRow], texts: &[(Vec<u8>, Vec<u8>, String)]) {
-        let tx = self.0.transaction().expect("nobody else writes");
+        let tx = self.0.transaction().expect("there is no other writer");
         for (hash, bytes, kind) in texts {
             let sql = "INSERT INTO text (hash, bytes, kind) VALUES (?1, ?2, ?3)";
             let mut insert = tx.prepare_cached(sql).expect("texts have these columns");
@@ -106,11 +106,11 @@ impl Bare {
             let mut insert = tx.prepare_cached(sql).expect("facts have these columns");
             insert.execute(params![session, seq, v, contract, at, cause, body, hash]).expect("a fact is stored");
         }
-        tx.commit().expect("it is durable");
+        tx.commit().expect("the commit succeeds");
     }
 }
 
-/// Starts so many tasks that wait. Returns how long that took, and the memory of each.
+/// Starts this many tasks that wait. Returns the time for starting them, and the memory of each.
 pub(crate) async fn tasks(count: usize) -> (Duration, Option<f64>) {
     let (before, began) = (resident(), Instant::now());
     let (here, mut all_here) = tokio::sync::mpsc::unbounded_channel();
@@ -118,12 +118,12 @@ pub(crate) async fn tasks(count: usize) -> (Duration, Option<f64>) {
     for _ in 0..count {
         let here = here.clone();
         tasks.spawn(async move {
-            here.send(()).expect("somebody counts");
+            here.send(()).expect("the receiver counts");
             std::future::pending::<()>().await;
         });
     }
     for _ in 0..count {
-        all_here.recv().await.expect("every task begins");
+        all_here.recv().await.expect("every task starts");
     }
     let took = began.elapsed();
     #[allow(clippy::cast_precision_loss, reason = "a figure to read")]

@@ -1,5 +1,5 @@
-//! What the system knows of this process: its memory, and which of its threads has worked how much. Where the system does not
-//! tell, there is no figure.
+//! What the system reports about this process: its memory, and the processor time of its threads. If the system does not report a
+//! value, there is no figure.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,10 +20,10 @@ pub(crate) fn resident() -> Option<f64> {
 pub(crate) fn worked() -> Option<BTreeMap<String, f64>> {
     let mut worked: BTreeMap<String, f64> = BTreeMap::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {
-        // A thread that has ended meanwhile has nothing to tell.
+        // A thread that has ended meanwhile has no file.
         let Ok(stat) = fs::read_to_string(thread.ok()?.path().join("stat")) else { continue };
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-        // After the name: the state, ten fields about its place and its pages, then the time in the program and in the kernel.
+        // After the name: the state, ten other fields, then the time in user mode and in kernel mode.
         let fields: Vec<f64> =
             rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
         *worked.entry(name.to_owned()).or_default() += fields.iter().sum::<f64>();
@@ -31,7 +31,7 @@ pub(crate) fn worked() -> Option<BTreeMap<String, f64>> {
     Some(worked)
 }
 
-/// Returns which share of the work between two moments the threads of each name have done, in percent.
+/// Returns the share of processor time of the threads of each name between two moments, in percent.
 pub(crate) fn shares(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let since = |name: &String, ticks: &f64| ticks - before.get(name).copied().unwrap_or_default();
     let all: f64 = after.iter().map(|(name, ticks)| since(name, ticks)).sum();

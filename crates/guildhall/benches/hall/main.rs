@@ -1,7 +1,7 @@
-//! What the whole runtime costs: the library, its engine and the journal on a disk, with a program in the model's seat, so that
-//! no provider is measured. Every figure has its floor beside it, from the same run. Run with `cargo xtask bench -- hall`;
-//! `--quick` does it small, as `cargo test` does.
-#![allow(clippy::print_stdout, reason = "a benchmark answers on stdout")]
+//! The cost of the whole runtime: the library, its engine and the journal on a disk. A program takes the place of the model, so that no
+//! provider is measured. Every figure is printed with its floor from the same run. Run with `cargo xtask bench -- hall`; `--quick`
+//! runs small cases, as `cargo test` does.
+#![allow(clippy::print_stdout, reason = "a benchmark prints to stdout")]
 
 mod figures;
 mod floor;
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use figures::{Figures, Table};
 use team::Shape;
 
-/// How often each run is made, in a process of its own: memory that an earlier one has used would not count.
+/// The number of runs of each case. Each run has its own process, because memory of an earlier run would falsify the figures.
 const SAMPLES: usize = 3;
 
-/// Makes this program a single run of a case, which tells its figures as JSON.
+/// The flag for a single run of a case, which prints its figures as JSON.
 const ONE: &str = "--one";
 
-/// What is measured: its name, with what, and how.
+/// A case: its name, the shape of its tree, and what is measured.
 struct Case {
     name: &'static str,
     shape: Shape,
@@ -59,7 +59,7 @@ const QUICK: &[Case] = &[
 fn main() {
     let args: Vec<String> = env::args().skip(1).collect();
     let is_flag = |flag: &str| args.iter().any(|arg| arg == flag);
-    // A runner of tests that asks for a list is told of none.
+    // A test runner that asks for a list of tests gets an empty list.
     if is_flag("--list") {
         return;
     }
@@ -68,7 +68,7 @@ fn main() {
         let case = FULL.iter().chain(QUICK).find(|case| case.name == name).expect("there is such a case");
         return println!("{}", serde_json::to_string(&case.run()).expect("figures are JSON"));
     }
-    // As with criterion: only `cargo bench` asks for the real thing.
+    // As with criterion, only `cargo bench` runs the full cases.
     let quick = !is_flag("--bench") || is_flag("--quick") || is_flag("--test");
     let (cases, samples) = if quick { (QUICK, 1) } else { (FULL, SAMPLES) };
     let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
@@ -81,18 +81,18 @@ fn main() {
 }
 
 impl Case {
-    /// Runs it once, in a process of its own.
+    /// Runs the case once, in a separate process.
     fn sample(&self) -> Figures {
         let mut command = Command::new(env::current_exe().expect("this program is a file"));
         let output = command.args([ONE, self.name]).output().expect("this program starts");
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{}: {told}\n{}", self.name, String::from_utf8_lossy(&output.stderr));
-        serde_json::from_str(&told).expect("a run tells figures")
+        serde_json::from_str(&told).expect("a run prints figures")
     }
 
-    /// Runs it once.
+    /// Runs the case once.
     fn run(&self) -> Figures {
-        // On the disk that the build is on: in memory, a sync would cost nothing.
+        // The directory is on the disk of the build, because a sync to a file system in memory would cost nothing.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory can be made");
         let runtime = runtime();
         runtime.block_on(async {
@@ -104,7 +104,7 @@ impl Case {
     }
 }
 
-/// A runtime like the program's, whose threads are told apart by their names: those that run tasks are begun first.
+/// A runtime like the one of the program, whose threads have different names. The threads that run tasks are started first.
 fn runtime() -> tokio::runtime::Runtime {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let begun = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! The runs that are measured, each with its floors beside it, in the same process.
+//! The measured runs, each with its floors in the same process.
 
 use std::path::Path as FilePath;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::gauge::{resident, shares, worked};
 use crate::kernel;
 use crate::team::{Leaf, Shape, Team};
 
-/// How long a task may take to be taken down.
+/// How long a task may take to end.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How far a run has come.
+/// The progress of a run.
 struct Mark {
     took: Duration,
     facts: usize,
@@ -32,7 +32,7 @@ impl Mark {
     }
 }
 
-/// Everybody begins and waits for a model that never answers; then all are cancelled.
+/// All agents start and wait for a model that never answers. Then all are cancelled.
 pub(crate) async fn wait_and_cancel(dir: &FilePath, shape: Shape) -> Figures {
     let mut figures = Figures::default();
     let empty = resident();
@@ -47,12 +47,12 @@ pub(crate) async fn wait_and_cancel(dir: &FilePath, shape: Shape) -> Figures {
     let bytes = empty.zip(resident()).map(|(before, after)| (after - before) / count(shape.agents()));
 
     let began = Instant::now();
-    running.end(Ending::Cancel).await.expect("the order is left");
+    running.end(Ending::Cancel).await.expect("the order is stored");
     let ordered = began.elapsed();
     team.until_waiting(0).await;
     let hushed = began.elapsed();
     let ended = running.wait().await.expect("the engine does not fail");
-    until_nobody_is_left().await;
+    until_no_task_is_left().await;
     let silent = Mark::take(began, &journal, &id).await;
     assert_whole(&ended, shape, Outcome::Cancelled);
     let checking = Instant::now();
@@ -86,14 +86,14 @@ pub(crate) async fn wait_and_cancel(dir: &FilePath, shape: Shape) -> Figures {
     figures
 }
 
-/// Everybody hires, hears and reports.
+/// All agents hire, receive reports and report.
 pub(crate) async fn work(dir: &FilePath, shape: Shape) -> Figures {
     let mut figures = Figures::default();
     let team = Team::open(&dir.join("hall"), shape, Leaf::Reports);
     let (before, began) = (worked(), Instant::now());
     let mut running = team.begin().await;
     let ended = running.wait().await.expect("the engine does not fail");
-    until_nobody_is_left().await;
+    until_no_task_is_left().await;
     let (journal, id) = (team.hall.journal().clone(), running.id().clone());
     let done = Mark::take(began, &journal, &id).await;
     let after = worked();
@@ -125,32 +125,36 @@ pub(crate) async fn work(dir: &FilePath, shape: Shape) -> Figures {
     figures
 }
 
-/// What was measured must have happened: everybody ended in this way, within the laws.
+/// Checks the measured run: all agents ended with this outcome, and no law is broken.
 fn assert_whole(ended: &Ended, shape: Shape, outcome: Outcome) {
     let all = ended.bill.lines.iter().filter(|line| line.outcome == Some(outcome)).count();
-    assert_eq!((all, ended.bill.lines.len()), (shape.agents(), shape.agents()), "who ended as {outcome:?}, and all");
+    assert_eq!(
+        (all, ended.bill.lines.len()),
+        (shape.agents(), shape.agents()),
+        "contracts with {outcome:?}, and all contracts"
+    );
     assert!(ended.violations.is_empty(), "{:?}", ended.violations);
 }
 
-/// Waits until no task is alive: one that has told its end is taken down a moment later.
-async fn until_nobody_is_left() {
+/// Waits until no task is alive. A task ends a moment after it has sent its result.
+async fn until_no_task_is_left() {
     let metrics = Handle::current().metrics();
     let gone = async {
         while metrics.num_alive_tasks() > 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(GONE_WITHIN, gone).await.expect("nobody outlives the session");
+    tokio::time::timeout(GONE_WITHIN, gone).await.expect("no task outlives the session");
 }
 
-/// Waits until the transcripts have followed.
+/// Waits until the transcripts are complete.
 async fn close(journal: Journal) -> Duration {
     let began = Instant::now();
     journal.close().await;
     began.elapsed()
 }
 
-/// Runs the same tree in the kernel alone, if the kernel's own benchmark knows such trees.
+/// Runs the same tree only in the kernel, if the kernel's own benchmark supports this shape.
 fn kernel_alone(shape: Shape) -> Option<Duration> {
     let Shape::Tree { fan_out, levels } = shape else { return None };
     let began = Instant::now();

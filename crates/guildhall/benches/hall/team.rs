@@ -1,5 +1,5 @@
-//! The team that is measured: agents with a program in the model's seat, which hires, reports or never answers. It is no part
-//! of what is measured, and uses the library as anybody can.
+//! The measured team: agents with a program in place of the model, which hires, reports or never answers. The program itself is not
+//! measured, and uses only the public interface of the library.
 
 use std::fs;
 use std::path::Path as FilePath;
@@ -14,26 +14,27 @@ use guildhall::{DatedRate, Hall, Models, Running};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// As many calls as one reply may make, rounded down.
+/// The most calls of one reply, rounded down.
 const HIRES_PER_REPLY: usize = 1000;
 
-/// What each hire of a lead is granted, in satoshis: a lead that hires in several replies can't share all out in the first.
+/// The grant of each hire of a lead, in satoshis. It is fixed, because a lead that hires in several replies can't share out all its
+/// money in the first.
 const GRANT_SAT: u64 = 50;
 
-/// What the work may cost: more than any tree here shares out.
+/// The budget: more than any tree here shares out.
 const BUDGET_SAT: u64 = 1_000_000_000_000;
 
 /// A tree of agents.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// One lead and so many hires in the background.
+    /// One lead and this many hires in the background.
     Wide(usize),
-    /// Everybody hires `fan_out`, down to `levels` below the first.
+    /// Each agent hires `fan_out` agents, down to `levels` levels below the first.
     Tree { fan_out: usize, levels: usize },
 }
 
 impl Shape {
-    /// How many agents that are.
+    /// The number of agents.
     pub(crate) fn agents(self) -> usize {
         match self {
             Shape::Wide(hires) => 1 + hires,
@@ -41,7 +42,7 @@ impl Shape {
         }
     }
 
-    /// How many of them hire nobody.
+    /// The number of agents that do not hire.
     pub(crate) fn leaves(self) -> usize {
         match self {
             Shape::Wide(hires) => hires,
@@ -61,18 +62,18 @@ fn level_power(level: usize) -> u32 {
     u32::try_from(level).expect("few levels")
 }
 
-/// What those do who hire nobody.
+/// What an agent does that does not hire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaf {
     Waits,
     Reports,
 }
 
-/// The program in the model's seat.
+/// The program in place of the model.
 struct Script {
     shape: Shape,
     leaf: Leaf,
-    /// How many calls are under way that never return.
+    /// The number of running calls that never return.
     waiting: watch::Sender<usize>,
 }
 
@@ -93,7 +94,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Script {
-    /// Which hires are still to be made, as their numbers.
+    /// The numbers of the hires that are not made yet.
     fn hires(&self, prompt: &Prompt) -> std::ops::Range<usize> {
         let level = prompt.key.contract.level();
         let replies = prompt.messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count();
@@ -106,7 +107,7 @@ impl Script {
         }
     }
 
-    /// A hire's arguments. Each task is another, since nobody may hire for its own.
+    /// The arguments of a hire. Each task is different, because an agent can't hire for its own task.
     fn arguments(&self, prompt: &Prompt, number: usize) -> Value {
         let task = format!("Look at part {number} of {}.", prompt.key.contract);
         match self.shape {
@@ -115,7 +116,7 @@ impl Script {
         }
     }
 
-    /// Whether this is one who hires nobody and never answers.
+    /// Whether this call is of an agent that does not hire and never answers.
     fn waits(&self, prompt: &Prompt) -> bool {
         let bottom = match self.shape {
             Shape::Wide(_) => 1,
@@ -154,7 +155,7 @@ impl Model for Script {
 pub(crate) struct Team {
     pub(crate) hall: Hall,
     shape: Shape,
-    /// How many calls are under way that never return.
+    /// The number of running calls that never return.
     pub(crate) waiting: watch::Receiver<usize>,
 }
 
@@ -183,7 +184,7 @@ impl Team {
         Team { hall, shape, waiting: count }
     }
 
-    /// Lets everybody begin.
+    /// Starts the work.
     pub(crate) async fn begin(&self) -> Running {
         let first = AgentName::parse(self.shape.first()).expect("a name");
         let budget = Msat::from_sat(BUDGET_SAT).expect("there is so much");
@@ -191,7 +192,7 @@ impl Team {
         work.start().await.expect("the work is taken on")
     }
 
-    /// Waits until so many calls are under way that never return.
+    /// Waits until this many calls that never return are running.
     pub(crate) async fn until_waiting(&mut self, calls: usize) {
         self.waiting.wait_for(|waiting| *waiting == calls).await.expect("the model is in the hall");
     }

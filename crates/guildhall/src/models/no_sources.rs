@@ -1,4 +1,4 @@
-//! Without the feature `http` there are no providers, only models within the process.
+//! Without the feature `http` there are no providers, only models inside the process.
 
 use guildhall_agent::CallFormat;
 use guildhall_local::SessionId;
@@ -6,11 +6,11 @@ use guildhall_models::{PriceBook, Seller};
 
 use super::{Locked, ModelName, ModelSlot, ModelsError, no_source, unclear};
 
-/// Nobody.
+/// No providers.
 #[derive(Clone, Default)]
 pub(super) struct Sources {}
 
-#[expect(clippy::unused_self, reason = "the same face as with providers")]
+#[expect(clippy::unused_self, reason = "the same functions as with providers")]
 impl Sources {
     pub(super) fn set_calls_at_once(&mut self, _calls: usize) {}
 

@@ -1,4 +1,4 @@
-//! Providers: places where models are asked for by name, over HTTP.
+//! Providers: servers that models are called on by name, over HTTP.
 
 use std::sync::Arc;
 
@@ -8,46 +8,46 @@ use guildhall_models::{BaseUrl, Endpoint, Key, PriceBook, Provider, Retry, Selle
 
 use super::{ANTHROPIC, Locked, ModelName, ModelSlot, ModelsError, OPENAI, WINDOW_TOKENS, no_source, slot, unclear};
 
-/// The most tokens of a JSON turn. Small models that don't find an end are cut off here; a report counts as far as it goes.
+/// The most tokens of a JSON turn. Small models that do not stop are cut off here. A report that is cut off still counts.
 const JSON_TURN_TOKENS_MAX: u32 = 2048;
 
-/// A provider: a place where models are asked for by name.
+/// A provider: a server that models are called on by name.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its name, as in `anthropic/claude-sonnet-5-5`.
     pub name: String,
-    /// The protocol that it speaks.
+    /// The protocol of the provider.
     pub wire: Wire,
-    /// Where it is.
+    /// The address of the provider.
     pub base_url: BaseUrl,
-    /// The key, if it needs one.
+    /// The API key, if the provider needs one.
     pub key: Option<Key>,
-    /// Whether it answers the same request key with the same reply. Where it does not, a call that a crash interrupted
+    /// Whether the provider answers the same request key with the same reply. If it does not, a call that a crash interrupted
     /// counts as lost.
     pub replays: Replays,
-    /// How many tokens its models can be shown, where the price table does not say.
+    /// The window of its models, in tokens, if the price table does not list it.
     pub window: Option<u64>,
-    /// By which names its models are known.
+    /// Which names select the models of this provider.
     pub naming: Naming,
-    /// How its models make calls, unless a session has it otherwise.
+    /// How its models make tool calls. A session keeps the format that it was started with.
     pub calls: CallFormat,
-    /// How long to wait for what.
+    /// The timeouts of a request.
     pub timeouts: Timeouts,
-    /// How long to try again.
+    /// When and how often to try again.
     pub retry: Retry,
 }
 
-/// By which names a provider's models are known.
+/// Which names select the models of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// By their own, where that is clear, and as `PROVIDER/NAME`.
+    /// The model's own name, if it is unambiguous, and `PROVIDER/NAME`.
     Short,
-    /// Only as `PROVIDER/NAME`: nobody comes to it who did not mean it.
+    /// Only `PROVIDER/NAME`, so that this provider is never selected by accident.
     Full,
 }
 
 impl Source {
-    /// Describes a provider, with what is usual for everything else.
+    /// Returns a provider with default values for all other fields.
     pub fn new(name: impl Into<String>, wire: Wire, base_url: BaseUrl, key: Option<Key>) -> Source {
         Source {
             name: name.into(),
@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// The providers of a hall, each with a limit for its calls.
+/// The providers of a hall, each with a limiter for its calls.
 #[derive(Clone, Default)]
 pub(super) struct Sources(Vec<(Source, Arc<CallLimiter>)>);
 
@@ -108,22 +108,22 @@ impl Sources {
         self.0.iter().find(|(source, _)| source.name == name)
     }
 
-    /// How a provider's models make calls.
+    /// How a provider's models make tool calls.
     pub(super) fn calls(&self, name: &str) -> CallFormat {
         self.get(name).map(|(source, _)| source.calls).unwrap_or_default()
     }
 
-    /// Who is paid at a provider.
+    /// The seller behind a provider.
     pub(super) fn seller(&self, name: &str) -> Option<Seller> {
         self.get(name).map(|(source, _)| source.seller())
     }
 
-    /// Who has a model that was named without its provider.
+    /// The provider of a model that was named without its provider.
     pub(super) fn seller_of(&self, model: &str) -> Result<&str, ModelsError> {
         let begins = |starts: &[&str]| starts.iter().any(|start| model.starts_with(start));
         let short: Vec<&Source> = self.iter().filter(|source| source.naming == Naming::Short).collect();
         match short.as_slice() {
-            // Whoever set up one provider alone means that one: proxies have everybody's models.
+            // With only one provider set up, a model of any maker is called there: a proxy serves models of all makers.
             [only] if !only.base_url.is_makers() => Ok(&only.name),
             _ if begins(&["claude-"]) => Ok(ANTHROPIC),
             _ if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) => Ok(OPENAI),
@@ -135,7 +135,7 @@ impl Sources {
         }
     }
 
-    /// Sets a model up for a session, at the prices that were fixed for it.
+    /// Prepares a model for a session, at the prices that were fixed for the session.
     pub(super) fn slot(
         &self,
         name: &ModelName,
@@ -147,7 +147,7 @@ impl Sources {
         let endpoint = source.endpoint(&name.model, session, locked.calls);
         let seller = source.seller();
         let mut book = book.clone();
-        // A table that has changed since, as with a newer program: what was fixed counts.
+        // The price table may have changed since, for example with a newer program. The fixed price applies.
         if book.price(&seller, &name.model).as_ref() != Ok(&locked.price) {
             book = book.with_price(&name.model, locked.price);
         }

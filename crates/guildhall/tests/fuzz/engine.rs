@@ -1,5 +1,4 @@
-//! An engine without a disk or a clock, for one contract whose model says what it is told to say. What it keeps is what a journal
-//! would store.
+//! An engine without a disk and a clock, for one contract with a scripted model. It stores in memory what a journal would store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::replies::{KNOWN, Replies};
 
-/// A model that replies from a list, then with its last words, and keeps what it was shown.
+/// A model that replies from a list, then with a final text, and records its prompts.
 #[derive(Default)]
 pub(crate) struct Scripted {
     replies: Mutex<VecDeque<Attempt>>,
@@ -36,7 +35,7 @@ impl Model for Scripted {
     }
 }
 
-/// The texts by which facts name them.
+/// The texts, by their references in facts.
 #[derive(Clone, Default)]
 pub(crate) struct Kept(pub(crate) BTreeMap<TextRef, String>);
 
@@ -65,7 +64,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The same contract as another process finds it.
+    /// The same contract in another process.
     pub(crate) fn with_facts(&self, facts: Vec<Fact>) -> Memory {
         let model = Arc::new(Scripted::default());
         let runtime = AgentRuntime { model: Arc::clone(&model) as Arc<dyn Model>, ..self.runtime.clone() };
@@ -99,7 +98,7 @@ impl Engine for Memory {
     }
 
     async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
-        let (ask, what, status) = self.to_do.pop_front().expect("the contract is owed something");
+        let (ask, what, status) = self.to_do.pop_front().expect("the contract waits for an answer");
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match what {
             Ask::Model(request) => {
@@ -134,7 +133,7 @@ pub(crate) fn redactor() -> Redactor {
     Redactor::new(redact)
 }
 
-/// Lets a contract work with these replies until it ends.
+/// Runs a contract with these replies until it ends.
 pub(crate) fn work(mut replies: Replies) -> Memory {
     let attempts = replies.attempts();
     let task = replies.said();
@@ -143,7 +142,7 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
     let echo = move |arguments: Value| {
         let mut at = at.lock().unwrap();
         *at += 1;
-        // A key that only its name gives away is known where its name stands: in JSON, and not in prose around it.
+        // A secret that is recognised only by the name of its field is found in JSON, and not in prose.
         let text = if (*at).is_multiple_of(2) { arguments.to_string() } else { brings[*at % brings.len()].clone() };
         async move { text }
     };
@@ -167,7 +166,7 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
     engine
 }
 
-/// A team that is there and can't be hired: there are no heads.
+/// A team that can't be hired, because the grant has no heads.
 fn team(ad_hoc: bool) -> Team {
     let worker = |name: &str| {
         Arc::new(Worker {
@@ -236,11 +235,11 @@ fn brief(task: &Text, runtime: &AgentRuntime) -> Brief {
     }
 }
 
-/// Everything here is there at once.
+/// Polls a future that never waits.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("nothing is waited for"),
+        Poll::Pending => panic!("the future waits"),
     }
 }

@@ -1,4 +1,4 @@
-//! The same replies through a whole hall and its journal on disk.
+//! The same replies with a whole hall and its journal on disk.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -9,11 +9,11 @@ use guildhall_laws::Checker;
 use crate::replies::{KNOWN, Replies, secrets};
 use crate::seeds;
 
-/// One in so many cases is tried on a disk.
+/// One of this many cases runs with a disk.
 const ONE_IN: u64 = 50;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_reply_is_in_the_journal_without_its_secrets_and_can_be_read() {
+async fn any_reply_is_stored_without_its_secrets_and_stays_readable() {
     let project = tempfile::tempdir().unwrap();
     let data = project.path().join("data");
     let hall = |attempts: Vec<Attempt>| {

@@ -1,7 +1,7 @@
-//! Any reply, any result: through the reader and the redaction into the store, and from there back into a prompt. Nothing panics,
-//! everything stays readable, no secret is stored, and a restored agent is shown what it was shown before.
+//! Random replies and results: parsed, redacted, stored, and read back into a prompt. Nothing panics, everything stays readable, no
+//! secret is stored, and a restored agent gets the same prompts as before.
 //!
-//! Each case has a seed of its own. `GUILDHALL_CASES` says how many are tried, and `GUILDHALL_SEED` from which on.
+//! Each case has its own seed. `GUILDHALL_CASES` sets the number of cases, and `GUILDHALL_SEED` the first seed.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod engine;
@@ -21,36 +21,36 @@ use serde_json::Value;
 use crate::engine::{Asked, Memory, block_on, work};
 use crate::replies::{Replies, secrets};
 
-/// How many cases are tried, unless it is said otherwise.
+/// The default number of cases.
 const CASES: u64 = 2000;
 
-/// How many threads share them.
+/// The number of threads.
 const THREADS: usize = 4;
 
-fn number(variable: &str, usual: u64) -> u64 {
-    std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// The seeds of the cases: of all, or of one in so many.
+/// The seeds of one in `one_in` cases.
 fn seeds(one_in: u64) -> std::ops::Range<u64> {
     let first = number("GUILDHALL_SEED", 1);
     first..first + number("GUILDHALL_CASES", CASES).div_ceil(one_in)
 }
 
-/// Everything that was to be taken out, as it is and as it is written in JSON.
+/// All secrets, as they are and as JSON writes them.
 static WRITTEN: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let in_json = |secret: &String| Value::from(secret.as_str()).to_string().trim_matches('"').to_owned();
     secrets().iter().flat_map(|secret| [secret.clone(), in_json(secret)]).collect()
 });
 
-/// Fails if something that was to be taken out is in a text.
+/// Checks that a text contains no secret.
 fn assert_clean(what: &str, text: &str, seed: u64) {
     for secret in &*WRITTEN {
         assert!(!text.contains(secret), "seed {seed}: {secret:?} is in {what}: {text}");
     }
 }
 
-/// What of an engine survives a process: its facts and texts, as they are written down.
+/// The engine of a new process: it has only the stored facts and texts of the old one.
 fn restored(engine: &Memory, seed: u64) -> Memory {
     let facts = engine.facts.iter().map(|fact| {
         let written = serde_json::to_string(fact).unwrap();
@@ -67,7 +67,7 @@ fn restored(engine: &Memory, seed: u64) -> Memory {
     engine.with_facts(facts)
 }
 
-/// Checks the requests by which both protocols are shown a prompt.
+/// Checks the requests of both protocols for a prompt.
 fn assert_showable(prompt: &Prompt, seed: u64) {
     let endpoint = Endpoint::new(BaseUrl::parse("http://127.0.0.1:1").unwrap(), None, "a-model");
     for (wire, calls) in
@@ -94,7 +94,7 @@ fn assert_showable(prompt: &Prompt, seed: u64) {
     }
 }
 
-/// Tries one case, and returns how many calls there were in it.
+/// Runs one case and returns the number of its calls.
 fn check(seed: u64) -> usize {
     let engine = work(Replies::new(seed));
     let restored = restored(&engine, seed);
@@ -105,15 +105,15 @@ fn check(seed: u64) -> usize {
         let again = restored.model.shown.lock().unwrap().pop().unwrap();
         assert_eq!(again, *prompt, "seed {seed}: {key}");
     }
-    // The last one shows what was said and brought before it.
-    let last = engine.asked.last().expect("a contract asks its model");
+    // The last prompt contains all earlier replies and results.
+    let last = engine.asked.last().expect("a contract calls its model");
     assert_showable(&last.prompt, seed);
     let is_call = |fact: &&Fact| matches!(fact, Fact::Asked { ask: Ask::Tool(_), .. } | Fact::Refused { .. });
     engine.facts.iter().filter(is_call).count()
 }
 
 #[test]
-fn any_reply_is_stored_and_shown_again_as_it_was() {
+fn any_reply_is_stored_and_gives_the_same_prompts_after_a_restore() {
     let seeds: Vec<u64> = seeds(1).collect();
     let share = seeds.len().div_ceil(THREADS).max(1);
     let calls: usize = thread::scope(|scope| {

@@ -1,19 +1,19 @@
-//! Replies as no model should give them: secrets everywhere, names and ids that are none, values of any shape and depth.
+//! Random bad replies: secrets everywhere, invalid names and ids, values of any shape and depth.
 
 use guildhall_agent::{Attempt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::{Map, Value, json};
 
-/// The values that a hall is told to keep out of its journal.
+/// The secrets that the hall knows by value.
 pub(crate) const KNOWN: [&str; 4] =
     ["correct horse battery", "pa\"ss\\wörd & co", "8812345678901", "{\"token\": [\"in a list\", 1]}"];
 
-/// A key that nothing but its name gives away.
+/// A secret that is recognised only by the name of its field.
 const PLAIN: &str = "k3y-of-the-shed";
 
-/// Names by which such a key is known.
+/// Field names of secrets.
 const TELLING: [&str; 4] = ["api_key", "X-Api-Key", "DB_PASSWORD", "clientSecret"];
 
-/// What may come between, and what may confuse whoever looks for structure.
+/// Texts between the secrets. Some of them look like structure.
 const PIECES: [&str; 24] = [
     "",
     " ",
@@ -41,7 +41,7 @@ const PIECES: [&str; 24] = [
     "\\ud800",
 ];
 
-/// Everything that must be found nowhere, in the forms that nobody has to know by name.
+/// All secrets that must never be stored and that are recognised without a field name.
 pub(crate) fn secrets() -> Vec<String> {
     let random: String = "a1B2c3D4e5F6g7H8".chars().cycle().take(64).collect();
     let mut all: Vec<String> = KNOWN.map(str::to_owned).to_vec();
@@ -57,7 +57,7 @@ fn wallet_key() -> String {
     "0a1b2c3d4e5f6789".repeat(2)
 }
 
-/// Draws replies. The same seed draws the same.
+/// Generates replies. The same seed gives the same replies.
 pub(crate) struct Replies {
     chance: fastrand::Rng,
     secrets: Vec<String>,
@@ -65,13 +65,13 @@ pub(crate) struct Replies {
 
 impl Replies {
     pub(crate) fn new(seed: u64) -> Replies {
-        // The last two are known by their names alone.
+        // The last two are recognised only by the names of their fields.
         let mut secrets = secrets();
         secrets.truncate(secrets.len() - 2);
         Replies { chance: fastrand::Rng::with_seed(seed), secrets }
     }
 
-    /// The replies of one contract, and what its tools bring.
+    /// The replies of one contract and the results of its tools.
     pub(crate) fn attempts(&mut self) -> Vec<Attempt> {
         (0..self.chance.usize(1..4)).map(|_| self.attempt()).collect()
     }
@@ -118,7 +118,7 @@ impl Replies {
         RawCall { id, name, arguments }
     }
 
-    /// A reply's own form: as its protocol has it, or anything at all.
+    /// The raw form of a reply: the form of its protocol, or a random value.
     fn raw(&mut self, wire: Wire, words: Option<&str>, calls: &[RawCall]) -> Value {
         if self.chance.u8(..10) == 0 {
             return if self.coin() { self.value(3) } else { self.deep() };
@@ -142,7 +142,7 @@ impl Replies {
         }
     }
 
-    /// A text of anything, with secrets in it.
+    /// A random text with secrets in it.
     fn text(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..self.chance.usize(1..9) {
@@ -165,7 +165,7 @@ impl Replies {
         }
     }
 
-    /// A secret that stands alone.
+    /// A single secret.
     fn secret(&mut self) -> String {
         let secret = self.chance.usize(..self.secrets.len());
         format!(" {} ", self.secrets[secret])
@@ -180,7 +180,7 @@ impl Replies {
             4 => self.secret().into(),
             5..8 => self.text().into(),
             8 => (0..self.chance.usize(..4)).map(|_| self.value(depth - 1)).collect(),
-            // JSON within JSON, several times over.
+            // JSON inside JSON, several levels deep.
             9 => {
                 let mut text = self.members(depth - 1).to_string();
                 for _ in 0..self.chance.usize(..4) {
@@ -192,7 +192,7 @@ impl Replies {
         }
     }
 
-    /// An object whose keys are anything: what a tool takes, names of secrets, and secrets.
+    /// An object with random keys: arguments of tools, names of secrets, and secrets.
     fn members(&mut self, depth: usize) -> Value {
         let expected = ["say", "specialty", "task", "budget", "id", "ids", "text", "context", "name"];
         let mut members = Map::new();
@@ -214,7 +214,7 @@ impl Replies {
         Value::Object(members)
     }
 
-    /// Something as deep as nobody reads it.
+    /// A value with very deep nesting.
     fn deep(&mut self) -> Value {
         let mut value = Value::from(self.secret());
         for _ in 0..self.chance.usize(60..180) {

@@ -1,4 +1,4 @@
-//! Any value, through the redaction alone: it can be read afterwards, has the shape it had, and is not changed again.
+//! Random values and only the redaction: the result stays readable, keeps its shape, and a second redaction changes nothing.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::engine::redactor;
 use crate::replies::Replies;
 use crate::{assert_clean, seeds};
 
-/// Fails if a value has lost, gained or moved anything but what was taken out of its strings, keys and numbers.
+/// Checks that a value has the same shape as before. Only its strings, keys and numbers can be redacted.
 fn assert_same_shape(was: &Value, is: &Value, seed: u64) {
     match (was, is) {
         (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
@@ -16,11 +16,11 @@ fn assert_same_shape(was: &Value, is: &Value, seed: u64) {
             was.values().zip(is.values()).for_each(|(was, is)| assert_same_shape(was, is, seed));
         }
         (Value::String(was), Value::String(is)) => {
-            // A number that is written as text is a text like any other.
+            // A string that contains a number is an ordinary string.
             let was: Option<Value> = serde_json::from_str(was).ok().filter(|was: &Value| !was.is_number());
             assert!(
                 was.is_none() || serde_json::from_str::<Value>(is).is_ok(),
-                "seed {seed}: {is} is no JSON any more"
+                "seed {seed}: {is} is not JSON after the redaction"
             );
         }
         (Value::Number(_), Value::String(is)) => assert_eq!(is, "[redacted: secret]", "seed {seed}"),
@@ -29,7 +29,7 @@ fn assert_same_shape(was: &Value, is: &Value, seed: u64) {
 }
 
 #[test]
-fn a_redacted_value_can_be_read_has_its_shape_and_is_not_changed_again() {
+fn a_redacted_value_stays_readable_keeps_its_shape_and_does_not_change_again() {
     let redactor = redactor();
     for seed in seeds(1) {
         let value = Replies::new(seed).value(4);

@@ -1,5 +1,5 @@
-//! What is done to a journal: rows deleted, changed, swapped and moved, bits flipped in every table and in the file itself, and
-//! the log or a part of it gone. Every case is drawn from a seed.
+//! The changes to a journal: rows are deleted, changed, swapped and moved, bits are flipped in every table and in the file itself,
+//! and the log is removed or cut. Every case comes from a seed.
 
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -10,11 +10,11 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::home::Home;
 
-/// What must become of a case.
+/// The expected result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Found,
-    /// Found, and what is left is older than what was.
+    /// Found, and the remaining data is an older state.
     LogFound,
     FoundOrUnchanged,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Case {
     pub(crate) tamper: Tamper,
 }
 
-/// A table: its name, the columns that tell its rows apart, and the others.
+/// A table: its name, its key columns, and the other columns.
 struct Table {
     name: &'static str,
     key: &'static [&'static str],
@@ -62,7 +62,7 @@ static TABLES: [Table; 9] = [
     Table { name: "hall_head", key: &["one"], rest: &["commits", "sessions", "heads", "hash"] },
 ];
 
-/// How often each column is flipped, each table loses a row, and the files are flipped.
+/// The number of flips of each column, of lost rows of each table, and of flips of the files.
 const FLIPS: u64 = 2;
 const DELETIONS: u64 = 2;
 const PAGE_FLIPS: u64 = 4;
@@ -70,7 +70,7 @@ const FILE_FLIPS: u64 = 40;
 const LOG_FLIPS: u64 = 12;
 const LOG_CUTS: u64 = 8;
 
-/// What is swapped between two rows.
+/// The columns that are swapped between two rows.
 const SWAPPED: [(&str, &str); 12] = [
     ("fact", "body"),
     ("fact", "contract"),
@@ -86,7 +86,7 @@ const SWAPPED: [(&str, &str); 12] = [
     ("session_head", "hash"),
 ];
 
-/// What somebody types who knows SQL and no hashes. Each is found.
+/// Changes in SQL without new hashes. `verify` finds each of them.
 const TYPED: [&str; 33] = [
     "DELETE FROM fact WHERE session = 'calm-otter' AND seq = (SELECT max(seq) FROM fact WHERE session = 'calm-otter')",
     "DELETE FROM fact WHERE session = 'calm-otter' AND seq > 3",
@@ -128,7 +128,7 @@ const TYPED: [&str; 33] = [
     "UPDATE inbox SET done = 1",
 ];
 
-/// Draws all cases.
+/// Generates all cases.
 pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |name: String, from: &FilePath, expect, tamper: Tamper| {
@@ -150,7 +150,7 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
             }
         }
         for n in seed..seed + DELETIONS {
-            // A command that was carried out is never shown again.
+            // A command that was executed is never shown again.
             let expect = if table.name == "inbox" { Expect::FoundOrUnchanged } else { Expect::Found };
             add(
                 format!("deletion {n} of {}", table.name),
@@ -187,7 +187,7 @@ pub(crate) fn all(home: &Home, seed: u64) -> Vec<Case> {
     cases
 }
 
-/// What a flip in a column must come to. What nobody ever reads changes nothing.
+/// The expected result of a flip in a column. A flip in a column that is never read changes nothing.
 fn flipped(table: &str, column: &str) -> Expect {
     match (table, column) {
         ("text", "kind") | ("inbox", _) => Expect::FoundOrUnchanged,
@@ -195,7 +195,7 @@ fn flipped(table: &str, column: &str) -> Expect {
     }
 }
 
-/// Changes the database as no program of ours does, with the triggers out of the way and back afterwards.
+/// Changes the database with SQL. The triggers are removed before and restored after.
 fn typed(dir: &FilePath, sql: &str) {
     with_database(dir, |db| db.execute_batch(sql));
 }
@@ -229,7 +229,7 @@ fn by_key(table: &Table, first: usize) -> String {
     parts.collect::<Vec<_>>().join(" AND ")
 }
 
-/// Flips a bit of a column. A flip that the table does not take is drawn again.
+/// Flips a bit of a column. If the table refuses the change, another flip is tried.
 fn flip(dir: &FilePath, table: &Table, column: &str, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     with_database(dir, |db| {
@@ -268,12 +268,12 @@ fn delete(dir: &FilePath, table: &Table, seed: u64) {
     });
 }
 
-/// Swaps a column of the first row with the first other value there is.
+/// Swaps a column of the first row with the first different value.
 fn swap(dir: &FilePath, table: &str, column: &str) {
     let first = format!("(SELECT rowid FROM {table} ORDER BY rowid LIMIT 1)");
     let is_first = format!("{column} = (SELECT {column} FROM {table} WHERE rowid = {first})");
     with_database(dir, |db| {
-        // A table without row ids has as few rows as sessions.
+        // A table without row ids has one row per session.
         if table == "session_head" {
             return db.execute_batch(
                 "CREATE TEMP TABLE kept AS SELECT session, hash FROM session_head ORDER BY session LIMIT 2;
@@ -301,7 +301,7 @@ fn pages(dir: &FilePath) -> Vec<(String, usize)> {
     pages.map(Result::unwrap).collect()
 }
 
-/// Flips a bit of what is stored in a page.
+/// Flips a bit of the stored data in a page.
 fn flip_page(dir: &FilePath, page: usize, seed: u64) {
     let file = dir.join("journal.db");
     let mut bytes = fs::read(&file).unwrap();
@@ -319,7 +319,7 @@ fn flip_file(dir: &FilePath, name: &str, seed: u64) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Cuts the log to a part of what it was.
+/// Cuts the log to a part of its length.
 fn cut(dir: &FilePath, part: u64) {
     let file = dir.join("journal.db-wal");
     let bytes = fs::read(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A home with a bit of everything in it, and everything that anybody is shown of one.
+//! A home directory with all kinds of sessions, and all the output that a user can see of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,13 +15,13 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-/// What anybody is shown: under a key for each thing, what it says or why it can't be read.
+/// The output that a user can see: for each part, its text or the error.
 pub(crate) type Shown = BTreeMap<String, Result<String, String>>;
 
-/// The files of a journal, the marker first: what it says must be in the others.
+/// The files of a journal. The marker is copied first, because the other files must contain what it records.
 const FILES: [&str; 3] = ["journal.db-marker", "journal.db", "journal.db-wal"];
 
-/// How long to wait for what must come, and how often to look.
+/// How long to wait for an event, and the pause between two looks.
 const LOOKS_MAX: u32 = 3000;
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -54,12 +54,12 @@ impl Home {
         home
     }
 
-    /// A journal that was closed: there is no log.
+    /// A journal that was closed, without a log.
     pub(crate) fn closed(&self) -> &FilePath {
         self.closed.path()
     }
 
-    /// What a process leaves that is killed: all but the empty tables is in the log.
+    /// The journal of a killed process: the database has only empty tables, and the log has all data.
     pub(crate) fn crashed(&self) -> &FilePath {
         self.crashed.path()
     }
@@ -68,7 +68,7 @@ impl Home {
         &self.shown
     }
 
-    /// Returns what `verify` finds in this directory first, and what anybody is shown of it.
+    /// Returns the first finding of `verify` in this directory, and the output that a user can see of it.
     pub(crate) async fn look(&self, dir: &FilePath) -> (Option<String>, Shown) {
         let hall = match builder(dir, self.project.path()).build() {
             Ok(hall) => hall,
@@ -88,7 +88,7 @@ impl Home {
         (wrong, shown)
     }
 
-    /// What `show` says. A session of which texts can't be read is shown, and says which.
+    /// The output of `show`. It names texts that can't be read.
     async fn view(&self, hall: &Hall, id: &SessionId) -> Result<String, String> {
         let view = hall.session(id).await.map_err(|why| why.to_string())?;
         let unreadable = hall.unreadable_texts(id).await.map_err(|why| why.to_string())?;
@@ -124,7 +124,7 @@ impl Home {
                 journal.take_after(id, 0).await.map(|left| format!("{left:?}")).map_err(|why| why.to_string()),
             );
         }
-        // What whoever goes on with a session is given: nothing, if it can't be taken.
+        // The data that a resume reads. It is an error if the session can't be leased.
         for id in &self.ids {
             let lease = journal.lease(id, UnixMs(9)).await.map_err(|why| why.to_string());
             for contract in ["1", "1.1", "1.2", "2"] {
@@ -155,7 +155,7 @@ pub(crate) fn copy(from: &FilePath, to: &FilePath) {
     }
 }
 
-/// A hall whose one model answers at once, hires, or thinks for ever, by who asks.
+/// A hall whose model replies, hires, or never answers, depending on the agent.
 fn builder(data: &FilePath, project: &FilePath) -> HallBuilder {
     let models = Models::default()
         .with_model("clerk", model_fn(answer), Price::FREE, Replays::No)
@@ -193,8 +193,8 @@ fn team() -> (TempDir, Roster) {
     (dir, roster)
 }
 
-/// Fills a home: work that ended and was continued, work with a tool, and a team that was interrupted, with orders waiting for
-/// it. Just before the journal is closed it is copied, with everything in its log.
+/// Fills a home: work that ended and was continued, work with a tool, and an interrupted team with orders in its inbox. The journal
+/// is copied just before it is closed, with all data in its log.
 async fn fill(project: &FilePath, data: &FilePath, crashed: &FilePath) {
     let (_files, roster) = team();
     let hall = builder(data, project).roster(roster).build().unwrap();
@@ -207,7 +207,7 @@ async fn fill(project: &FilePath, data: &FilePath, crashed: &FilePath) {
     let root = running.root().path.clone();
     let mut opened = 0;
     while opened < 3 {
-        let stored = running.next().await.unwrap().expect("it does not end");
+        let stored = running.next().await.unwrap().expect("the work does not end");
         opened += u32::from(matches!(stored.fact, Fact::Opened(_)));
     }
     running.say("Hurry up.").await.unwrap();
@@ -220,9 +220,9 @@ async fn fill(project: &FilePath, data: &FilePath, crashed: &FilePath) {
         }
         tokio::time::sleep(LOOK).await;
     }
-    hall.tell(&third, &root, Instruction::Words("Never mind.".into())).await.unwrap();
-    hall.tell(&third, &root, Instruction::Money(Msat::from_sat(7).unwrap())).await.unwrap();
-    // The sessions are at rest, and nothing was written back yet.
+    hall.instruct(&third, &root, Instruction::Message("Never mind.".into())).await.unwrap();
+    hall.instruct(&third, &root, Instruction::Money(Msat::from_sat(7).unwrap())).await.unwrap();
+    // No process runs the sessions, and the log was not written to the database yet.
     copy(data, crashed);
     let journals = [hall.journal().clone(), alone.journal().clone()];
     drop((hall, alone));

@@ -1,5 +1,5 @@
-//! Whoever changes the journal behind the program's back is found by `verify`, without a printed head, or changes nothing that
-//! anybody is shown. And whether or not it was found: nothing forged is ever shown or built upon.
+//! Every change of the journal by another program is found by `verify` without a printed head, or changes no output. In both cases, no
+//! forged data is ever shown or used.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod cases;
@@ -16,31 +16,31 @@ use tempfile::tempdir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// The first seed. Every case is drawn from one of its own, so that one that fails can be run again.
+/// The first seed. Every case has its own seed, so that a failed case can be run again.
 const SEED: u64 = 8;
 
-/// How many cases there are at least.
+/// The least number of cases.
 const CASES_MIN: usize = 150;
 
-/// How many cases are judged at once.
+/// The number of cases that run in parallel.
 const AT_ONCE: usize = 8;
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// `verify` says that something is wrong.
+    /// `verify` finds a problem.
     Found,
-    /// `verify` says nothing, and everybody is shown what they were shown before.
+    /// `verify` finds no problem, and all output is the same as before.
     Unchanged,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tampering_is_found_or_changes_nothing_that_anybody_is_shown() {
+async fn tampering_is_found_or_changes_no_output() {
     let home = Arc::new(Home::new().await);
     let cases = cases::all(&home, SEED);
     let all = cases.len();
     assert!(all >= CASES_MIN, "{all}");
-    // Most of a case is waiting for the disk.
+    // A case mostly waits for the disk.
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut judging = JoinSet::new();
     for case in cases {
@@ -58,12 +58,12 @@ async fn tampering_is_found_or_changes_nothing_that_anybody_is_shown() {
         }
     }
     assert!(failed.is_empty(), "{} of {all} cases:\n{}", failed.len(), failed.join("\n"));
-    // Flips where nothing is stored change nothing; most of what is done here must not be of that kind.
+    // A flip in unused space changes nothing. Most cases must be of another kind.
     assert!(found > all / 2, "{found} of {all} were found");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_touched_is_sound_and_shown_the_same_every_time() {
+async fn an_unchanged_journal_is_sound_and_gives_the_same_output_every_time() {
     let home = Home::new().await;
     for from in [home.closed(), home.crashed()] {
         let dir = tempdir().unwrap();
@@ -72,7 +72,7 @@ async fn what_nobody_touched_is_sound_and_shown_the_same_every_time() {
         assert_eq!(wrong, None);
         assert!(&shown == home.shown(), "a copy shows the same");
     }
-    // What the comparison rests on is there.
+    // The compared output contains all parts.
     for (part, least) in [("show ", 3), ("facts ", 3), ("text ", 10), ("inbox ", 3), ("account ", 3)] {
         let parts = home.shown().iter().filter(|(key, value)| key.starts_with(part) && value.is_ok());
         assert!(parts.count() >= least, "{part}");
@@ -87,7 +87,7 @@ async fn judge(home: &Home, case: &Case) -> Result<Verdict, String> {
     assert!(files(dir.path()) != before, "{} changes something", case.name);
     let (wrong, shown) = home.look(dir.path()).await;
     match case.expect {
-        // What is left of a lost log is true, and older.
+        // After a lost log, the remaining data is correct, but older.
         Expect::LogFound => {}
         Expect::Found | Expect::FoundOrUnchanged => forged(home.shown(), &shown)?,
     }
@@ -103,7 +103,7 @@ async fn judge(home: &Home, case: &Case) -> Result<Verdict, String> {
     }
 }
 
-/// Everything but the list is shown as it was, or is an error.
+/// Checks that everything except the list of sessions is unchanged or an error.
 fn forged(before: &Shown, now: &Shown) -> Result<(), String> {
     let differs = now.iter().find(|(key, value)| {
         let listed = key.starts_with("ls ");

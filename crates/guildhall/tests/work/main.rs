@@ -1,5 +1,5 @@
-//! One agent at work for real: the library, the journal on disk, real files, and a model server in a process of its own that
-//! speaks both protocols.
+//! One agent at work: the library, the journal on disk, real files, and a model server in a separate process with both
+//! protocols.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod overtaken;
@@ -103,7 +103,7 @@ async fn a_wrong_key_ends_the_contract_with_the_reason_and_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
+async fn an_exhausted_budget_gives_a_report() {
     for wire in WIRES {
         let peer = Peer::start(&script(&json!([
             {"when": {"messages": 1}, "then": reads(&["notes.txt"])},
@@ -122,7 +122,7 @@ async fn a_budget_that_runs_dry_gives_a_report_and_exit_code_3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_a_stream_is_asked_for_again() {
+async fn a_request_with_half_a_reply_is_made_again() {
     for wire in WIRES {
         let peer = Peer::start(&script(&json!([
             {"when": {"nth": 1}, "then": {"reply": {"text": "half of", "damage": {"cut": {"after": {"events": 2}, "how": "reset"}}}}},
@@ -137,7 +137,7 @@ async fn half_a_stream_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_run_is_resumed_with_the_same_answer_and_asks_nothing_twice() {
+async fn a_killed_run_is_resumed_with_the_same_answer_and_repeats_no_request() {
     let peer = Peer::start(&script(&json!([
         {"when": {"messages": 1}, "then": reads(&["notes.txt"])},
         {"when": {"nth": 2}, "then": {"reply": {"text": "On Tuesday.", "damage": {"stall": {"after": {"events": 2}}}}}},
@@ -161,7 +161,7 @@ async fn a_killed_run_is_resumed_with_the_same_answer_and_asks_nothing_twice() {
     let second = hall(Wire::Anthropic, &peer, KEY, data.path(), project.path());
     let ended = second.resume(&"s1".parse().unwrap()).await.unwrap().wait().await.unwrap();
     assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "On Tuesday."));
-    assert_eq!(peer.executions(), 2, "the ask that was open was attached to by its key");
+    assert_eq!(peer.executions(), 2, "the open request continued by its key");
     assert_lawful(&second).await;
 }
 
@@ -179,7 +179,7 @@ async fn the_key_is_in_no_fact_and_no_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_goes_on_with_what_was_said_and_what_is_left() {
+async fn a_session_continues_with_its_conversation_and_its_money() {
     for wire in WIRES {
         let peer = Peer::start(&script(&json!([
             {"when": {"nth": 1}, "then": reads(&["notes.txt"])},
@@ -192,7 +192,7 @@ async fn a_session_goes_on_with_what_was_said_and_what_is_left() {
         let next = hall.run("And who was invited?").after("s1".parse().unwrap()).start().await;
         let second = next.unwrap().wait().await.unwrap();
         assert_eq!((second.report.outcome, second.text.as_str()), (Outcome::Done, "Nobody is named."), "{wire:?}");
-        assert_eq!(second.granted, first.report.change, "it had what was left");
+        assert_eq!(second.granted, first.report.change, "the second root has the money that was left");
         let asked = peer.log().into_iter().filter(|entry| matches!(entry, Entry::Request { .. })).nth(2).unwrap();
         let shown = serde_json::to_string(&asked).unwrap();
         let before = shown.contains("When is the meeting?") && shown.contains("the meeting is on Tuesday");
@@ -201,19 +201,19 @@ async fn a_session_goes_on_with_what_was_said_and_what_is_left() {
     }
 }
 
-/// Waits until something has happened and the owner is to speak.
+/// Waits until a fact has happened and the owner speaks next.
 async fn until_owner_speaks(running: &Running, facts: &mut Subscription, happened: impl Fn(&Fact) -> bool) {
     let mut has_happened = false;
     loop {
         has_happened |= happened(&facts.next().await.unwrap().fact);
-        if has_happened && running.floor().await.unwrap() == (NextSpeaker::Owner { hires: 0 }) {
+        if has_happened && running.next_speaker().await.unwrap() == (NextSpeaker::Owner { hires: 0 }) {
             return;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_goes_on_until_its_owner_ends_it() {
+async fn a_conversation_continues_until_its_owner_ends_it() {
     for wire in WIRES {
         let peer = Peer::start(&script(&json!([
             {"when": {"nth": 1}, "then": {"reply": {"text": "On Tuesday."}}},

@@ -1,5 +1,5 @@
-//! `demo crash`: the same work twice, undisturbed and killed half-way. What is killed is a real process, by a signal that it
-//! can't hear; another takes the work up from what was stored.
+//! `demo crash`: the same work twice, once without interruption and once killed half-way. A real process is killed with SIGKILL,
+//! and another process resumes the work from the stored facts.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,36 +12,36 @@ use guildhall::{Hall, REHEARSAL_LABEL};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Stage;
+use super::DemoDir;
 use crate::amount::sats;
 use crate::exit::{Exit, Failure};
-use crate::print::{Unwritten, note, out, tame};
+use crate::print::{NotWritten, note, out, tame};
 use crate::world::{VARIABLES, World};
 
-/// How often work may be done before it could be killed.
+/// How often to try again if the work ends before it is killed.
 const TRIES_MAX: u32 = 5;
 
-/// How often to look how far it is.
+/// The pause between two looks at the number of facts.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The most of an answer's line that is shown, in characters.
+/// The longest line of an answer that is shown, in characters.
 const LINE_CHARS_MAX: usize = 160;
 
-/// What work came to, as its process said it.
+/// The JSON result of a process.
 #[derive(Deserialize)]
-struct Shown {
+struct RunResult {
     session: SessionId,
     answer: String,
     bill: Value,
 }
 
-/// Does the work twice, and compares.
-pub(super) async fn crash(stage: &Stage) -> Result<Exit, Failure> {
-    let hall = World::apart(stage.home())?.hall(stage.project())?;
-    note("1. the work, undisturbed");
+/// Runs the work twice and compares the results.
+pub(super) async fn crash(stage: &DemoDir) -> Result<Exit, Failure> {
+    let hall = World::isolated(stage.home())?.hall(stage.project())?;
+    note("1. the work, without interruption");
     let whole = finished(stage, stage.run_args())?;
     let facts = hall.journal().head(&whole.session).await?.facts;
-    note(&format!("2. the same work, to be killed half-way: after about {} of {facts} facts", facts / 2));
+    note(&format!("2. the same work, killed half-way: after about {} of {facts} facts", facts / 2));
     let killed = killed(stage, &hall, facts / 2).await?;
     note(&format!("3. guildhall resume {killed}"));
     let resumed = finished(stage, ["resume".into(), killed.to_string().into(), "--no-advice".into()].into())?;
@@ -49,9 +49,10 @@ pub(super) async fn crash(stage: &Stage) -> Result<Exit, Failure> {
     Ok(compare(&whole, &resumed)?)
 }
 
-/// This program, in the demo's home.
-fn program(stage: &Stage, args: Vec<OsString>) -> Result<Command, Failure> {
-    let own = env::current_exe().map_err(|why| Failure::failed(format!("this program can't be found: {why}")))?;
+/// This program, with the home directory of the demo.
+fn program(stage: &DemoDir, args: Vec<OsString>) -> Result<Command, Failure> {
+    let own =
+        env::current_exe().map_err(|why| Failure::failed(format!("can't find the path of this program: {why}")))?;
     let mut command = Command::new(own);
     for variable in VARIABLES {
         command.env_remove(variable);
@@ -62,11 +63,11 @@ fn program(stage: &Stage, args: Vec<OsString>) -> Result<Command, Failure> {
 }
 
 fn not_started(why: impl std::fmt::Display) -> Failure {
-    Failure::failed(format!("a process of this program can't be run: {why}"))
+    Failure::failed(format!("can't run this program a second time: {why}"))
 }
 
-/// Runs a process to its end, and reads what it says.
-fn finished(stage: &Stage, args: Vec<OsString>) -> Result<Shown, Failure> {
+/// Runs a process to its end and reads its result.
+fn finished(stage: &DemoDir, args: Vec<OsString>) -> Result<RunResult, Failure> {
     let ended = program(stage, args)?.stderr(Stdio::inherit()).output().map_err(not_started)?;
     if !ended.status.success() {
         return Err(Failure::failed(format!("a process of the demo failed: {}", ended.status)));
@@ -74,11 +75,12 @@ fn finished(stage: &Stage, args: Vec<OsString>) -> Result<Shown, Failure> {
     serde_json::from_slice(&ended.stdout).map_err(not_started)
 }
 
-/// Runs the work in a process and kills it when about so many facts are stored.
-async fn killed(stage: &Stage, hall: &Hall, facts: u64) -> Result<SessionId, Failure> {
+/// Runs the work in a process and kills the process when about this many facts are stored.
+async fn killed(stage: &DemoDir, hall: &Hall, facts: u64) -> Result<SessionId, Failure> {
     for _ in 0..TRIES_MAX {
         let before: Vec<SessionId> = ids(hall).await?;
-        let mut child = Doomed(program(stage, stage.run_args())?.stdout(Stdio::null()).spawn().map_err(not_started)?);
+        let mut child =
+            KillOnDrop(program(stage, stage.run_args())?.stdout(Stdio::null()).spawn().map_err(not_started)?);
         while child.0.try_wait().map_err(not_started)?.is_none() {
             let id = ids(hall).await?.into_iter().find(|id| !before.contains(id));
             if let Some(id) = id
@@ -93,34 +95,34 @@ async fn killed(stage: &Stage, hall: &Hall, facts: u64) -> Result<SessionId, Fai
             }
             tokio::time::sleep(LOOK).await;
         }
-        note("it was done before it could be killed: once more");
+        note("the work ended before it could be killed: trying again");
     }
-    Err(Failure::failed(format!("the work was done {TRIES_MAX} times before it could be killed")))
+    Err(Failure::failed(format!("the work ended {TRIES_MAX} times before it could be killed")))
 }
 
 async fn ids(hall: &Hall) -> Result<Vec<SessionId>, Failure> {
     Ok(hall.journal().sessions().await?.into_iter().map(|row| row.id).collect())
 }
 
-/// A process that does not outlive its watcher.
-struct Doomed(Child);
+/// A process that is killed when this value is dropped.
+struct KillOnDrop(Child);
 
-impl Doomed {
+impl KillOnDrop {
     fn kill(&mut self) {
-        // One that has ended can't be killed, and needs not.
+        // Killing fails only if the process has already ended.
         self.0.kill().and_then(|()| self.0.wait()).ok();
     }
 }
 
-impl Drop for Doomed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// Shows both, and whether they are the same.
-fn compare(whole: &Shown, resumed: &Shown) -> Result<Exit, Unwritten> {
-    let both = [("undisturbed", whole), ("killed and resumed", resumed)];
+/// Prints both results, and whether they are the same.
+fn compare(whole: &RunResult, resumed: &RunResult) -> Result<Exit, NotWritten> {
+    let both = [("not interrupted", whole), ("killed and resumed", resumed)];
     out(REHEARSAL_LABEL)?;
     for (how, shown) in both {
         let first = shown.answer.lines().find(|line| *line != REHEARSAL_LABEL && !line.is_empty()).unwrap_or_default();
@@ -134,15 +136,15 @@ fn compare(whole: &Shown, resumed: &Shown) -> Result<Exit, Unwritten> {
     Ok(if same { Exit::Done } else { Exit::Failed })
 }
 
-impl Shown {
-    /// What the whole tree cost.
+impl RunResult {
+    /// The cost of the whole tree.
     fn total(&self) -> String {
         let msat = self.bill["charged"]["msat"].as_u64().unwrap_or_default();
         let contracts = self.bill["contracts"].as_array().map_or(0, Vec::len);
         format!("{} for {contracts} contracts", sats(Msat::capped(u128::from(msat))))
     }
 
-    /// The bill without the head of its session's chain, which is every session's own.
+    /// The bill without the head of the hash chain, which is different for every session.
     fn costs(&self) -> Value {
         let mut bill = self.bill.clone();
         if let Some(bill) = bill.as_object_mut() {
