@@ -147,19 +147,9 @@ fn short(cited: &str) -> String {
     cited.chars().filter(|letter| !letter.is_control()).take(CITATION_CHARS_MAX).collect()
 }
 
-/// What the checks of a brief demand.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Demands {
-    /// In words, as a part of the brief; nothing if there are none.
-    pub(crate) words: String,
-    /// Whether calls must be cited, so that results must say what to cite them by.
-    pub(crate) receipts: bool,
-}
-
-/// Puts checks, as they travel in a brief, into words. What is no check can't be met, so it is not demanded either.
-pub(crate) fn demands<'a>(checks: impl IntoIterator<Item = &'a str>) -> Demands {
-    let checks: Vec<Check> = checks.into_iter().filter_map(|text| text.parse().ok()).collect();
-    Demands { words: told(&checks), receipts: checks.contains(&Check::Receipts) }
+/// Reads the checks of a brief. A text that is not a check is left out, since no report could pass it.
+pub(crate) fn read<'a>(checks: impl IntoIterator<Item = &'a str>) -> Vec<Check> {
+    checks.into_iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 /// Returns what an agent is told of the checks that its report must pass, as a part of its brief; nothing if there are none.

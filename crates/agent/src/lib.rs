@@ -30,7 +30,7 @@ pub use model::{
     Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
 pub use money::{Usd, UsdError};
-pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
+pub use prompt_data::{Heard, HeardReport, PromptData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};

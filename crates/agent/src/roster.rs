@@ -19,7 +19,7 @@ use guildhall_kernel::AgentName;
 
 pub use crate::money::{Amount, MoneyError};
 pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
-pub use file::{AgentFile, ModelChoice, ReadAgent};
+pub use file::{AgentFile, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
 pub use problem::{Location, Problem, Severity};

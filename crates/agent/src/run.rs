@@ -29,12 +29,18 @@ pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report,
     if let Some(input) = engine.ready().await.map_err(RunError::Engine)? {
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
-    let mut shown = Shown { upto: AskId(0), course: Course::of(&contract) };
+    let (mut shown, mut course) = (AskId(0), Course::of(&contract));
     loop {
         if let Some(report) = contract.report() {
             return Ok(report.clone());
         }
-        shown.show(engine, &contract);
+        if Course::of(&contract) != course {
+            (shown, course) = (AskId(0), Course::of(&contract));
+        }
+        for (id, ask) in contract.outstanding_after(shown) {
+            engine.perform(&contract, id, ask);
+            shown = shown.max(id);
+        }
         let input = engine.next(contract.wake_at()).await.map_err(RunError::Engine)?;
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
@@ -62,11 +68,6 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     engine.durable().await
 }
 
-struct Shown {
-    upto: AskId,
-    course: Course,
-}
-
 /// How a contract goes on, as far as the engine has to know.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
@@ -82,19 +83,6 @@ impl Course {
             (false, true) => Course::Closing,
             (false, false) => Course::Working,
         }
-    }
-}
-
-impl Shown {
-    /// Shows the engine what it has not seen; all once more if the contract has begun to end since.
-    fn show(&mut self, engine: &mut impl Engine, contract: &Contract) {
-        let course = Course::of(contract);
-        let after = if course == self.course { self.upto } else { AskId(0) };
-        for (id, ask) in contract.outstanding_after(after) {
-            engine.perform(contract, id, ask);
-            self.upto = self.upto.max(id);
-        }
-        self.course = course;
     }
 }
 

@@ -22,7 +22,7 @@ use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
-use crate::transcript::size;
+use crate::transcript::{heard, size};
 use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
@@ -181,7 +181,14 @@ impl AgentRuntime {
     ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
         let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
-            Some(brief) => Some(Box::new(PromptData::of(brief, history, self.team.as_deref(), request.turn, *status)?)),
+            Some(brief) => Some(Box::new(PromptData {
+                agent: brief.agent.clone(),
+                team: self.team.clone(),
+                task: history.texts.text(&brief.task)?,
+                turn: request.turn,
+                status: *status,
+                heard: heard(history.facts, history.texts)?,
+            })),
             None => None,
         };
         let (tools, messages, status, must_call) = match request.turn {

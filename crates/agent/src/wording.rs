@@ -104,7 +104,7 @@ pub(crate) fn who(brief: &Brief, label: Option<&str>) -> String {
 }
 
 /// What a call is told that waited for a hire, when somebody spoke to the hirer.
-pub(crate) fn goes_on(brief: &Brief, label: Option<&str>) -> String {
+pub(crate) fn continues(brief: &Brief, label: Option<&str>) -> String {
     let (who, path) = (who(brief, label), &brief.path);
     format!("You were sent a message. {who} goes on as {path} in the background; its report will come.")
 }

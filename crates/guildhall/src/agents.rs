@@ -4,7 +4,7 @@
 use guildhall_agent::Redactor;
 use guildhall_agent::checks::{Check, checks_of};
 use guildhall_agent::roster::{
-    self, AgentFile, Amount, Delegation, DelegationMode, Dialect, ModelChoice, Roster, Team as FileTeam,
+    self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam,
 };
 use guildhall_kernel::{AgentName, Msat};
 use guildhall_models::Rate;
@@ -94,10 +94,7 @@ impl Agent {
             description: file.description.clone(),
             tools: file.tools.as_deref().map(names),
             not_tools: names(&file.disallowed),
-            model: match &file.model {
-                ModelChoice::Inherit => None,
-                ModelChoice::Named(model) => Some(model.clone()),
-            },
+            model: file.model.clone(),
             turns_max: file.turns_max,
             background: file.background,
             specialties: file.specialties.clone(),

@@ -77,8 +77,8 @@ impl Team {
         })
     }
 
-    /// Those who can be hired on the agent's behalf: everybody but itself.
-    pub(crate) fn others(&self) -> impl Iterator<Item = &Worker> {
+    /// Returns the agents of the team other than the agent itself.
+    pub fn others(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
     }
 }

@@ -4,7 +4,7 @@ use guildhall_kernel::{AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msa
 
 use super::choose::Choice;
 use super::{Team, Worker};
-use crate::checks::demands;
+use crate::checks;
 use crate::text::{Redactor, Text, task_key};
 use crate::wording;
 
@@ -65,7 +65,7 @@ impl<'a> Order<'a> {
             tariff: model_slot.map_or(worker.tariff, |model_slot| model_slot.tariff),
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
-                + demands(team.checks.iter().map(|(what, _)| what.says.as_str())).words.len() as u64,
+                + checks::told(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),

@@ -73,96 +73,84 @@ const BACKGROUND: &str = "Go on at once and hear the report later.";
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
     let spec = |tool: DelegationTool| {
-        let (description, schema) = match (tool, team) {
-            (DelegationTool::Hire, Some(team)) => hiring(team),
-            (_, _) => (says(tool).to_owned(), schema(tool)),
-        };
-        ToolSpec { name: tool.name(dialect).to_owned(), description, schema }
+        let (description, schema) = usage(tool, team)?;
+        Some(ToolSpec { name: tool.name(dialect).to_owned(), description: description.to_owned(), schema })
     };
-    DelegationTool::all(team, hired).map(spec).collect()
+    DelegationTool::all(team, hired).filter_map(spec).collect()
 }
 
-/// What a tool does that is the same for everybody.
-fn says(tool: DelegationTool) -> &'static str {
-    match tool {
-        DelegationTool::Hire => "Hires a specialist.",
-        DelegationTool::List => {
-            "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used."
-        }
-        DelegationTool::Stop => "Stops one of your hires at once.",
-        DelegationTool::Message => "Tells one of your hires something, or answers its question.",
+/// Returns the description of a tool and the schema of its arguments. Only a hirer can be shown the tool that hires.
+fn usage(tool: DelegationTool, team: Option<&Team>) -> Option<(&'static str, Value)> {
+    let id = ("id", text("The hire's id, such as 1.2."));
+    Some(match tool {
+        DelegationTool::Hire => return team.map(hiring),
+        DelegationTool::List => (
+            "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used.",
+            object(&[], &[]),
+        ),
+        DelegationTool::Stop => ("Stops one of your hires at once.", object(&[id], &["id"])),
+        DelegationTool::Message => (
+            "Tells one of your hires something, or answers its question.",
+            object(&[id, ("text", text("What to tell it."))], &["id", "text"]),
+        ),
         DelegationTool::Wait => {
-            "Waits for hires in the background. Their reports come by themselves: wait only if you have nothing else to do."
+            let (all, most) = ("Which hires; all if left out.", "How long to wait at most, in seconds.");
+            let ids = json!({"type": "array", "items": {"type": "string"}, "description": all});
+            let timeout = json!({"type": "number", "minimum": 0, "description": most});
+            (
+                "Waits for hires in the background. Their reports come by themselves: wait only if you have nothing else to do.",
+                object(&[("ids", ids), ("any", flag("One report is enough.")), ("timeout_s", timeout)], &[]),
+            )
         }
-        DelegationTool::AskHirer => "Asks the agent that hired you, and waits for the answer.",
+        DelegationTool::AskHirer => (
+            "Asks the agent that hired you, and waits for the answer.",
+            object(&[("question", text("A question that can be answered without more context."))], &["question"]),
+        ),
         DelegationTool::Board => {
-            "Adds a note to the board that you share with your hirer's other hires, and shows the board."
+            let note = "The note. Without it, the board is only shown.";
+            let post = json!({"type": "string", "maxLength": POST_BYTES_MAX, "description": note});
+            let does = "Adds a note to the board that you share with your hirer's other hires, and shows the board.";
+            (does, object(&[("post", post)], &[]))
         }
-    }
+    })
 }
 
-fn schema(tool: DelegationTool) -> Value {
-    let id = text("The hire's id, such as 1.2.");
-    match tool {
-        DelegationTool::Hire | DelegationTool::List => object(&[], &[]),
-        DelegationTool::Stop => object(&[("id", id)], &["id"]),
-        DelegationTool::Message => object(&[("id", id), ("text", text("What to tell it."))], &["id", "text"]),
-        DelegationTool::Wait => {
-            let ids =
-                json!({"type": "array", "items": {"type": "string"}, "description": "Which hires; all if left out."});
-            let timeout =
-                json!({"type": "number", "minimum": 0, "description": "How long to wait at most, in seconds."});
-            object(&[("ids", ids), ("any", flag("One report is enough.")), ("timeout_s", timeout)], &[])
+fn hiring(team: &Team) -> (&'static str, Value) {
+    match team.dialect {
+        Dialect::DelegateTask => {
+            let budget = "The most it may spend, in whole sats.";
+            let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
+            let properties = [
+                ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
+                ("task", task()),
+                ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
+                ("name", text(LABEL)),
+                ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
+                ("background", flag(BACKGROUND)),
+            ];
+            let does = "Hires a specialist for a task and returns its report. Your team is in your instructions.";
+            (does, object(&properties, &["specialty", "task"]))
         }
-        DelegationTool::AskHirer => {
-            let question = text("A question that can be answered without more context.");
-            object(&[("question", question)], &["question"])
-        }
-        DelegationTool::Board => {
-            let description = "The note. Without it, the board is only shown.";
-            let post = json!({"type": "string", "maxLength": POST_BYTES_MAX, "description": description});
-            object(&[("post", post)], &[])
-        }
-    }
-}
-
-fn hiring(team: &Team) -> (String, Value) {
-    let (does, schema) = match team.dialect {
-        Dialect::DelegateTask => ("Hires a specialist for a task and returns its report.", delegate_task(team)),
         Dialect::DelegateToAgent => (
-            "Hands a prompt to a member of your team, waits, and returns its final output.",
+            "Hands a prompt to a member of your team, waits, and returns its final output. Your team is in your instructions.",
             object(&[("target_agent", whom(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
         ),
-        Dialect::Agent => ("Gives a piece of work to another agent and returns its report.", agent(team)),
-    };
-    (format!("{does} Your team is in your instructions."), schema)
-}
-
-fn delegate_task(team: &Team) -> Value {
-    let budget = "The most it may spend, in whole sats.";
-    let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
-    let properties = [
-        ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
-        ("task", task()),
-        ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
-        ("name", text(LABEL)),
-        ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
-        ("background", flag(BACKGROUND)),
-    ];
-    object(&properties, &["specialty", "task"])
-}
-
-fn agent(team: &Team) -> Value {
-    let kind = "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
-    let properties = [
-        ("prompt", task()),
-        ("name", text(LABEL)),
-        ("description", text("The work in three to five words.")),
-        ("subagent_type", whom(team, kind)),
-        ("model", model(team)),
-        ("run_in_background", flag(BACKGROUND)),
-    ];
-    object(&properties, &["prompt"])
+        Dialect::Agent => {
+            let kind =
+                "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
+            let properties = [
+                ("prompt", task()),
+                ("name", text(LABEL)),
+                ("description", text("The work in three to five words.")),
+                ("subagent_type", whom(team, kind)),
+                ("model", model(team)),
+                ("run_in_background", flag(BACKGROUND)),
+            ];
+            let does =
+                "Gives a piece of work to another agent and returns its report. Your team is in your instructions.";
+            (does, object(&properties, &["prompt"]))
+        }
+    }
 }
 
 /// Which model a specialist is to use. Where there is one, there is no choice.
@@ -219,6 +207,18 @@ fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
         object["required"] = json!(required);
     }
     object
+}
+
+impl Team {
+    /// Returns the name of the tool that hires, and the arguments that hire an agent for a task.
+    pub fn hire(&self, agent: &str, task: &str) -> (&'static str, Value) {
+        let arguments = match self.dialect {
+            Dialect::DelegateTask => json!({"specialty": agent, "task": task}),
+            Dialect::DelegateToAgent => json!({"target_agent": agent, "prompt": task}),
+            Dialect::Agent => json!({"subagent_type": agent, "description": "A part of the task", "prompt": task}),
+        };
+        (DelegationTool::Hire.name(self.dialect), arguments)
+    }
 }
 
 /// Returns a right call of a hiring tool, to show with a refusal.

@@ -29,7 +29,8 @@ pub struct AgentFile {
     pub tools: Option<Vec<ToolName>>,
     /// Those it may not use all the same.
     pub disallowed: Vec<ToolName>,
-    pub model: ModelChoice,
+    /// The alias or the name of its model; `None` means that of its hirer, or of the hall.
+    pub model: Option<String>,
     pub turns_max: Option<u32>,
     /// Whether its hirer goes on while it works.
     pub background: bool,
@@ -40,16 +41,6 @@ pub struct AgentFile {
     pub budget: Budget,
     /// Who it is and how it works: the body of the file.
     pub instructions: String,
-}
-
-/// Which model an agent has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ModelChoice {
-    /// That of its hirer, or of the hall.
-    #[default]
-    Inherit,
-    /// An alias or a name.
-    Named(String),
 }
 
 /// What became of a file.
@@ -91,7 +82,7 @@ impl AgentFile {
 }
 
 fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<AgentFile, Flaw> {
-    let Parts { front, line, body } = split(text(bytes)?)?;
+    let (front, line, body) = split(text(bytes)?)?;
     let (front, repaired) = read_leniently(front, line)?;
     let is_cut = |entry: &&Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
     let quote = |key: &str| format!("{key} is no strict YAML and was read as text: put it in quotes");
@@ -122,7 +113,7 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
         description,
         tools: if none { Some(Vec::new()) } else { tools.and_then(|tools| tools.tools) },
         disallowed: not.and_then(|not| not.tools).unwrap_or_default(),
-        model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
+        model: fields.text("model").filter(|model| !model.eq_ignore_ascii_case("inherit")),
         turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
         background: fields.flag("background"),
         specialties: fields.words("specialties"),
@@ -161,17 +152,6 @@ fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     description
 }
 
-fn chosen(model: String) -> ModelChoice {
-    if model.eq_ignore_ascii_case("inherit") { ModelChoice::Inherit } else { ModelChoice::Named(model) }
-}
-
-struct Parts<'a> {
-    front: &'a str,
-    /// The line on which the front matter begins.
-    line: u32,
-    body: &'a str,
-}
-
 /// Takes bytes as text, or says on which line they are none.
 fn text(bytes: &[u8]) -> Result<&str, Flaw> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -193,8 +173,8 @@ fn line_of(before: &[u8]) -> u32 {
     u32::try_from(before.split(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
 }
 
-/// Divides a text at its marks. Blank lines may come first.
-fn split(text: &str) -> Result<Parts<'_>, Flaw> {
+/// Splits a file at its marks. Returns the front matter, the line on which it begins, and the body. Blank lines may come first.
+fn split(text: &str) -> Result<(&str, u32, &str), Flaw> {
     let blank = text.len() - text.trim_start_matches(['\n', '\r', ' ', '\t']).len();
     let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
     let opening = line_of(&text.as_bytes()[..start]);
@@ -208,7 +188,7 @@ fn split(text: &str) -> Result<Parts<'_>, Flaw> {
     for line in lines {
         if line.trim_end() == MARK {
             let body = text[end + line.len()..].trim();
-            return Ok(Parts { front: &text[front..end], line: opening + 1, body });
+            return Ok((&text[front..end], opening + 1, body));
         }
         end += line.len();
         if end - front > FRONT_BYTES_MAX {

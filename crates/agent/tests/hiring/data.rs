@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Attempt, Heard, HeardReport, Hired, History, Member, Model, Prompt, PromptData, Reply, Reported, Status, Task,
-    TeamData, Text, Usage, Watch,
+    Attempt, Heard, HeardReport, Hired, History, Model, Prompt, PromptData, Reply, Reported, Status, Task, Text, Usage,
+    Watch,
 };
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Cost, Fact, Heads, Hold, Millis, Mode, Msat, Nudge, Origin,
@@ -118,32 +118,22 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtimes_wo
         hire: Path::root(1).hire(hire),
         agent: agent(name),
     };
-    let reported = |index: u32, hire: u32, name: &str, outcome: Outcome, task: &str, text: &str| {
+    let reported = |index: u32, hire: u32, name: &str, outcome: Outcome, text: &str| {
         let (call, hire) = (Some(index.to_string()), Path::root(1).hire(hire));
-        let (task, text) = (task.to_owned(), text.to_owned());
-        Heard::Report(HeardReport { call, hire, agent: agent(name), outcome, task, text })
+        Heard::Report(HeardReport { call, hire, agent: agent(name), outcome, text: text.to_owned() })
     };
-    let member = |name: &str, description: &str, specialties: &[&str]| Member {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        specialties: specialties.iter().map(|specialty| (*specialty).to_owned()).collect(),
-    };
-    let members = vec![
-        member("Flight Agent", "Finds flights.", &["air travel", "airports"]),
-        member("food-agent", "Selects\n restaurants.", &[]),
-    ];
     let expected = PromptData {
         agent: agent("boss"),
-        team: Some(TeamData { dialect: offered().dialect, members, allows_ad_hoc: true }),
+        team: Some(Arc::new(with_ad_hoc(offered()))),
         task: TASK.to_owned(),
         turn: Turn::Last,
         status: STATUS,
         heard: vec![
             Heard::Reply(Arc::new(reply)),
             hired(0, 1, "Flight Agent"),
-            reported(0, 1, "Flight Agent", Outcome::Done, "Fly.", "<b>Flown.</b>"),
+            reported(0, 1, "Flight Agent", Outcome::Done, "<b>Flown.</b>"),
             hired(1, 2, "food-agent"),
-            reported(1, 2, "food-agent", Outcome::Cancelled, "Eat.", ""),
+            reported(1, 2, "food-agent", Outcome::Cancelled, ""),
             Heard::Refused { call: Some("2".to_owned()), why: Refusal::SelfHire },
             Heard::Owner("Hurry.".to_owned()),
             Heard::Question { from: Path::root(1).hire(2), text: "Which?".to_owned() },

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use guildhall_agent::checks::{Report, checks_of, perform};
-use guildhall_agent::roster::{AgentFile, ModelChoice, Roster, Severity, Source};
+use guildhall_agent::roster::{AgentFile, Roster, Severity, Source};
 use guildhall_kernel::AgentName;
 
 use super::load::problems;
@@ -155,8 +155,8 @@ fn researchers_work_in_the_background_and_the_lead_does_not() {
 fn a_claude_team_keeps_its_models_limits_and_hiring_list() {
     let roster = loaded("claude/.claude/agents");
     let (lead, hunter) = (get(&roster, "tech-lead"), get(&roster, "bug-hunter"));
-    assert_eq!((&lead.model, lead.turns_max), (&ModelChoice::Inherit, Some(20)));
-    assert_eq!((&hunter.model, hunter.turns_max), (&ModelChoice::Named("sonnet".to_owned()), Some(15)));
+    assert_eq!((&lead.model, lead.turns_max), (&None, Some(20)));
+    assert_eq!((&hunter.model, hunter.turns_max), (&Some("sonnet".to_owned()), Some(15)));
     assert!(hunter.description.starts_with("Use when: something fails"), "{}", hunter.description);
     assert!(lead.delegation.is_some() && hunter.delegation.is_none());
 }

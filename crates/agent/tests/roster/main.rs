@@ -12,7 +12,7 @@ mod map;
 
 use std::path::Path;
 
-use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, ModelChoice, Problem, ReadAgent, Team};
+use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, Problem, ReadAgent, Team};
 
 /// Reads a file called `x.md` with this front matter.
 fn read(front: &str) -> ReadAgent {
@@ -38,9 +38,7 @@ fn says(agent: &AgentFile) -> Vec<String> {
     if !agent.disallowed.is_empty() {
         lines.push(format!("not {:?}", agent.disallowed));
     }
-    if let ModelChoice::Named(model) = &agent.model {
-        lines.push(format!("model {model}"));
-    }
+    lines.extend(agent.model.as_ref().map(|model| format!("model {model}")));
     lines.extend(agent.turns_max.map(|turns| format!("turns {turns}")));
     lines.extend(agent.background.then(|| "background".to_owned()));
     if !agent.specialties.is_empty() {
