@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use guildhall_kernel::AgentName;
 
 pub use crate::money::{Amount, MoneyError};
-pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;

@@ -22,7 +22,7 @@ use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
-use crate::transcript::{heard, size};
+use crate::transcript::{cut, heard, size};
 use crate::wording;
 
 /// The share of a model's window, in percent, from which on older results are left out.
@@ -199,7 +199,8 @@ impl AgentRuntime {
             // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
             // that is left can be used.
             Turn::Last => {
-                let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
+                let room = request.tokens.saturating_sub(system.len() as u64);
+                let messages = cut(history.facts, history.texts, room)?;
                 (Vec::new(), messages, None, None)
             }
         };

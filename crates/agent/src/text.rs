@@ -95,6 +95,13 @@ impl Redactor {
     }
 }
 
+/// Cuts a text to so many characters, marks the cut with `…`, and leaves control characters out.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+    let end = text.char_indices().nth(chars_max).map(|(end, _)| end);
+    let seen = |text: &str| text.chars().filter(|letter| !letter.is_control()).collect::<String>();
+    end.map_or_else(|| seen(text), |end| format!("{}…", seen(text[..end].trim_end())))
+}
+
 /// Returns the hash under which a text is stored.
 pub fn hash(bytes: &[u8]) -> Hash {
     Hash(*blake3::hash(bytes).as_bytes())

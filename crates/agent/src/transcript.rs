@@ -392,7 +392,7 @@ fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
             words.push_str(&texts.text(term)?);
         }
     }
-    words.push_str(&checks::told(&checks_of(brief, texts)?));
+    words.push_str(&checks::described(&checks_of(brief, texts)?));
     Ok(words)
 }
 

@@ -217,11 +217,13 @@ pub(crate) fn status(status: &Status) -> String {
 /// What is left to hire with: the money, and the hires.
 fn hiring_left(HiringLeft { money, heads, depth }: &HiringLeft) -> (String, String) {
     let granted = format!(", up to {} sat of it for hires", money.get() / 1000);
-    (granted, format!("; {} left, {} deep", count(heads.0, "hire"), count((*depth).into(), "level")))
+    (granted, format!("; {} left, {} deep", count(heads.0, "hire"), count(depth, "level")))
 }
 
-fn count(number: u32, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+/// A number with its noun: `1 hire`, `2 hires`.
+pub(crate) fn count(number: impl fmt::Display, noun: &str) -> String {
+    let number = number.to_string();
+    if number == "1" { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// What a call is told that its contract never carried out.

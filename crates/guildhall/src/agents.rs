@@ -2,7 +2,7 @@
 //! nothing of work that is under way.
 
 use guildhall_agent::Redactor;
-use guildhall_agent::checks::{Check, checks_of};
+use guildhall_agent::checks::Check;
 use guildhall_agent::roster::{
     self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam,
 };
@@ -145,7 +145,7 @@ impl Hires {
             recursive: file.recursive,
             ad_hoc: file.ad_hoc,
             terms: file.terms.clone(),
-            accept: checks_of(&file.accept),
+            accept: file.accept.clone(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::fields::{Fields, flag};
 use super::problem::Flaw;
 use super::tools::{items, members};
 use super::yaml::{Entry, Is, Node};
-use crate::checks::{Hundredths, Schema, SchemaError, Sum};
+use crate::checks::{Check, Hundredths, Schema, SchemaError, Sum};
 use crate::money::Amount;
 
 const ACCEPT: &str = "delegation.accept";
@@ -25,21 +25,8 @@ pub struct Delegation {
     pub ad_hoc: bool,
     /// What it adds to the terms of every brief that it hands down.
     pub terms: Vec<String>,
-    /// What the reports of its hires must pass.
-    pub accept: Accept,
-}
-
-/// What the report of a hire must pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Accept {
-    /// A schema for its structured output.
-    pub schema: Option<Schema>,
-    /// A cap on what numbers in its structured output add up to.
-    pub sum: Option<Sum>,
-    /// Whether it must cite the calls that it relies on.
-    pub receipts: bool,
-    /// Files that must be there.
-    pub files: Vec<String>,
+    /// The checks that the reports of its hires must pass.
+    pub accept: Vec<Check>,
 }
 
 /// The agents that an agent may hire.
@@ -99,7 +86,7 @@ pub struct Budget {
 impl Delegation {
     /// How an agent hires whose file lists a team and says no more.
     pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
-        let (mode, accept) = (DelegationMode::default(), Accept::default());
+        let (mode, accept) = (DelegationMode::default(), Vec::new());
         Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
     }
 }
@@ -175,10 +162,10 @@ fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
 
 /// Reads `accept`. A check that can't be performed as it is written is an error: without it, a report would be accepted, and
 /// paid, that was meant to be refused.
-fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
+fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Vec<Check> {
     let Is::Map(entries) = &node.is else {
         flaws.push(Flaw::bad_value(node.line, ACCEPT, "a map of schema, sum, receipts, files or command"));
-        return Accept::default();
+        return Vec::new();
     };
     let mut fields = Fields::new("delegation.accept.", entries, flaws);
     let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
@@ -191,7 +178,9 @@ fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
         fields.flaws.push(Flaw::warning(entry.line, message));
     }
     fields.finish();
-    Accept { schema, sum, receipts, files }
+    let (schema, sum) = (schema.map(Check::Schema), sum.map(Check::Sum));
+    let (receipts, files) = (receipts.then_some(Check::Receipts), (!files.is_empty()).then_some(Check::Files(files)));
+    [schema, sum, receipts, files].into_iter().flatten().collect()
 }
 
 fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {

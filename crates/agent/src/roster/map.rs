@@ -9,6 +9,8 @@ use super::delegation::Team;
 use super::file::AgentFile;
 use super::problem::{Flaw, Problem};
 use super::{Listed, Roster};
+use crate::text::shortened;
+use crate::wording::count;
 
 /// The longest line of a description that is drawn, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 72;
@@ -135,7 +137,7 @@ impl<'a> Walk<'a> {
 impl fmt::Display for Map<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.levels.iter().map(Vec::len).sum::<usize>();
-        writeln!(f, "{} across {}", counted(agents, "agent"), counted(self.levels.len(), "level"))?;
+        writeln!(f, "{} across {}", count(agents, "agent"), count(self.levels.len(), "level"))?;
         self.draw(f, None, 0)?;
         let (built_in, apart): (Vec<_>, Vec<_>) = self.apart.iter().partition(|agent| agent.is_built_in());
         if !self.apart.is_empty() {
@@ -146,7 +148,7 @@ impl fmt::Display for Map<'_> {
         }
         if !built_in.is_empty() {
             let names: Vec<&str> = built_in.iter().map(|agent| agent.name.as_str()).collect();
-            writeln!(f, "  {} that came with the program: {}", counted(names.len(), "agent"), names.join(", "))?;
+            writeln!(f, "  {} that came with the program: {}", count(names.len(), "agent"), names.join(", "))?;
         }
         if !self.problems.is_empty() {
             writeln!(f, "\nproblems:")?;
@@ -170,17 +172,10 @@ impl Map<'_> {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// An agent on one line: its name, and as much of its description as fits.
 fn line(agent: &AgentFile) -> String {
     let hires = if agent.delegation.as_ref().is_some_and(|how| how.ad_hoc) { " (+ specialists)" } else { "" };
     let first = agent.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    // A file must not draw what is not there.
-    let first: String = first.chars().filter(|letter| !letter.is_control()).collect();
-    let end = first.char_indices().nth(DESCRIPTION_CHARS_MAX).map(|(end, _)| end);
-    let cut = end.map_or(first.clone(), |end| format!("{}…", first[..end].trim_end()));
+    let cut = shortened(first, DESCRIPTION_CHARS_MAX);
     format!("{}{hires}{}{cut}", agent.name, if cut.is_empty() { "" } else { ": " })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use guildhall_agent::checks::{Check, told};
+use guildhall_agent::checks::{Check, described};
 use guildhall_agent::{
     Attempt, Billing, Delta, Hired, HiringLeft, History, Message, Model, ModelError, Part, Prompt, Reply, Reported,
     STATUS_BYTES_MAX, Status, Task, Text, Usage, WaitReason, Watch, transcript,
@@ -312,13 +312,13 @@ fn checks_are_put_into_words_and_none_are_no_words() {
     let checks = [r#"{"sum":{"of":"options.price_usd","max":"2000"}}"#, "\"receipts\"", r#"{"files":["a.md"]}"#];
     let checks: Vec<Check> = checks.iter().map(|check| check.parse().unwrap()).collect();
     assert_eq!(
-        told(&checks),
+        described(&checks),
         "\n\nYour report counts only if it passes these checks:\
          \n- The numbers `options.price_usd` in its JSON add up to no more than 2000.\
          \n- Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it.\
-         \n- These files are there: a.md."
+         \n- These files exist: a.md."
     );
-    assert_eq!(told(&[]), "");
+    assert_eq!(described(&[]), "");
     let (task, unknown) = (text(TextKind::Task, TASK), text(TextKind::Term, "no check"));
     let checks = Arc::from([guildhall_kernel::Check { what: unknown.of, price: Msat::ZERO }]);
     let texts = TextCache(BTreeMap::from([(task.of, task.says), (unknown.of, unknown.says)]));

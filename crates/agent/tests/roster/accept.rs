@@ -1,6 +1,6 @@
 //! What a file demands of reports: taken as it is written, or refused with its line.
 
-use guildhall_agent::checks::{Check, checks_of};
+use guildhall_agent::checks::Check;
 
 use super::{drawn, read};
 
@@ -9,8 +9,7 @@ use super::{drawn, read};
 fn check(accept: &str, expect: &[&str]) {
     let taken = read(&format!("name: a\ndescription: d\ndelegation:\n  team: [b]\n  accept:\n{accept}"));
     let checks = taken.agent.iter().filter_map(|agent| agent.delegation.as_ref());
-    let checks: Vec<String> =
-        checks.flat_map(|delegation| checks_of(&delegation.accept)).map(|check| check.to_text()).collect();
+    let checks: Vec<String> = checks.flat_map(|delegation| &delegation.accept).map(Check::to_text).collect();
     let problems = taken.problems.iter().map(ToString::to_string);
     assert_eq!(checks.into_iter().chain(problems).collect::<Vec<_>>(), expect, "{accept}");
 }
@@ -82,9 +81,9 @@ fn a_cap_that_is_none_is_refused_with_its_line() {
         ("{of: a, max: 99999999999999999999}", bad(".max", "it is too large to be added up")),
         (
             "{of: a..b, max: 9}",
-            bad(".of", "\"a..b\" is no place: write keys joined by dots, such as options.price_usd"),
+            bad(".of", "\"a..b\" is not a place: write keys joined by dots, such as options.price_usd"),
         ),
-        ("{of: \"\", max: 9}", bad(".of", "\"\" is no place: write keys joined by dots, such as options.price_usd")),
+        ("{of: \"\", max: 9}", bad(".of", "\"\" is not a place: write keys joined by dots, such as options.price_usd")),
     ] {
         check(&format!("    sum: {sum}"), &[&expect]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use guildhall_agent::checks::{Report, checks_of, perform};
+use guildhall_agent::checks::{Report, perform};
 use guildhall_agent::roster::{AgentFile, Roster, Severity, Source};
 use guildhall_kernel::AgentName;
 
@@ -114,7 +114,7 @@ fn the_travel_filter_hands_its_caps_down_and_sends_back_what_is_over() {
         assert!(filter.terms.contains(&"Flights: at most $900 in total.".to_owned()), "{team}");
         let told = |words: &str| {
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
-            let checks = checks_of(&filter.accept);
+            let checks = &filter.accept;
             checks.iter().filter_map(|check| perform(check, &report).err()).collect::<Vec<_>>().join("\n")
         };
         let booked = |price: &str| {
@@ -134,7 +134,7 @@ fn prompts_show_blocks_that_their_own_checks_accept() {
         ("scheduling-agent", &["financial-agent"][..]),
         ("financial-agent", &["flight-agent", "experiences-agent", "food-agent"]),
     ] {
-        let checks = checks_of(&get(&roster, hirer).delegation.as_ref().unwrap().accept);
+        let checks = &get(&roster, hirer).delegation.as_ref().unwrap().accept;
         for hire in hires {
             let words = &get(&roster, hire).instructions;
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };

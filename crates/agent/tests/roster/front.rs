@@ -313,7 +313,7 @@ fn all_of_ours() {
         &[
             "a: d",
             "specialties [\"logs\", \"log analysis\"]",
-            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] Accept { schema: Some(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), sum: Some(Sum { of: \"items.price\", max: Hundredths(90000) }), receipts: true, files: [\"a.md\"] }",
+            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] [Schema(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), Sum(Sum { of: \"items.price\", max: Hundredths(90000) }), Receipts, Files([\"a.md\"])]",
             "default 500sat",
             "max 2sat",
             "severance 20sat",

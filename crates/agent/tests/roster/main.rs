@@ -12,7 +12,7 @@ mod map;
 
 use std::path::Path;
 
-use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, Problem, ReadAgent, Team};
+use guildhall_agent::roster::{AgentFile, Budget, Delegation, Problem, ReadAgent, Team};
 
 /// Reads a file called `x.md` with this front matter.
 fn read(front: &str) -> ReadAgent {
@@ -60,7 +60,7 @@ fn hires(delegation: &Delegation) -> String {
     let recursive = if *recursive { " recursive" } else { "" };
     let ad_hoc = if *ad_hoc { " ad hoc" } else { "" };
     let terms = if terms.is_empty() { String::new() } else { format!(" {terms:?}") };
-    let accept = if *accept == Accept::default() { String::new() } else { format!(" {accept:?}") };
+    let accept = if accept.is_empty() { String::new() } else { format!(" {accept:?}") };
     format!("hires [{team}] {mode:?} {dialect:?}{recursive}{ad_hoc}{terms}{accept}")
 }
 
