@@ -1,4 +1,4 @@
-//! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
+//! The agent layer: the prompts that an agent is shown, the reading of its replies, and the traits of its models and tools.
 #![deny(missing_docs)]
 
 pub mod checks;

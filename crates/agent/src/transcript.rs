@@ -1,5 +1,5 @@
-//! What an agent is shown: its facts, as a conversation. The same facts always give the same messages, so that what was
-//! shown before stays a prefix of what is shown next.
+//! Turns a contract's facts into the conversation that its agent is shown. The same facts always give the same messages, so
+//! that each prompt begins with the prompt before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,6 +36,7 @@ fn build<'a>(facts: &'a [Fact], texts: &'a dyn Texts, data: Option<Data>) -> Res
         messages: Vec::new(),
         next: Vec::new(),
         data,
+        is_compacted: false,
         asks: BTreeMap::new(),
         calls: BTreeMap::new(),
         unanswered: BTreeSet::new(),
@@ -43,14 +44,14 @@ fn build<'a>(facts: &'a [Fact], texts: &'a dyn Texts, data: Option<Data>) -> Res
         cites_as: None,
     };
     for (at, fact) in facts.iter().enumerate() {
-        let view = if at < short_until { View::Short } else { View::Full };
-        builder.add(fact, view)?;
+        builder.is_compacted = at < short_until;
+        builder.add(fact)?;
     }
     builder.end_turn();
     Ok(builder)
 }
 
-/// The size of a conversation in bytes: no text has more tokens.
+/// Returns the size of a conversation in bytes. It has at most as many tokens.
 pub(crate) fn size(messages: &[Message]) -> u64 {
     let part = |part: &Part| match part {
         Part::Words(words) => words.len(),
@@ -69,8 +70,8 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
     messages.iter().map(|message| bytes(message) as u64).sum()
 }
 
-/// What an agent is shown for its last reply: everything if it fits into so many bytes, otherwise the brief and the newest
-/// texts that do, without what a fork inherited.
+/// Returns the messages for an agent's last reply, in at most `bytes` bytes: the whole transcript if it fits, otherwise the brief
+/// and as many of the newest texts as fit. What precedes the brief is left out.
 pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
     let mut messages = transcript(facts, texts)?;
     let last = Part::Words(wording::LAST.to_owned());
@@ -84,7 +85,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<M
     let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
     let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
     let mut newest: Vec<&str> = Vec::new();
-    for words in messages.iter().rev().flat_map(spoken).filter(|words| *words != brief) {
+    for words in messages.iter().rev().flat_map(texts_of).filter(|words| *words != brief) {
         let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
         newest.push(&words[..fits]);
         left -= fits as u64;
@@ -93,23 +94,15 @@ pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<M
         }
     }
     newest.reverse();
-    let found = format!("{}\n{}", wording::CUT, newest.join("\n\n"));
-    Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(found), last])])
+    let newest = format!("{}\n{}", wording::CUT, newest.join("\n\n"));
+    Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(newest), last])])
 }
 
-fn spoken(message: &Message) -> Vec<&str> {
+fn texts_of(message: &Message) -> Vec<&str> {
     match message {
         Message::Assistant(reply) => reply.words.as_deref().into_iter().collect(),
         Message::User(parts) => parts.iter().rev().map(Part::text).collect(),
     }
-}
-
-/// How much of a tool's result is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum View {
-    Full,
-    /// Only that there was one: its text stays in the journal.
-    Short,
 }
 
 struct TranscriptBuilder<'a> {
@@ -119,6 +112,8 @@ struct TranscriptBuilder<'a> {
     next: Vec<(Option<CallRef>, Part)>,
     /// The same as data, if a model reads data.
     data: Option<Data>,
+    /// Whether the results of tools are left out, except for their sizes. The texts stay in the journal.
+    is_compacted: bool,
     /// The asks so far, for the facts that answer them.
     asks: BTreeMap<AskId, (&'a Ask, Origin)>,
     /// All calls so far: the id that the model gave each, and the tool.
@@ -138,7 +133,7 @@ struct Data {
 }
 
 impl<'a> TranscriptBuilder<'a> {
-    fn add(&mut self, fact: &'a Fact, view: View) -> Result<(), TextError> {
+    fn add(&mut self, fact: &'a Fact) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
                 self.brief = Some(brief);
@@ -147,7 +142,7 @@ impl<'a> TranscriptBuilder<'a> {
             }
             Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin)?,
             Fact::Answered { id, answer: Answer::Said(said), .. } => self.replied(*id, said)?,
-            Fact::Answered { id, answer, .. } => self.answered(*id, answer, view)?,
+            Fact::Answered { id, answer, .. } => self.answered(*id, answer)?,
             Fact::Refused { why, origin, .. } => self.refused(why, *origin),
             Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
@@ -207,14 +202,14 @@ impl<'a> TranscriptBuilder<'a> {
         }
     }
 
-    fn answered(&mut self, id: AskId, answer: &Answer, view: View) -> Result<(), TextError> {
+    fn answered(&mut self, id: AskId, answer: &Answer) -> Result<(), TextError> {
         let Some((ask, origin)) = self.asks.get(&id).copied() else { return Ok(()) };
         let text = match (answer, answer.text()) {
             (Answer::Report(report), Some(text)) => {
                 let Ask::Hire { brief, .. } = ask else { return Ok(()) };
                 self.report(brief, origin, report, &text)?
             }
-            (_, Some(text)) if view == View::Short && matches!(ask, Ask::Tool(_)) => {
+            (_, Some(text)) if self.is_compacted && matches!(ask, Ask::Tool(_)) => {
                 format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
             }
             (_, Some(text)) => self.texts.text(&text)?,
@@ -254,17 +249,20 @@ impl<'a> TranscriptBuilder<'a> {
         let Some(data) = &mut self.data else { return Ok(()) };
         let id = call.and_then(|call| self.calls.get(&call)).map(|(id, _)| id.clone());
         let text = |of: Option<TextRef>| of.map(|of| self.texts.text(&of)).transpose().map(Option::unwrap_or_default);
-        let heard = match (ask, answer, id) {
-            (Ask::Hire { brief, .. }, Answer::Report(report), call) => {
+        let heard = match (ask, id) {
+            (Ask::Hire { brief, .. }, call) => {
+                let Answer::Report(report) = answer else { return Ok(()) };
                 let text = text(answer.text().filter(|text| *text != brief.task))?;
                 let (hire, agent) = (brief.path.clone(), brief.agent.clone());
                 Heard::Report(HeardReport { call, hire, agent, outcome: report.outcome, text })
             }
-            (Ask::Tool(_) | Ask::Question { .. }, answer, Some(call)) if *answer != Answer::Approved => {
+            (Ask::Tool(_) | Ask::Question { .. }, Some(call)) if *answer != Answer::Approved => {
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
                 Heard::Result { call, text: text(answer.text())?, failed }
             }
-            _ => return Ok(()),
+            (Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {
+                return Ok(());
+            }
         };
         data.next.push((call, heard));
         Ok(())
@@ -376,7 +374,7 @@ fn call_of(origin: Origin) -> Option<CallRef> {
     if let Origin::Call(call) = origin { Some(call) } else { None }
 }
 
-/// The brief, as the agent reads it: the task, the terms it must honour, the checks its report must pass.
+/// Returns the brief as the agent is shown it: the task, the terms, and the checks that its report must pass.
 fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),

@@ -193,7 +193,7 @@ fn sums_are_exact_and_say_by_how_much_they_are_over() {
 fn a_price_that_is_missing_or_no_price_does_not_pass() {
     let cap = r#"{"sum":{"of":"options.price_usd","max":"2000"}}"#;
     let missing = |at: &str| format!("There is no {at} in your output: its amounts are needed for the sum.");
-    let plain = "it is no amount: write a plain number such as 850 or 850.50";
+    let plain = "it is not an amount: write a plain number such as 850 or 850.50";
     let wrong = |at: &str, value: &str, why: &str| format!("At {at}: {value} can't be added up, since {why}.");
     let price = |price: &str| format!("{{\"options\": [{{\"price_usd\": {price}}}]}}");
     let at = "options[0].price_usd";

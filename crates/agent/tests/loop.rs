@@ -335,7 +335,7 @@ fn replies_that_are_lost_three_times_in_a_row_end_the_contract_and_it_says_to_wh
     assert_eq!((report.outcome, report.reserved), (Outcome::Failed, Some(Msat::from_sat(30).unwrap())));
     assert_eq!(
         text_of(&report, &engine),
-        "no whole reply from test: HTTP 502: Bad gateway, 3 times in a row; each may have been billed"
+        "did not get a complete reply from test: HTTP 502: Bad gateway, 3 times in a row; each may have been billed"
     );
 }
 

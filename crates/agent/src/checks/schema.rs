@@ -70,12 +70,8 @@ impl Schema {
 }
 
 fn errors(schema: &Value) -> Vec<SchemaError> {
-    match schema {
-        Value::Object(keywords) => {
-            keywords.iter().flat_map(|(keyword, value)| under(keyword, keyword_errors(keyword, value))).collect()
-        }
-        _ => error("a schema must be a map"),
-    }
+    let Value::Object(keywords) = schema else { return error("a schema must be a map") };
+    keywords.iter().flat_map(|(keyword, value)| under(keyword, keyword_errors(keyword, value))).collect()
 }
 
 fn keyword_errors(keyword: &str, value: &Value) -> Vec<SchemaError> {
@@ -85,12 +81,10 @@ fn keyword_errors(keyword: &str, value: &Value) -> Vec<SchemaError> {
         "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => {
             return Vec::new();
         }
-        "properties" => match value {
-            Value::Object(properties) => {
-                return properties.iter().flat_map(|(key, schema)| under(key, errors(schema))).collect();
-            }
-            _ => (false, "it must be a map"),
-        },
+        "properties" => {
+            let Value::Object(properties) = value else { return error("it must be a map") };
+            return properties.iter().flat_map(|(key, schema)| under(key, errors(schema))).collect();
+        }
         "items" => return errors(value),
         "type" => {
             let types = TYPES.join(", ");
@@ -206,13 +200,13 @@ impl Failures {
         let properties = keywords.get("properties").and_then(Value::as_object);
         let required = keywords.get("required").and_then(Value::as_array).into_iter().flatten();
         for key in required.filter_map(Value::as_str).filter(|key| !object.contains_key(*key)) {
-            self.add(at, &format!("the key {} is missing", short(key)));
+            self.add(at, &format!("the key {} is missing", shortened(key, VALUE_CHARS_MAX)));
         }
         let closed = keywords.get("additionalProperties") == Some(&Value::Bool(false));
         for (key, value) in object {
             match properties.and_then(|properties| properties.get(key)) {
                 Some(schema) => self.value(schema, value, &joined(at, key)),
-                None if closed => self.add(at, &format!("the key {} is not allowed", short(key))),
+                None if closed => self.add(at, &format!("the key {} is not allowed", shortened(key, VALUE_CHARS_MAX))),
                 None => {}
             }
         }
@@ -228,7 +222,7 @@ impl Failures {
 }
 
 fn joined(at: &str, key: &str) -> String {
-    let key = short(key);
+    let key = shortened(key, VALUE_CHARS_MAX);
     if at.is_empty() { key } else { format!("{at}.{key}") }
 }
 
@@ -293,11 +287,7 @@ fn shown(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => "an array".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            short(&value.to_string())
+            shortened(&value.to_string(), VALUE_CHARS_MAX)
         }
     }
-}
-
-fn short(text: &str) -> String {
-    shortened(text, VALUE_CHARS_MAX)
 }

@@ -11,7 +11,7 @@ use super::choose::{By, Choice};
 use super::offer::Order;
 use super::{DelegationTool, KnownModel, Team};
 use crate::roster::Dialect;
-use crate::runtime::keep;
+use crate::runtime::add_text;
 use crate::text::{Redactor, Text};
 
 /// How long a hire waits for its hirer's answer. After that, the hire uses its judgement.
@@ -38,11 +38,11 @@ impl Reader<'_> {
             DelegationTool::Stop => Ok(Call::Stop(arguments.path("id")?)),
             DelegationTool::Message => {
                 let (to, text) = (arguments.path("id")?, arguments.words("text")?);
-                Ok(Call::Message { to, text: self.keep(TextKind::Message, text) })
+                Ok(Call::Message { to, text: self.add_text(TextKind::Message, text) })
             }
             DelegationTool::Wait => self.wait(arguments),
             DelegationTool::AskHirer => {
-                let question = self.keep(TextKind::Message, arguments.words("question")?);
+                let question = self.add_text(TextKind::Message, arguments.words("question")?);
                 Ok(Call::AskHirer { question, until: self.now.after(ANSWER_WITHIN) })
             }
             DelegationTool::List => self.tool(name, Effect::Pure, arguments),
@@ -62,7 +62,7 @@ impl Reader<'_> {
     /// Reads a call of a tool that the runtime serves itself, from facts.
     fn tool(&mut self, name: &str, effect: Effect, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
         let tool = ToolName::parse(name).map_err(Unreadable::BadName)?;
-        let arguments = self.keep(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
+        let arguments = self.add_text(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
         let call = ToolCall { tool, arguments, price: Msat::ZERO, effect, needs: PowerSet::default() };
         Ok(Call::Tool { call, approval: None })
     }
@@ -77,8 +77,8 @@ impl Reader<'_> {
         Ok(Call::Hire(Box::new(order.offer(team, self.brief, self.redactor, self.texts))))
     }
 
-    fn keep(&mut self, kind: TextKind, says: &str) -> TextRef {
-        keep(self.texts, self.redactor.text(kind, says))
+    fn add_text(&mut self, kind: TextKind, says: &str) -> TextRef {
+        add_text(self.texts, self.redactor.text(kind, says))
     }
 }
 
@@ -86,7 +86,7 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
     let task = arguments.words("task")?;
     let (inherit, choice) = match arguments.text("context")? {
         None | Some("fresh") => {
-            let specialty = arguments.needed("specialty")?;
+            let specialty = arguments.required("specialty")?;
             (Inherit::Fresh, team.choose(specialty, By::Specialty).map_err(Unreadable::BadName)?)
         }
         // The kernel replaces these conditions: a fork has its hirer's.
@@ -100,7 +100,7 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
 
 fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
     let task = arguments.words("prompt")?;
-    let target = arguments.needed("target_agent")?;
+    let target = arguments.required("target_agent")?;
     let choice = team.choose(target, By::Name).map_err(Unreadable::BadName)?;
     // The tool promises to wait and to return the final output.
     Ok(Order::new(choice, task, Mode::Blocking))

@@ -1,4 +1,4 @@
-//! The tools of hiring and being hired: which there are, who has them, and how a model sees them. The same team always gives the
+//! The tools for hiring and for being hired: which agents have them, and how a model sees them. The same team always gives the
 //! same bytes.
 
 use guildhall_kernel::{AgentName, Brief};
@@ -8,17 +8,17 @@ use super::{BOARD, Hired, POST_BYTES_MAX, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
 
-/// What a tool of hiring is for.
+/// A tool for hiring or for being hired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DelegationTool {
-    /// To hire, in the words of the dialect.
+    /// Hires an agent. The dialect decides the tool's name and arguments.
     Hire,
     List,
     Stop,
     Message,
     Wait,
     AskHirer,
-    /// To share notes with those whom one's hirer hired as well.
+    /// Shares notes with the hirer's other hires.
     Board,
 }
 
@@ -31,7 +31,7 @@ const OF_HIRES: [DelegationTool; 2] = [DelegationTool::AskHirer, DelegationTool:
 const ALIAS_OF_AGENT: &str = "Task";
 
 impl DelegationTool {
-    /// Goes through the tools of an agent, in an order that does not change.
+    /// Returns the tools of an agent, in an order that does not change.
     pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
         let down = team.is_some().then_some(OF_HIRERS);
         let up = match hired {
@@ -67,9 +67,9 @@ impl DelegationTool {
 }
 
 const LABEL: &str = "A short name for this piece of work.";
-const BACKGROUND: &str = "Go on at once and hear the report later.";
+const BACKGROUND: &str = "Continue immediately; the report comes later.";
 
-/// Returns the tools of hiring and being hired that an agent has, in an order that does not change.
+/// Returns the tools for hiring and for being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
     let spec = |tool: DelegationTool| {
@@ -88,10 +88,10 @@ fn usage(tool: DelegationTool, team: Option<&Team>) -> Option<(&'static str, Val
             "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used.",
             object(&[], &[]),
         ),
-        DelegationTool::Stop => ("Stops one of your hires at once.", object(&[id], &["id"])),
+        DelegationTool::Stop => ("Stops one of your hires immediately.", object(&[id], &["id"])),
         DelegationTool::Message => (
-            "Tells one of your hires something, or answers its question.",
-            object(&[id, ("text", text("What to tell it."))], &["id", "text"]),
+            "Sends a message to one of your hires, or answers its question.",
+            object(&[id, ("text", text("The message."))], &["id", "text"]),
         ),
         DelegationTool::Wait => {
             let (all, most) = ("Which hires; all if left out.", "How long to wait at most, in seconds.");
@@ -121,7 +121,7 @@ fn hiring(team: &Team) -> (&'static str, Value) {
             let budget = "The most it may spend, in whole sats.";
             let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
             let properties = [
-                ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
+                ("specialty", agents(team, "Who does it: a name of your team or a specialty.")),
                 ("task", task()),
                 ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
                 ("name", text(LABEL)),
@@ -133,7 +133,7 @@ fn hiring(team: &Team) -> (&'static str, Value) {
         }
         Dialect::DelegateToAgent => (
             "Hands a prompt to a member of your team, waits, and returns its final output. Your team is in your instructions.",
-            object(&[("target_agent", whom(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
+            object(&[("target_agent", agents(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
         ),
         Dialect::Agent => {
             let kind =
@@ -142,7 +142,7 @@ fn hiring(team: &Team) -> (&'static str, Value) {
                 ("prompt", task()),
                 ("name", text(LABEL)),
                 ("description", text("The work in three to five words.")),
-                ("subagent_type", whom(team, kind)),
+                ("subagent_type", agents(team, kind)),
                 ("model", model(team)),
                 ("run_in_background", flag(BACKGROUND)),
             ];
@@ -153,7 +153,7 @@ fn hiring(team: &Team) -> (&'static str, Value) {
     }
 }
 
-/// Which model a specialist is to use. Where there is one, there is no choice.
+/// Describes the choice of a model for a specialist.
 fn model(team: &Team) -> Value {
     let names: Vec<&str> = team.models.iter().filter_map(|model| model.names.first()).map(String::as_str).collect();
     match names.as_slice() {
@@ -180,8 +180,8 @@ fn member(worker: &Worker) -> String {
     format!("- {}{what}{also}", worker.name)
 }
 
-/// Who can be asked for: a member of the team, or any specialty where ad-hoc specialists are allowed.
-fn whom(team: &Team, description: &str) -> Value {
+/// Describes the agents that can be hired: the members of the team, or any specialty where ad-hoc specialists are allowed.
+fn agents(team: &Team, description: &str) -> Value {
     let names: Vec<&str> = team.workers.iter().map(|worker| worker.name.as_str()).collect();
     let are = if team.ad_hoc.is_some() { "examples" } else { "enum" };
     json!({"type": "string", are: names, "description": description})
@@ -200,9 +200,10 @@ fn flag(description: &str) -> Value {
 }
 
 fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: Map<String, Value> = properties.iter().map(|(name, is)| ((*name).to_owned(), is.clone())).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut object = json!({"type": "object", "properties": properties});
-    // An empty list is no JSON schema to some who read it strictly.
+    // Some strict readers of JSON Schema refuse an empty list.
     if !required.is_empty() {
         object["required"] = json!(required);
     }

@@ -6,7 +6,7 @@ use guildhall_kernel::{
     Ask, Brief, Fact, HireReason, Mode, Nudge, Offer, Origin, Sender, Stay, Stimulus, ThenHire, Verdict,
 };
 
-use super::choose::{Choice, is_about_name, words_of};
+use super::choose::{Choice, mentions, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
@@ -100,8 +100,7 @@ fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
 fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
     let words = words_of(spoken.words);
     let all: Vec<&Worker> = team.others().collect();
-    let named: Vec<&Worker> =
-        all.iter().copied().filter(|worker| is_about_name(worker.name.as_str(), &words)).collect();
+    let named: Vec<&Worker> = all.iter().copied().filter(|worker| mentions(worker.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }

@@ -2,19 +2,16 @@
 //! People write `description: Use when: x`, and other programs accept it.
 
 use super::fields::is_known;
-use super::yaml::{Entry, Front, Is, Node, NotYaml, read};
+use super::yaml::{Content, Entry, Front, Node, NotYaml, read};
 
 /// How many levels of nested maps are repaired.
-const DEPTH_MAX: u32 = 4;
+pub(super) const REPAIR_DEPTH_MAX: u32 = 4;
 
 /// Front matter, and the keys whose values were taken as text, each with its line.
 type Repaired = (Front, Vec<(String, u32)>);
 
-pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml> {
-    read_within(text, line, DEPTH_MAX)
-}
-
-fn read_within(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
+/// Reads front matter, and repairs at most `depth` levels of nested maps.
+pub(super) fn read_leniently(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
     match read(text, line) {
         Ok(front) => Ok((front, Vec::new())),
         Err(anchor @ NotYaml::Anchor(_)) => Err(anchor),
@@ -97,9 +94,9 @@ impl Chunk<'_> {
     fn as_meant(&self, depth: u32) -> Result<(Entry, Vec<(String, u32)>), NotYaml> {
         if depth > 0 && self.first.is_empty() && self.key != "description" {
             let line = self.line.saturating_add(1);
-            match read_within(&dedented(&self.yaml()), line, depth - 1) {
+            match read_leniently(&dedented(&self.yaml()), line, depth - 1) {
                 Ok((Front { entries, .. }, keys)) if !entries.is_empty() => {
-                    let value = Node { line, is: Is::Map(entries) };
+                    let value = Node { line, content: Content::Map(entries) };
                     let keys = keys.into_iter().map(|(key, line)| (format!("{}.{key}", self.key), line));
                     return Ok((Entry { key: self.key.to_owned(), line: self.line, value }, keys.collect()));
                 }
@@ -117,7 +114,11 @@ impl Chunk<'_> {
         let lines = std::iter::once(first).chain(self.more.iter().map(|line| line.trim()));
         let says = lines.collect::<Vec<_>>().join("\n");
         let says = unquoted(says.trim()).to_owned();
-        Entry { key: self.key.to_owned(), line: self.line, value: Node { line: self.line, is: Is::Plain(says) } }
+        Entry {
+            key: self.key.to_owned(),
+            line: self.line,
+            value: Node { line: self.line, content: Content::Plain(says) },
+        }
     }
 }
 

@@ -177,7 +177,7 @@ fn meters() -> [guildhall_agent::Meter; 2] {
 
 #[test]
 fn a_call_costs_nothing_until_it_leaves_and_while_it_waits_to_be_made_again() {
-    let waiting = Delta::Waiting { seconds: 1, why: WaitReason::RateLimited, said: "HTTP 429" };
+    let waiting = Delta::Waiting { seconds: 1, why: WaitReason::RateLimited, message: "HTTP 429" };
     for (meter, left) in meters().iter().zip([known(1000), Cost::Unknown]) {
         assert_eq!(meter.cost_of_stopping(), known(0));
         for _ in 0..2 {

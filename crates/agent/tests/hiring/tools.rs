@@ -78,7 +78,7 @@ fn a_root_is_told_its_team_once_with_the_rules() {
     - Reports are claims: check what matters, then write your own report.
     - If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.
     - `budget` is the most that a hire may use. Without it, the hire gets a share of your money.
-    - `background: true`: you go on at once, and the report comes later. `wait_for_agents` waits for reports.
+    - `background: true`: you continue immediately, and the report comes later. `wait_for_agents` waits for reports.
     - `context: "fork"`: a copy of you, which knows this conversation, does the task.
     "#);
 }
@@ -107,7 +107,7 @@ fn a_hire_that_hires_any_specialty_is_told_so() {
     - Reports are claims: check what matters, then write your own report.
     - If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.
     - `budget` is the most that a hire may use. Without it, the hire gets a share of your money.
-    - `background: true`: you go on at once, and the report comes later. `wait_for_agents` waits for reports.
+    - `background: true`: you continue immediately, and the report comes later. `wait_for_agents` waits for reports.
     - `context: "fork"`: a copy of you, which knows this conversation, does the task.
     "#);
 }
@@ -168,7 +168,7 @@ fn nobody_s_tool_takes_the_place_of_one_of_hiring() {
     let mut hire = runtime(None, Hired::ByAgent, quiet());
     hire.tools.insert("board".to_owned(), Arc::new(Namesake));
     assert_eq!(names(&hire), ["ask_hirer", "board"]);
-    assert_eq!(call(&hire, "board", &json!({}), &[]).0, "Nobody has posted anything yet.");
+    assert_eq!(call(&hire, "board", &json!({}), &[]).0, "There are no notes yet.");
     let root = AgentRuntime { hired: Hired::ByOwner, ..hire };
     assert_eq!(names(&root), ["board"]);
     assert_eq!(call(&root, "board", &json!({}), &[]).0, "the other one");
@@ -185,7 +185,7 @@ fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only()
     assert_eq!(shown.matches("<post ").count(), 50);
     let (why, kind) = call(&hire, "board", &json!({"post": "x".repeat(2049)}), &posts);
     assert_eq!(kind, TextKind::Error);
-    assert_eq!(why, "not posted: 2049 bytes, and a post has at most 2048: say it in fewer words");
+    assert_eq!(why, "not posted: the note has 2049 bytes, and at most 2048 are allowed: shorten it");
     for none in [json!({}), json!({"post": " "}), json!({"post": "x".repeat(2049)}), json!(["post"])] {
         assert_eq!(Post::of(&path, &cook, &none.to_string()), None, "{none}");
     }

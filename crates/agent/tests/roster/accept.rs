@@ -62,7 +62,7 @@ fn keywords_that_demand_nonsense_are_refused_with_their_line() {
     check("    schema: object", &["x.md:7: error: delegation.accept.schema: a schema must be a map"]);
     check(
         "    schema:\n      type: object\n      type: array",
-        &["x.md:9: error: delegation.accept.schema: the key type is there twice"],
+        &["x.md:9: error: delegation.accept.schema: the key type appears twice"],
     );
 }
 
@@ -74,9 +74,9 @@ fn a_cap_that_is_none_is_refused_with_its_line() {
         ("{of: a}", bad("", "it needs both `of` and `max`")),
         ("{max: 9}", bad("", "it needs both `of` and `max`")),
         ("{of: a, max: -1}", bad(".max", "it is negative: write what it costs")),
-        ("{of: a, max: NaN}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
-        ("{of: a, max: [9]}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
-        ("{of: a, max: 1e3}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: NaN}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: [9]}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: 1e3}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
         ("{of: a, max: 0.001}", bad(".max", "it has more than two digits after the point")),
         ("{of: a, max: 99999999999999999999}", bad(".max", "it is too large to be added up")),
         (
@@ -91,8 +91,7 @@ fn a_cap_that_is_none_is_refused_with_its_line() {
 
 #[test]
 fn a_command_is_taken_and_not_performed() {
-    let told =
-        "x.md:7: warning: delegation.accept.command needs the sandbox, which is not there yet: it is not checked";
+    let told = "x.md:7: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run";
     check("    command: make test", &[told]);
     let taken = read("name: a\ndescription: d\ndelegation: {team: [b], accept: 7}");
     assert_eq!(

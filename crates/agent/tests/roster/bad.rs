@@ -26,12 +26,12 @@ fn what_is_no_agent_file_is_refused_with_its_line() {
     refused(b"\n\nNotes\n---\n", "x.md:3: error: there is no front matter: begin the file with a line ---");
     refused(b"---\nname: a\n", "x.md:1: error: the front matter does not end: close it with a line ---");
     refused(b"---", "x.md:1: error: the front matter does not end: close it with a line ---");
-    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no key: value");
+    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no `key: value`");
 }
 
 #[test]
 fn what_is_no_text_is_refused_with_its_line() {
-    let binary = "it is no text: an agent file is Markdown in UTF-8";
+    let binary = "it is not a text file: an agent file is Markdown in UTF-8";
     refused(b"\x7fELF\0\0", &format!("x.md:1: error: {binary}"));
     refused(b"---\nname: \xff\n---\n", &format!("x.md:2: error: {binary}"));
     refused(b"---\nname: a\n---\n\n\0", &format!("x.md:5: error: {binary}"));
@@ -47,7 +47,7 @@ fn what_is_too_big_is_refused_before_it_is_read() {
 
 #[test]
 fn anchors_and_bombs_are_refused_where_they_begin() {
-    let anchor = "error: anchors are not taken here: write the value out";
+    let anchor = "error: anchors are not supported here: write the value out";
     refused(b"---\nname: a\nmodel: &m opus\ncolor: *m\n---\n", &format!("x.md:3: {anchor}"));
     let mut bomb = "---\nname: a\nb0: &b0 [x, x]\n".to_owned();
     for level in 1..60 {
@@ -110,7 +110,7 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
     check("99999999999999999999sat", "the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats");
     check("0usd", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
     for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
-        let why = "is no amount of dollars: write it like 0.25, with at most nine digits after the point";
+        let why = "is not an amount of dollars: write it like 0.25, with at most nine digits after the point";
         check(&format!("{amount}usd"), &format!("{amount:?} {why}"));
     }
 }

@@ -20,9 +20,9 @@ const TEAMS: &[(&str, &str, &str, &[&str])] = &[
         "claude/.claude/agents",
         "tech-lead",
         &[
-            "DIR/bug-hunter.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/bug-hunter.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
             "DIR/bug-hunter.md:4: warning: the tool Bash is not available here",
-            "DIR/tech-lead.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/tech-lead.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
             "DIR/test-writer.md:10: warning: the tool Write is not available here",
             "DIR/test-writer.md:10: warning: the tool Edit is not available here",
             "DIR/test-writer.md:13: warning: the key permissionMode has no effect here",

@@ -18,7 +18,7 @@ fn colons_in_a_value() {
         "name: a\ndescription: Use when: reviewing. Context: x",
         &[
             "a: Use when: reviewing. Context: x",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -27,7 +27,7 @@ fn colons_in_a_value() {
 fn bold() {
     check(
         "name: a\ndescription: **Bold** words",
-        &["a: **Bold** words", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: **Bold** words", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -35,7 +35,7 @@ fn bold() {
 fn a_mention() {
     check(
         "name: a\ndescription: @mention me",
-        &["a: @mention me", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: @mention me", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -45,7 +45,7 @@ fn new_lines_written_as_such() {
         "name: a\ndescription: Use it.\\n<example>\\nuser: \"hi\"\\n</example>",
         &[
             "a: Use it.⏎<example>⏎user: \"hi\"⏎</example>",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -110,7 +110,7 @@ fn brackets_that_are_no_list() {
         "name: a\ndescription: [WIP] Reads logs.",
         &[
             "a: [WIP] Reads logs.",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -121,7 +121,7 @@ fn a_backtick() {
         "name: a\ndescription: `cargo test` runner",
         &[
             "a: `cargo test` runner",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -132,7 +132,7 @@ fn a_tag_that_is_none() {
         "name: a\ndescription: !important stuff",
         &[
             "a: !important stuff",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -141,7 +141,7 @@ fn a_tag_that_is_none() {
 fn a_percent_sign() {
     check(
         "name: a\ndescription: %done is shown",
-        &["a: %done is shown", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: %done is shown", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -151,7 +151,7 @@ fn quotes_and_more_after_them() {
         "name: a\ndescription: \"Quick\" reader of logs",
         &[
             "a: \"Quick\" reader of logs",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -160,7 +160,7 @@ fn quotes_and_more_after_them() {
 fn an_apostrophe_within_quotes() {
     check(
         "name: a\ndescription: 'it's fine'",
-        &["a: it's fine", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: it's fine", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -170,7 +170,7 @@ fn a_colon_at_the_end() {
         "name: a\ndescription: Reads these things:",
         &[
             "a: Reads these things:",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -192,7 +192,7 @@ fn examples_over_several_lines() {
         &[
             "a: Use this agent when x. Examples:⏎<example>⏎Context: The user asks.⏎user: \"Check my code\"⏎assistant: \"I'll use the a agent\"⏎</example>",
             "model opus",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -214,7 +214,7 @@ fn a_block_that_yaml_refuses() {
         &[
             "a: Reads⏎logs",
             "model x",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -226,7 +226,7 @@ fn lines_from_windows() {
         &[
             "a: Use when: x",
             "model sonnet",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -239,7 +239,7 @@ fn known_keys_without_effect_and_an_unknown_one() {
             "a: d",
             "x.md:4: warning: the key permissionMode has no effect here",
             "x.md:5: warning: the key hooks has no effect here",
-            "x.md:6: warning: the key favourite is unknown here and changes nothing",
+            "x.md:6: warning: the key favourite is unknown and has no effect",
         ],
     );
 }
@@ -248,13 +248,13 @@ fn known_keys_without_effect_and_an_unknown_one() {
 fn a_key_that_is_there_twice() {
     check(
         "name: a\ndescription: d\nmodel: x\nmodel: y",
-        &["a: d", "model x", "x.md:5: warning: the key model is there twice; the first is taken"],
+        &["a: d", "model x", "x.md:5: warning: the key model appears twice; the first one is used"],
     );
 }
 
 #[test]
 fn no_name() {
-    check("description: d", &["x: d", "x.md:2: warning: there is no name; x is taken, as the file is called"]);
+    check("description: d", &["x: d", "x.md:2: warning: there is no name: x is used, from the name of the file"]);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn tools_that_are_not_here_and_unknown_ones() {
             "x.md:4: warning: the tool Bash is not available here",
             "x.md:4: warning: the tool Edit is not available here",
             "x.md:4: warning: the tool mcp__git__log is not available here",
-            "x.md:4: warning: there is no tool Fly",
+            "x.md:4: warning: there is no tool named Fly",
         ],
     );
 }
@@ -318,8 +318,8 @@ fn all_of_ours() {
             "max 2sat",
             "severance 20sat",
             "fee $0.05",
-            "x.md:5: warning: memory is not there yet: the agent works without",
-            "x.md:15: warning: delegation.accept.command needs the sandbox, which is not there yet: it is not checked",
+            "x.md:5: warning: memory is not supported yet: the agent works without it",
+            "x.md:15: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run",
         ],
     );
 }
@@ -346,7 +346,7 @@ fn a_team_with_commas_and_with_odd_names() {
             "hires [b@4] Offered DelegateTask",
             "x.md:4: warning: ../c is left out: it must be the name of an agent",
             "x.md:4: warning: delegation.mode is left out: it must be offered, required or cascade",
-            "x.md:4: warning: the key delegation.colour is unknown here and changes nothing",
+            "x.md:4: warning: the key delegation.colour is unknown and has no effect",
         ],
     );
 }
@@ -383,7 +383,7 @@ fn sloppy_lines_beside_nested_ones() {
             "a: Use when: x",
             "hires [b@5] Offered DelegateTask",
             "max $5.00",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -396,7 +396,7 @@ fn sloppy_lines_within_nested_ones() {
             "a: d",
             "hires [b@5] Offered DelegateTask [\"Flights: under 900\"]",
             "max $5.00",
-            "x.md:6: warning: delegation.terms is no strict YAML and was read as text: put it in quotes",
+            "x.md:6: warning: delegation.terms is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -410,7 +410,7 @@ fn no_tool_at_all() {
 fn comments_between_lines() {
     check(
         "# an agent\nname: a\n# what it does\ndescription: Use when: x\n",
-        &["a: Use when: x", "x.md:5: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: Use when: x", "x.md:5: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -421,7 +421,7 @@ fn a_list_as_far_left_as_its_key() {
         &[
             "a: Use when: x",
             "tools [\"read_file\", \"search\"]",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }

@@ -59,7 +59,7 @@ fn a_directory_that_somebody_named_must_be_there() {
     let roster = Roster::load(&[Source::Named(gone), Source::Usual(file), Source::BuiltIn]);
     assert_eq!(
         problems(&roster, home.path()),
-        ["DIR/gone:1: error: there is no such directory", "DIR/file:1: error: there is no such directory"]
+        ["DIR/gone:1: error: the directory does not exist", "DIR/file:1: error: the directory does not exist"]
     );
     assert_eq!(roster.agents().count(), 7, "the rest is there all the same");
 }
@@ -75,7 +75,7 @@ fn one_bad_file_does_not_hide_the_others() {
     assert_eq!(
         problems(&roster, home.path()),
         [
-            "DIR/b.md:1: error: it is no text: an agent file is Markdown in UTF-8",
+            "DIR/b.md:1: error: it is not a text file: an agent file is Markdown in UTF-8",
             "DIR/c.md:1: error: an agent file has at most 1048576 bytes",
         ]
     );
@@ -92,7 +92,7 @@ fn links_that_lead_back_or_nowhere_end_nothing() {
     let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
     assert_eq!(agents(&roster), ["a: fine"]);
     let told = problems(&roster, home.path());
-    assert_eq!(told[0], "DIR/back.md:1: error: it can't be read: it is no file");
+    assert_eq!(told[0], "DIR/back.md:1: error: it can't be read: it is not a file");
     assert!(told[1].starts_with("DIR/gone.md:1: error: it can't be read: "), "{told:?}");
 }
 
@@ -106,6 +106,6 @@ fn no_more_files_are_read_than_the_limit() {
     assert_eq!(roster.agents().count(), 1000);
     assert_eq!(
         problems(&roster, home.path())[0],
-        "DIR:1: error: there are more than 1000 files here: the rest was not read"
+        "DIR:1: error: there are more than 1000 files in this directory: the rest was not read"
     );
 }

@@ -36,7 +36,7 @@ fn agents_are_at_their_shortest_distance_and_once() {
           leaf: Does leaf.
       right: Does right.
 
-    nobody here can hire:
+    not hired by any of these agents:
       lone: Does lone.
     ");
     assert_snapshot!(drawn("leaf", &agents[4..5]), @r"
@@ -65,14 +65,14 @@ fn unknown_names_cycles_and_missing_tools_are_told_with_file_and_line() {
       b: Does b.
         c: Does c.
 
-    nobody here can hire:
+    not hired by any of these agents:
       d: Does d.
 
     problems:
       DIR/b.md:5: warning: the tool Bash is not available here
-      DIR/a.md:4: warning: a may hire ghost, but there is no such agent
-      DIR/c.md:4: warning: a hiring cycle, which is refused at work: a -> b -> c -> a
-      DIR/c.md:4: warning: a hiring cycle, which is refused at work: c -> c
+      DIR/a.md:4: warning: a may hire ghost, but there is no agent of that name
+      DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: a -> b -> c -> a
+      DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: c -> c
     ");
 }
 

@@ -130,7 +130,7 @@ impl Provider {
                 return Asked::Over(Attempt { outcome, usage: Reported::Nothing });
             };
             let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
-            watch(Delta::Waiting { seconds, why, said: &said });
+            watch(Delta::Waiting { seconds, why, message: &said });
             sleep(pause).await;
         }
     }
