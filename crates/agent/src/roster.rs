@@ -21,7 +21,7 @@ use guildhall_kernel::AgentName;
 pub use crate::money::{Amount, MoneyError};
 pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, ReadAgent};
-pub use map::{Map, MapEntry};
+pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
 pub use problem::{Location, Problem, Severity};
 

@@ -74,8 +74,8 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
 /// and as many of the newest texts as fit. What precedes the brief is left out.
 pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
     let mut messages = transcript(facts, texts)?;
-    let last = Part::Words(wording::LAST.to_owned());
-    if size(&messages) + wording::LAST.len() as u64 <= bytes {
+    let last = Part::Words(wording::LAST_REPLY.to_owned());
+    if size(&messages) + wording::LAST_REPLY.len() as u64 <= bytes {
         match messages.last_mut() {
             Some(Message::User(parts)) => parts.push(last),
             Some(Message::Assistant(_)) | None => messages.push(Message::User(vec![last])),
@@ -83,7 +83,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<M
         return Ok(messages);
     }
     let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
-    let mut left = bytes.saturating_sub((wording::LAST.len() + wording::CUT.len() + brief.len()) as u64);
+    let mut left = bytes.saturating_sub((wording::LAST_REPLY.len() + wording::CUT_HEADING.len() + brief.len()) as u64);
     let mut newest: Vec<&str> = Vec::new();
     for words in messages.iter().rev().flat_map(texts_of).filter(|words| *words != brief) {
         let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
@@ -94,7 +94,7 @@ pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<M
         }
     }
     newest.reverse();
-    let newest = format!("{}\n{}", wording::CUT, newest.join("\n\n"));
+    let newest = format!("{}\n{}", wording::CUT_HEADING, newest.join("\n\n"));
     Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(newest), last])])
 }
 
@@ -176,7 +176,7 @@ impl<'a> TranscriptBuilder<'a> {
                 let (hire, agent) = (brief.path.clone(), brief.agent.clone());
                 self.add_data(call_of(origin), |call| Heard::Hired { call, hire, agent });
                 if let (Mode::Background, Origin::Call(call)) = (mode, origin) {
-                    let text = wording::begins(brief, self.label(brief)?.as_deref());
+                    let text = wording::was_hired(brief, self.label(brief)?.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -197,7 +197,7 @@ impl<'a> TranscriptBuilder<'a> {
                 let example = tool.zip(self.brief).and_then(|(tool, brief)| example(tool, brief));
                 self.add_result(call, wording::refusal(why, example), ToolOutcome::Failed);
             }
-            Origin::Cascade => self.add_words(wording::not_handed_on(why)),
+            Origin::Cascade => self.add_words(wording::cascade_refused(why)),
             Origin::Course | Origin::Promise | Origin::Outside => {}
         }
     }
@@ -216,7 +216,7 @@ impl<'a> TranscriptBuilder<'a> {
             (Answer::Delivered, None) if matches!(ask, Ask::Tell { what: Stimulus::Cancel, .. }) => {
                 wording::STOPPED.to_owned()
             }
-            (_, None) => wording::bare(answer).to_owned(),
+            (_, None) => wording::without_text(answer).to_owned(),
         };
         let text = match self.cites_as {
             Some(path) if matches!(ask, Ask::Tool(_) | Ask::Hire { .. }) => {
@@ -379,7 +379,7 @@ fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
     let mut words = match brief.context {
         Context::Fork { .. } => wording::FORK.to_owned(),
         Context::Fresh | Context::After { .. } => {
-            brief.lineage.upward().next().map(|hirer| wording::needs(hirer.agent.as_str())).unwrap_or_default()
+            brief.lineage.upward().next().map(|hirer| wording::task_heading(hirer.agent.as_str())).unwrap_or_default()
         }
     };
     words.push_str(&texts.text(&brief.task)?);

@@ -91,12 +91,12 @@ pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
 
-pub(crate) fn begins(brief: &Brief, label: Option<&str>) -> String {
-    let (who, path, money) = (who(brief, label), &brief.path, brief.grant.money);
-    format!("{who} was hired as {path}; granted {money}; you will get its report.")
+pub(crate) fn was_hired(brief: &Brief, label: Option<&str>) -> String {
+    let (agent, path, money) = (agent_with_label(brief, label), &brief.path, brief.grant.money);
+    format!("{agent} was hired as {path}; granted {money}; you will get its report.")
 }
 
-pub(crate) fn who(brief: &Brief, label: Option<&str>) -> String {
+pub(crate) fn agent_with_label(brief: &Brief, label: Option<&str>) -> String {
     match label {
         Some(label) => format!("{} ({})", quote(label), brief.agent),
         None => brief.agent.to_string(),
@@ -105,8 +105,8 @@ pub(crate) fn who(brief: &Brief, label: Option<&str>) -> String {
 
 /// The result of a call that waited for a hire, if the hirer received a message meanwhile.
 pub(crate) fn continues(brief: &Brief, label: Option<&str>) -> String {
-    let (who, path) = (who(brief, label), &brief.path);
-    format!("You were sent a message. {who} continues as {path} in the background; you will get its report.")
+    let (agent, path) = (agent_with_label(brief, label), &brief.path);
+    format!("You got a message. {agent} continues as {path} in the background; you will get its report.")
 }
 
 pub(crate) const STOPPED: &str = "The hire was told to stop. You will get its report.";
@@ -126,12 +126,12 @@ pub(crate) fn post(from: &Path, agent: &str, text: &str) -> String {
 }
 
 /// Returns the task of a hire that the runtime makes on an agent's behalf: the agent's words, and the agent's own task.
-pub(crate) fn handed_on(words: &str, task: &str) -> String {
+pub(crate) fn cascade_task(words: &str, task: &str) -> String {
     format!("{words}\n\nThe whole task is:\n{task}\n\nDo your part of it and report.")
 }
 
 /// Returns the text before the task of a hire.
-pub(crate) fn needs(hirer: &str) -> String {
+pub(crate) fn task_heading(hirer: &str) -> String {
     format!("{hirer} needs:\n\n")
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn refusal(why: &Refusal, example: Option<String>) -> String {
     format!("refused: {why}.{}", example.unwrap_or_default())
 }
 
-pub(crate) fn not_handed_on(why: &Refusal) -> String {
+pub(crate) fn cascade_refused(why: &Refusal) -> String {
     format!("Nobody was hired for you: {why}")
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn waking(why: Waking) -> &'static str {
 }
 
 /// Returns the text for an answer that has no text of its own.
-pub(crate) fn bare(answer: &Answer) -> &'static str {
+pub(crate) fn without_text(answer: &Answer) -> &'static str {
     match answer {
         Answer::Denied => "Not approved.",
         Answer::NoReply => "No reply came in time: use your judgement.",
@@ -240,8 +240,8 @@ pub(crate) const UNREADABLE: &str =
 pub(crate) const UNREADABLE_CALL: &str = "unreadable";
 pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached its maximum number of tokens]";
 pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the reply here]";
-pub(crate) const LAST: &str =
+pub(crate) const LAST_REPLY: &str =
     "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
 
 /// The text before the newest texts, if a last request had to be cut.
-pub(crate) const CUT: &str = "The newest of what was said and found so far (the rest had to be cut):";
+pub(crate) const CUT_HEADING: &str = "The newest of what was said and found so far (the rest had to be cut):";

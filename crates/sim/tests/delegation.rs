@@ -144,7 +144,7 @@ fn a_question_is_answered_by_a_message_and_told_once() {
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: You were sent a message. near-looker continues as 1.1 in the background; you will get its report.
+    result of a: You got a message. near-looker continues as 1.1 in the background; you will get its report.
     user: <question from="1.1">
     Which side?
     </question>

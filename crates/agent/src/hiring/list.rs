@@ -23,7 +23,7 @@ pub(crate) fn list(facts: &[Fact], asked: AskId, texts: &dyn Texts) -> String {
 
 fn line(id: AskId, brief: &Brief, facts: &[Fact], texts: &dyn Texts) -> String {
     let label = brief.label.as_ref().and_then(|label| texts.text(label).ok());
-    let (path, who) = (&brief.path, wording::who(brief, label.as_deref()));
+    let (path, agent) = (&brief.path, wording::agent_with_label(brief, label.as_deref()));
     let raised = |fact: &Fact| if let Fact::Raised { hire, by } = fact { (*hire == id).then_some(*by) } else { None };
     let granted = brief.grant.money;
     let granted = facts.iter().filter_map(raised).fold(granted, |granted, by| granted.plus(by).unwrap_or(granted));
@@ -40,7 +40,7 @@ fn line(id: AskId, brief: &Brief, facts: &[Fact], texts: &dyn Texts) -> String {
     let task = texts.text(&brief.task).unwrap_or_default();
     let goal = task.split_whitespace().collect::<Vec<_>>().join(" ");
     let goal = wording::quote(&goal[..goal.floor_char_boundary(GOAL_BYTES_MAX)]);
-    format!("{path} {who}: {state}; task: {goal}")
+    format!("{path} {agent}: {state}; task: {goal}")
 }
 
 /// Whether a hire has asked its hirer a question and has not received a message since.

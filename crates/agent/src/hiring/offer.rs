@@ -88,7 +88,7 @@ impl Team {
 /// its hirer's request, which the kernel counts.
 fn opening_bytes(worker: &Worker, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
     let before = match inherit {
-        Inherit::Fresh => worker.opening_bytes + wording::needs(hirer.agent.as_str()).len() as u64,
+        Inherit::Fresh => worker.opening_bytes + wording::task_heading(hirer.agent.as_str()).len() as u64,
         Inherit::Fork => wording::FORK.len() as u64,
     };
     let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();

@@ -29,17 +29,21 @@ pub(crate) fn verdict(
     redactor: &Redactor,
     texts: &mut Vec<Text>,
 ) -> Verdict {
-    let facts = match spoken.brief.stay {
-        Stay::Once => spoken.facts,
-        Stay::Open => since_owner_spoke(spoken.facts),
+    // In a conversation, each message of the owner begins anew.
+    let spoke =
+        |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
+    let start = match spoken.brief.stay {
+        Stay::Once => None,
+        Stay::Open => spoken.facts.iter().rposition(spoke),
     };
+    let facts = &spoken.facts[start.unwrap_or(0)..];
     let has_hired = facts.iter().filter_map(Fact::asked).any(|(_, ask)| matches!(ask, Ask::Hire { .. }));
     let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
     let has_cascaded = facts.iter().any(is_cascade);
     let team = team.filter(|_| !has_hired);
     if let Some(team) = team {
         let mut cascade = || {
-            let task = wording::handed_on(spoken.words, spoken.task);
+            let task = wording::cascade_task(spoken.words, spoken.task);
             let offers = audience(team, spoken).into_iter().map(|worker| {
                 // The agent continues only when the reports have arrived.
                 let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
@@ -87,13 +91,6 @@ fn begins_with_arguments(after: &str) -> bool {
     let rest = after.trim_start_matches(|mark: char| mark.is_whitespace() || "\"`':,".contains(mark));
     let is_field = ["arguments\"", "parameters\"", "input\""].iter().any(|field| rest.starts_with(field));
     rest.starts_with('{') || is_field && after.starts_with('"')
-}
-
-/// Returns the facts from the owner's newest message on: in a conversation, each message begins anew.
-fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
-    let spoke =
-        |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
-    facts.iter().rposition(spoke).map_or(facts, |at| &facts[at..])
 }
 
 /// Returns the agents that a first reply goes to: those that it names, else those that the task is about, else all.

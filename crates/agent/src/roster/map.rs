@@ -19,12 +19,15 @@ const DESCRIPTION_CHARS_MAX: usize = 72;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map<'a> {
     /// The agents by their shortest distance from the first agent, which is the first level.
-    pub levels: Vec<Vec<MapEntry<'a>>>,
+    pub levels: Vec<Level<'a>>,
     /// The agents of the roster that none of these agents can hire.
     pub apart: Vec<&'a AgentFile>,
     /// The problems of the roster and its hiring lists.
     pub problems: Vec<Problem>,
 }
+
+/// The agents at one distance.
+pub type Level<'a> = Vec<MapEntry<'a>>;
 
 /// An agent on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +47,7 @@ impl Roster {
         loop {
             let above = levels.last().map(Vec::as_slice).unwrap_or_default();
             let hires = above.iter().flat_map(|entry| self.hires(entry.agent).map(|agent| (entry.agent, agent)));
-            let level: Vec<MapEntry<'_>> = hires
+            let level: Level<'_> = hires
                 .filter(|(_, agent)| seen.insert(&agent.name))
                 .map(|(hirer, agent)| MapEntry { agent, hirer: Some(&hirer.name) })
                 .collect();

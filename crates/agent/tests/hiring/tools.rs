@@ -1,4 +1,4 @@
-//! Which tools an agent has, and what it is told about them.
+//! Which tools an agent has, and how its prompt describes them.
 
 use guildhall_agent::{Post, Tool, ToolContext, ToolResult, ToolSpec, ToolTerms, runtime_prompt};
 use guildhall_kernel::{Effect, PowerSet, TextKind, ToolCall, ToolName};
@@ -15,7 +15,7 @@ fn names(runtime: &AgentRuntime) -> Vec<String> {
 }
 
 #[test]
-fn hirers_have_hiring_tools_and_hires_can_talk_up() {
+fn hirers_have_hiring_tools_and_hires_can_ask_their_hirer() {
     let down = ["list_agents", "stop_agent", "message_agent", "wait_for_agents"];
     for (dialect, tool) in [
         (Dialect::DelegateTask, "delegate_task"),
@@ -32,7 +32,7 @@ fn hirers_have_hiring_tools_and_hires_can_talk_up() {
 }
 
 #[test]
-fn a_hirer_s_tool_takes_nobody_but_its_team_unless_ad_hoc_specialists_are_allowed() {
+fn a_hiring_tool_accepts_only_the_team_unless_ad_hoc_specialists_are_allowed() {
     let spec = |team| runtime(Some(team), Hired::ByOwner, quiet()).specs().remove(0);
     let ToolSpec { description, schema, .. } = spec(offered());
     assert_eq!(description, "Hires a specialist for a task and returns its report. Your team is in your instructions.");
@@ -47,7 +47,7 @@ fn a_hirer_s_tool_takes_nobody_but_its_team_unless_ad_hoc_specialists_are_allowe
 }
 
 #[test]
-fn a_hire_without_a_team_is_told_who_it_is_and_how_it_reports() {
+fn the_prompt_of_a_hire_without_a_team_says_its_name_and_how_to_report() {
     assert_snapshot!(runtime_prompt(&agent("food-agent"), None, Hired::ByAgent), @"
     # How you work
 
@@ -59,7 +59,7 @@ fn a_hire_without_a_team_is_told_who_it_is_and_how_it_reports() {
 }
 
 #[test]
-fn a_root_is_told_its_team_once_with_the_rules() {
+fn the_prompt_of_a_root_lists_its_team_and_the_rules() {
     assert_snapshot!(runtime_prompt(&agent("boss"), Some(&offered()), Hired::ByOwner), @r#"
     # How you work
 
@@ -84,7 +84,7 @@ fn a_root_is_told_its_team_once_with_the_rules() {
 }
 
 #[test]
-fn a_hire_that_hires_any_specialty_is_told_so() {
+fn the_prompt_of_a_hire_that_may_hire_any_specialty_says_so() {
     assert_snapshot!(runtime_prompt(&agent("boss"), Some(&with_ad_hoc(offered())), Hired::ByAgent), @r#"
     # How you work
 
@@ -113,7 +113,7 @@ fn a_hire_that_hires_any_specialty_is_told_so() {
 }
 
 #[test]
-fn the_runtime_s_own_words_are_short() {
+fn the_runtime_s_part_of_a_prompt_is_short() {
     let leaf = runtime_prompt(&agent("boss"), None, Hired::ByAgent);
     assert!(leaf.len() <= 1024, "{} bytes", leaf.len());
     for dialect in [Dialect::DelegateTask, Dialect::DelegateToAgent, Dialect::Agent] {
@@ -126,7 +126,7 @@ fn the_runtime_s_own_words_are_short() {
     }
 }
 
-/// A tool that has the name of one of ours.
+/// A tool that has the name of a hiring tool.
 struct Namesake;
 
 impl Tool for Namesake {
@@ -164,7 +164,7 @@ fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -
 }
 
 #[test]
-fn nobody_s_tool_takes_the_place_of_one_of_hiring() {
+fn a_tool_with_the_name_of_a_hiring_tool_does_not_replace_it() {
     let mut hire = runtime(None, Hired::ByAgent, quiet());
     hire.tools.insert("board".to_owned(), Arc::new(Namesake));
     assert_eq!(names(&hire), ["ask_hirer", "board"]);
@@ -175,7 +175,7 @@ fn nobody_s_tool_takes_the_place_of_one_of_hiring() {
 }
 
 #[test]
-fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only() {
+fn a_board_shows_its_newest_posts_with_their_authors_and_refuses_long_posts() {
     let hire = runtime(None, Hired::ByAgent, quiet());
     let (path, cook) = (Path::root(1).hire(2), agent("cook"));
     let post = |number: usize| Post::of(&path, &cook, &json!({"post": format!("post {number}")}).to_string()).unwrap();
@@ -192,7 +192,7 @@ fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only()
 }
 
 #[test]
-fn who_has_hired_nobody_is_told_so() {
+fn the_list_of_a_contract_without_hires_says_so() {
     let root = runtime(Some(offered()), Hired::ByOwner, quiet());
     assert_eq!(call(&root, "list_agents", &json!({}), &[]).0, "You have hired nobody yet.");
 }

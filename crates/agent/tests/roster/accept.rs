@@ -1,10 +1,10 @@
-//! What a file demands of reports: taken as it is written, or refused with its line.
+//! The key `delegation.accept`: its checks are read as they are written, or refused with their line.
 
 use guildhall_agent::checks::Check;
 
 use super::{drawn, read};
 
-/// The checks of a file, or what is wrong with it.
+/// Compares the checks and the problems of a file with the expected texts.
 #[track_caller]
 fn check(accept: &str, expect: &[&str]) {
     let taken = read(&format!("name: a\ndescription: d\ndelegation:\n  team: [b]\n  accept:\n{accept}"));
@@ -15,7 +15,7 @@ fn check(accept: &str, expect: &[&str]) {
 }
 
 #[test]
-fn every_check_becomes_text_that_reads_back() {
+fn every_check_can_be_read_back_from_its_text() {
     check(
         "    schema: {type: object, properties: {a: {enum: [x, 1, \"1\"]}}}\n    sum: {of: a.b, max: 900.5}\n    receipts: yes\n    files: [out.md, b]",
         &[
@@ -67,7 +67,7 @@ fn keywords_that_demand_nonsense_are_refused_with_their_line() {
 }
 
 #[test]
-fn a_cap_that_is_none_is_refused_with_its_line() {
+fn a_wrong_sum_is_refused_with_its_line() {
     let bad = |key: &str, why: &str| format!("x.md:7: error: delegation.accept.sum{key}: {why}");
     for (sum, expect) in [
         ("900", bad("", "it must be a map of `of` and `max`")),
@@ -90,9 +90,9 @@ fn a_cap_that_is_none_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_command_is_taken_and_not_performed() {
-    let told = "x.md:7: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run";
-    check("    command: make test", &[told]);
+fn a_command_gives_a_warning_and_is_not_run() {
+    let warning = "x.md:7: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run";
+    check("    command: make test", &[warning]);
     let taken = read("name: a\ndescription: d\ndelegation: {team: [b], accept: 7}");
     assert_eq!(
         drawn(&taken).lines().last(),

@@ -1,4 +1,5 @@
-//! Front matters, each with what is made of it. Those that strict YAML refuses are read as their authors meant them.
+//! Front matter, and the agent and the problems that are read from it. Front matter that strict YAML refuses is read as its
+//! author meant it.
 
 use super::{drawn, read};
 
@@ -40,7 +41,7 @@ fn a_mention() {
 }
 
 #[test]
-fn new_lines_written_as_such() {
+fn new_lines_written_as_backslash_n() {
     check(
         "name: a\ndescription: Use it.\\n<example>\\nuser: \"hi\"\\n</example>",
         &[
@@ -59,7 +60,7 @@ fn a_number_that_yaml_takes_for_a_comment() {
 }
 
 #[test]
-fn a_comment_that_is_one() {
+fn a_real_comment() {
     check("name: a\ndescription: fix it # soon", &["a: fix it"]);
 }
 
@@ -100,12 +101,12 @@ fn other_words_for_yes_and_numbers_in_quotes() {
 }
 
 #[test]
-fn max_turns_as_others_call_it() {
+fn max_turns_with_an_underscore() {
     check("name: a\ndescription: d\nmax_turns: 30", &["a: d", "turns 30"]);
 }
 
 #[test]
-fn brackets_that_are_no_list() {
+fn brackets_that_are_not_a_list() {
     check(
         "name: a\ndescription: [WIP] Reads logs.",
         &[
@@ -127,7 +128,7 @@ fn a_backtick() {
 }
 
 #[test]
-fn a_tag_that_is_none() {
+fn an_exclamation_mark_that_is_not_a_tag() {
     check(
         "name: a\ndescription: !important stuff",
         &[
@@ -245,7 +246,7 @@ fn known_keys_without_effect_and_an_unknown_one() {
 }
 
 #[test]
-fn a_key_that_is_there_twice() {
+fn a_key_that_appears_twice() {
     check(
         "name: a\ndescription: d\nmodel: x\nmodel: y",
         &["a: d", "model x", "x.md:5: warning: the key model appears twice; the first one is used"],
@@ -263,7 +264,7 @@ fn no_description() {
 }
 
 #[test]
-fn tools_that_are_not_here_and_unknown_ones() {
+fn unavailable_and_unknown_tools() {
     check(
         "name: a\ndescription: d\ntools: Read, Bash, Edit, mcp__git__log, Fly",
         &[
@@ -278,12 +279,12 @@ fn tools_that_are_not_here_and_unknown_ones() {
 }
 
 #[test]
-fn every_tool_and_some_not() {
+fn every_tool_except_some() {
     check("name: a\ndescription: d\ntools: \"*\"\ndisallowedTools: Grep, Write", &["a: d", "not [\"search\"]"]);
 }
 
 #[test]
-fn anybody_may_be_hired() {
+fn any_agent_may_be_hired() {
     check(
         "name: a\ndescription: d\ntools: Read, Task",
         &["a: d", "tools [\"read_file\"]", "hires [anybody] Offered Agent"],
@@ -291,7 +292,7 @@ fn anybody_may_be_hired() {
 }
 
 #[test]
-fn who_may_not_hire_after_all() {
+fn an_agent_whose_hiring_is_disallowed() {
     check(
         "name: a\ndescription: d\ntools: Read, Agent(b)\ndisallowedTools: [Agent]",
         &["a: d", "tools [\"read_file\"]"],
@@ -307,7 +308,7 @@ fn several_hiring_lists() {
 }
 
 #[test]
-fn all_of_ours() {
+fn all_keys_of_guildhall() {
     check(
         "name: a\ndescription: d\nspecialties: [logs, log analysis]\nmemory: project\ndelegation:\n  team: [b, c]\n  mode: cascade\n  dialect: delegate_to_agent\n  recursive: true\n  ad_hoc: on\n  terms:\n    - Under $900.\n    - \"Cite: all\"\n  accept: {receipts: true, files: [a.md], command: make, schema: {type: object, required: [a]}, sum: {of: items.price, max: $900}}\nbudget:\n  default: 500\n  max: 2000msat\n  severance: 20sat\n  fee: 0.05usd",
         &[
@@ -325,7 +326,7 @@ fn all_of_ours() {
 }
 
 #[test]
-fn a_team_in_the_tools_the_rest_in_delegation() {
+fn a_team_in_the_tools_and_the_rest_in_delegation() {
     check(
         "name: a\ndescription: d\ntools: Agent(b)\ndelegation: {mode: required}",
         &["a: d", "tools []", "hires [b@4] Required Agent"],
@@ -338,7 +339,7 @@ fn delegation_in_one_word() {
 }
 
 #[test]
-fn a_team_with_commas_and_with_odd_names() {
+fn a_team_with_commas_and_with_wrong_names() {
     check(
         "name: a\ndescription: d\ndelegation: {team: \"b, ../c\", mode: sometimes, colour: red}",
         &[
@@ -376,7 +377,7 @@ fn numbers_stay_as_they_were_written() {
 }
 
 #[test]
-fn sloppy_lines_beside_nested_ones() {
+fn wrong_lines_beside_nested_ones() {
     check(
         "name: a\ndescription: Use when: x\ndelegation:\n  team: [b]\nbudget:\n  max: 5usd",
         &[
@@ -389,7 +390,7 @@ fn sloppy_lines_beside_nested_ones() {
 }
 
 #[test]
-fn sloppy_lines_within_nested_ones() {
+fn wrong_lines_within_nested_ones() {
     check(
         "name: a\ndescription: d\ndelegation:\n\tteam: [b]\n\tterms: Flights: under 900\nbudget:\n  max: 5usd",
         &[
@@ -402,7 +403,7 @@ fn sloppy_lines_within_nested_ones() {
 }
 
 #[test]
-fn no_tool_at_all() {
+fn no_tools() {
     check("name: a\ndescription: d\ntools: Read, Agent\ndisallowedTools: \"*\"", &["a: d", "tools []"]);
 }
 

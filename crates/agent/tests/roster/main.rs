@@ -1,4 +1,4 @@
-//! Agent files as people write them, and what becomes of them.
+//! Agent files as people write them, and the agents that are read from them.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod accept;
@@ -19,18 +19,18 @@ fn read(front: &str) -> ReadAgent {
     AgentFile::read(Path::new("x.md"), format!("---\n{front}\n---\nDo it.\n").as_bytes())
 }
 
-fn told(problems: &[Problem]) -> Vec<String> {
+fn messages(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Draws what a file came to: what it says, then what is wrong with it.
+/// Describes the result of reading a file: the agent, then the problems.
 fn drawn(ReadAgent { agent, problems }: &ReadAgent) -> String {
-    let mut lines: Vec<String> = agent.iter().flat_map(says).collect();
-    lines.extend(told(problems));
+    let mut lines: Vec<String> = agent.iter().flat_map(described).collect();
+    lines.extend(messages(problems));
     lines.join("\n")
 }
 
-fn says(agent: &AgentFile) -> Vec<String> {
+fn described(agent: &AgentFile) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", agent.name, agent.description.replace('\n', "⏎"))];
     if let Some(tools) = &agent.tools {
         lines.push(format!("tools {tools:?}"));
