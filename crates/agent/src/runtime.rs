@@ -302,8 +302,8 @@ impl AgentRuntime {
         let (Some(words), Some(brief)) = (words_of(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
         let tools: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
-        let spoken = FinalText { words, brief, task: &task, facts, tools: &tools };
-        Ok(hiring::verdict(self.team.as_deref(), &spoken, &self.redactor, texts))
+        let final_text = FinalText { words, brief, task: &task, facts, tools: &tools };
+        Ok(hiring::verdict(self.team.as_deref(), &final_text, &self.redactor, texts))
     }
 
     /// Performs a check on a contract's final words.

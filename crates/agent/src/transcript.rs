@@ -23,7 +23,7 @@ pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, Tex
     Ok(build(facts, texts, None)?.messages)
 }
 
-/// Returns the same as data, for a model within the process.
+/// Turns a contract's facts into the data that a model within the process is shown.
 pub(crate) fn heard(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Heard>, TextError> {
     Ok(build(facts, texts, Some(Data::default()))?.data.unwrap_or_default().heard)
 }

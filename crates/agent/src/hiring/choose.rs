@@ -55,10 +55,10 @@ impl Team {
     /// it can't hire an ad-hoc specialist of its own name.
     fn named(&self, asked: &str) -> Option<&Worker> {
         let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
-        let alike = normal(asked);
+        let normalized = normal(asked);
         known()
             .find(|worker: &&Worker| worker.name.as_str() == asked)
-            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == alike))
+            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == normalized))
     }
 
     fn specialist(&self, asked: &str, by: By) -> Option<&Worker> {

@@ -1,6 +1,6 @@
 //! Judges a reply without a call: whether a hire is missing, and which agents the runtime hires on the agent's behalf. The
 //! kernel nudges the agent once before it acts on a verdict. Only the modes `required` and `cascade` hire on an agent's behalf:
-//! nobody is hired because of a guess about prose.
+//! no agent is hired because of a guess about prose.
 
 use guildhall_kernel::{
     Ask, Brief, Fact, HireReason, Mode, Nudge, Offer, Origin, Sender, Stay, Stimulus, ThenHire, Verdict,
@@ -25,29 +25,29 @@ pub(crate) struct FinalText<'a> {
 /// Judges a reply. The texts that the offers name are added to `texts`.
 pub(crate) fn verdict(
     team: Option<&Team>,
-    spoken: &FinalText<'_>,
+    reply: &FinalText<'_>,
     redactor: &Redactor,
     texts: &mut Vec<Text>,
 ) -> Verdict {
-    // In a conversation, each message of the owner begins anew.
-    let spoke =
+    // In a conversation, only the facts since the owner's newest message count.
+    let is_message =
         |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
-    let start = match spoken.brief.stay {
+    let start = match reply.brief.stay {
         Stay::Once => None,
-        Stay::Open => spoken.facts.iter().rposition(spoke),
+        Stay::Open => reply.facts.iter().rposition(is_message),
     };
-    let facts = &spoken.facts[start.unwrap_or(0)..];
+    let facts = &reply.facts[start.unwrap_or(0)..];
     let has_hired = facts.iter().filter_map(Fact::asked).any(|(_, ask)| matches!(ask, Ask::Hire { .. }));
     let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
     let has_cascaded = facts.iter().any(is_cascade);
     let team = team.filter(|_| !has_hired);
     if let Some(team) = team {
         let mut cascade = || {
-            let task = wording::cascade_task(spoken.words, spoken.task);
-            let offers = audience(team, spoken).into_iter().map(|worker| {
+            let task = wording::cascade_task(reply.words, reply.task);
+            let offers = audience(team, reply).into_iter().map(|worker| {
                 // The agent continues only when the reports have arrived.
                 let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
-                order.offer(team, spoken.brief, redactor, texts)
+                order.offer(team, reply.brief, redactor, texts)
             });
             let offers: Vec<Offer> = offers.collect();
             (!offers.is_empty()).then_some(ThenHire { why: HireReason::Cascade, offers })
@@ -63,8 +63,8 @@ pub(crate) fn verdict(
             DelegationMode::Offered | DelegationMode::Cascade => {}
         }
     }
-    let names_team = team.is_some_and(|team| team.is_named_in(spoken.words, spoken.task));
-    let is_promise = names_team || writes_a_call(spoken.words, spoken.tools);
+    let names_team = team.is_some_and(|team| team.is_named_in(reply.words, reply.task));
+    let is_promise = names_team || writes_a_call(reply.words, reply.tools);
     // An agent is nudged once. After that, its text is its report, whatever the text says.
     let was_nudged = facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise)));
     Verdict { nudge: (is_promise && !was_nudged).then_some(Nudge::Promise), ..Verdict::default() }
@@ -94,13 +94,13 @@ fn begins_with_arguments(after: &str) -> bool {
 }
 
 /// Returns the agents that a first reply goes to: those that it names, else those that the task is about, else all.
-fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
-    let words = words_of(spoken.words);
+fn audience<'a>(team: &'a Team, reply: &FinalText<'_>) -> Vec<&'a Worker> {
+    let words = words_of(reply.words);
     let all: Vec<&Worker> = team.others().collect();
     let named: Vec<&Worker> = all.iter().copied().filter(|worker| mentions(worker.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }
-    let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(spoken.task)).collect();
+    let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(reply.task)).collect();
     if about.is_empty() { all } else { about }
 }
