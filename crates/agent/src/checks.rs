@@ -1,5 +1,5 @@
-//! Acceptance checks: what a hirer demands of a report. They travel in a brief as text and are performed on a hire's final
-//! words, without a model and without money. A hire is told what fails, so that it can correct its report.
+//! Acceptance checks: what a hirer demands of a report. A brief contains its checks as texts. They are performed on a hire's
+//! final words, without a model and without money. A hire is shown each failure, so that it can correct its report.
 
 mod output;
 mod schema;
@@ -16,15 +16,17 @@ pub use output::{OUTPUT_BYTES_MAX, output};
 pub use schema::{Schema, SchemaError};
 pub use sum::{Sum, SumError};
 
-use crate::roster::Accept;
+use crate::text::shortened;
 
+/// How many wrong citations a failure shows.
 const CITATIONS_MAX: usize = 8;
-/// The longest citation that is told, in characters.
+
+/// The longest citation that a failure shows, in characters.
 const CITATION_CHARS_MAX: usize = 40;
 
 const HEADING: &str = "\n\nYour report counts only if it passes these checks:";
 
-/// One thing that a report must pass. As text it is JSON.
+/// One check that a report must pass. As text it is JSON.
 ///
 /// ```
 /// use guildhall_agent::checks::Check;
@@ -36,33 +38,33 @@ const HEADING: &str = "\n\nYour report counts only if it passes these checks:";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
-    /// It has structured output that follows this schema.
+    /// The report has structured output that follows this schema.
     Schema(Schema),
-    /// Numbers in its structured output add up to no more than a cap.
+    /// Numbers in the structured output add up to no more than a cap.
     Sum(Sum),
-    /// It cites calls, such as `[1.2#7]`, and only such as were made.
+    /// The report cites calls, such as `[1.2#7]`, and only calls that were made.
     Receipts,
-    /// These files are there.
+    /// These files exist.
     Files(Vec<String>),
 }
 
-/// Says that a text is no check.
+/// Says why a text is not a check.
 #[derive(Debug, thiserror::Error)]
 #[error("not a valid check: {0}")]
 pub struct CheckError(#[from] serde_json::Error);
 
-/// What a check is performed on.
+/// The report that a check is performed on.
 pub struct Report<'a> {
     /// The final words of the hire.
     pub words: &'a str,
-    /// The calls that its contract made, such as `1.2#7`.
+    /// The calls that the hire's contract made, such as `1.2#7`.
     pub receipts: &'a BTreeSet<String>,
-    /// Whether there is a file.
+    /// Whether a file exists.
     pub exists: &'a dyn Fn(&str) -> bool,
 }
 
 impl Check {
-    /// Returns it as it travels in a brief.
+    /// Returns the check as a brief contains it.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a check is JSON")
     }
@@ -75,17 +77,7 @@ impl FromStr for Check {
     }
 }
 
-/// Returns the checks that an agent's file demands. A command is none yet: the roster says so.
-pub fn checks_of(accept: &Accept) -> Vec<Check> {
-    let Accept { schema, sum, receipts, files } = accept;
-    let schema = schema.iter().cloned().map(Check::Schema);
-    let sum = sum.iter().cloned().map(Check::Sum);
-    let receipts = receipts.then_some(Check::Receipts);
-    let files = (!files.is_empty()).then(|| Check::Files(files.clone()));
-    schema.chain(sum).chain(receipts).chain(files).collect()
-}
-
-/// Performs a check. The error is what the hire is told to correct.
+/// Performs a check. The error tells the hire what to correct.
 pub fn perform(check: &Check, report: &Report<'_>) -> Result<(), String> {
     match check {
         Check::Schema(schema) => schema.check(&required_output(report)?),
@@ -105,11 +97,7 @@ fn required_output(report: &Report<'_>) -> Result<Value, String> {
 
 fn check_files(files: &[String], exists: &dyn Fn(&str) -> bool) -> Result<(), String> {
     let missing: Vec<&str> = files.iter().map(String::as_str).filter(|file| !exists(file)).collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("These files must be there and are not: {}.", missing.join(", ")))
-    }
+    if missing.is_empty() { Ok(()) } else { Err(format!("These files must exist and do not: {}.", missing.join(", "))) }
 }
 
 fn check_receipts(words: &str, made: &BTreeSet<String>) -> Result<(), String> {
@@ -124,16 +112,11 @@ fn check_receipts(words: &str, made: &BTreeSet<String>) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());
     }
-    let told =
-        wrong.iter().take(CITATIONS_MAX).map(|cited| format!("[{}]", short(cited))).collect::<Vec<_>>().join(", ");
-    let more =
-        if wrong.len() > CITATIONS_MAX { format!(" and {} more", wrong.len() - CITATIONS_MAX) } else { String::new() };
-    Err(format!(
-        "Your report cites calls that you did not make: {told}{more}. Cite only calls that you made, by their ids."
-    ))
+    let wrong = listed(&wrong, CITATIONS_MAX, ", ", |cited| format!("[{}]", shortened(cited, CITATION_CHARS_MAX)));
+    Err(format!("Your report cites calls that you did not make: {wrong}. Cite only calls that you made, by their ids."))
 }
 
-/// What is in brackets and begins like a call: digits and dots, then `#`. Several may share one pair.
+/// Returns each text in brackets that begins like a call: digits and dots, then `#`. Several may share one pair of brackets.
 fn citations(words: &str) -> impl Iterator<Item = &str> {
     let within = words.split('[').skip(1).filter_map(|rest| rest.split_once(']')).map(|(within, _)| within);
     let each = within.flat_map(|within| within.split([',', ';', ' '])).map(str::trim);
@@ -143,27 +126,19 @@ fn citations(words: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn short(cited: &str) -> String {
-    cited.chars().filter(|letter| !letter.is_control()).take(CITATION_CHARS_MAX).collect()
+/// Joins the first `most` items, and says how many more there are.
+fn listed<T>(items: &[T], most: usize, separator: &str, shown: impl Fn(&T) -> String) -> String {
+    let more = items.len().checked_sub(most).filter(|more| *more > 0).map(|more| format!("{more} more"));
+    items.iter().take(most).map(shown).chain(more).collect::<Vec<_>>().join(separator)
 }
 
-/// What the checks of a brief demand.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Demands {
-    /// In words, as a part of the brief; nothing if there are none.
-    pub(crate) words: String,
-    /// Whether calls must be cited, so that results must say what to cite them by.
-    pub(crate) receipts: bool,
+/// Reads the checks of a brief. A text that is not a check is left out, since no report could pass it.
+pub(crate) fn read<'a>(checks: impl IntoIterator<Item = &'a str>) -> Vec<Check> {
+    checks.into_iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// Puts checks, as they travel in a brief, into words. What is no check can't be met, so it is not demanded either.
-pub(crate) fn demands<'a>(checks: impl IntoIterator<Item = &'a str>) -> Demands {
-    let checks: Vec<Check> = checks.into_iter().filter_map(|text| text.parse().ok()).collect();
-    Demands { words: told(&checks), receipts: checks.contains(&Check::Receipts) }
-}
-
-/// Returns what an agent is told of the checks that its report must pass, as a part of its brief; nothing if there are none.
-pub fn told(checks: &[Check]) -> String {
+/// Describes the checks that a report must pass, as a part of the brief that its agent is shown; empty if there are none.
+pub fn described(checks: &[Check]) -> String {
     let listed: String = checks.iter().flat_map(|check| ["\n- ".to_owned(), demand(check)]).collect();
     if listed.is_empty() { listed } else { format!("{HEADING}{listed}") }
 }
@@ -181,6 +156,6 @@ fn demand(check: &Check) -> String {
             "Each claim is followed by the id of the call that shows it, in brackets, as the result of that call has it."
                 .to_owned()
         }
-        Check::Files(files) => format!("These files are there: {}.", files.join(", ")),
+        Check::Files(files) => format!("These files exist: {}.", files.join(", ")),
     }
 }

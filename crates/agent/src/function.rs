@@ -1,4 +1,4 @@
-//! Functions as models and tools, for those who have no need of a type of their own.
+//! Makes models and tools of functions, for programs that need no type of their own.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::model::{Attempt, Delta, Model, ModelError, Prompt, Reply, Reported, Task, ToolSpec, Usage, Watch};
 use crate::tool::{Tool, ToolResult, ToolTerms};
 
-/// Makes a model of a function that is shown a prompt and replies.
+/// Makes a model of a function that takes a prompt and returns a reply.
 ///
-/// It may return a [`Reply`], a `Result` of one, or an [`Attempt`] with the tokens that were used. Where it does not say what
-/// it used, the bytes count that it was shown and wrote.
+/// The function may return a [`Reply`], a `Result` of one, or an [`Attempt`] with the tokens that were used. Without tokens, the
+/// bytes of the prompt and of the reply are counted.
 ///
 /// ```
 /// use guildhall_agent::{Reply, model_fn};
@@ -30,12 +30,10 @@ where
     F: Fn(Prompt) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Into<Attempt>> + Send + 'static,
 {
-    ModelFn { function }
+    ModelFn(function)
 }
 
-struct ModelFn<F> {
-    function: F,
-}
+struct ModelFn<F>(F);
 
 impl<F, Fut> Model for ModelFn<F>
 where
@@ -43,12 +41,12 @@ where
     Fut: Future<Output: Into<Attempt>> + Send + 'static,
 {
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
-        let reply = (self.function)(prompt.clone());
+        let reply = (self.0)(prompt.clone());
         Box::pin(async move {
             let Attempt { mut outcome, mut usage } = reply.await.into();
             if let Ok(reply) = &mut outcome {
                 for call in &mut reply.calls {
-                    // With the ask's key in front, no two replies of a contract share an id.
+                    // The ask's key makes the id unique within a contract.
                     call.id = format!("{}-{}", prompt.key, call.id);
                     watch(Delta::Call { name: &call.name });
                 }
@@ -78,11 +76,11 @@ impl From<Result<Reply, ModelError>> for Attempt {
 
 /// Makes a tool of a function that takes arguments and returns a text, or a `Result` of one.
 ///
-/// `schema` is the JSON schema of the arguments, an object. They are read into whatever type the function takes, a
-/// [`Value`] included; a call whose arguments can't be is told why. A failure is told as well: it is no error of ours.
+/// `schema` is the JSON schema of the arguments, an object. The arguments are deserialized into the type that the function
+/// takes, which can be a [`Value`]. If that fails, or if the function returns an error, the model is shown the reason.
 ///
-/// A call that a crash interrupts is never made again, and its agent is told that the outcome is unknown: who knows what
-/// a function does. Say with [`ToolFn::effect`] if it may be.
+/// A call that a crash interrupts is never made again, and its agent is shown that the outcome is unknown. Use
+/// [`ToolFn::effect`] if the function may be called again.
 ///
 /// ```
 /// use guildhall_agent::tool_fn;
@@ -127,7 +125,7 @@ pub struct ToolFn<A, F> {
 }
 
 impl<A, F> ToolFn<A, F> {
-    /// Says what may be done about a call whose outcome a crash took away. Without it, nothing: [`Effect::Once`].
+    /// Sets what the engine may do about a call that a crash interrupted. The default is [`Effect::Once`]: never call again.
     #[must_use]
     pub fn effect(self, effect: Effect) -> ToolFn<A, F> {
         ToolFn { effect, ..self }
@@ -161,8 +159,8 @@ where
                 Box::pin(async move { result.await.into() })
             }
             Err(why) => {
-                let told = format!("the arguments are not what {} takes: {why}", self.spec.name);
-                Box::pin(async move { ToolResult::failed(told) })
+                let why = format!("the arguments are not what {} takes: {why}", self.spec.name);
+                Box::pin(async move { ToolResult::failed(why) })
             }
         }
     }

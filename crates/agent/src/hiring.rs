@@ -1,4 +1,4 @@
-//! Hiring, as an agent layer knows it: who can be hired and on which conditions. The kernel decides what is admitted.
+//! Hiring in the agent layer: which agents can be hired, and on which conditions. The kernel decides which hires are admitted.
 
 mod arguments;
 mod board;
@@ -26,75 +26,75 @@ pub(crate) use read::Reader;
 pub(crate) use specs::{DelegationTool, example, specs};
 pub(crate) use verdict::{FinalText, verdict};
 
-/// Somebody who can be hired: everything of an offer that does not depend on the call.
+/// An agent that can be hired: the parts of an offer that do not depend on the call.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Worker {
     pub name: AgentName,
-    /// When to hire it, in a line.
+    /// When to hire the agent, in one line.
     pub description: String,
-    /// What it is hired for, apart from its name.
+    /// What the agent is hired for, besides its name.
     pub specialties: Vec<String>,
-    /// What it gets if its hirer names no budget; otherwise a share.
+    /// The grant if the hirer names no budget. Without it, the agent gets a share.
     pub budget_default: Option<Msat>,
     pub budget_max: Option<Msat>,
-    /// What it is paid for an accepted report.
+    /// The payment for an accepted report.
     pub fee: Msat,
-    /// What of its grant pays for a last report.
+    /// The part of the grant that pays for a last report.
     pub severance: Msat,
     pub tariff: Tariff,
     pub turns_max: u32,
-    /// The size of its opening, without its brief.
+    /// The size of the agent's opening, without its brief.
     pub opening_bytes: u64,
     pub powers: Powers,
     pub hiring: Option<Hiring>,
-    /// What it adds to the terms of the briefs that it hands down.
+    /// The terms that the agent adds to the briefs of its hires.
     pub adds: Vec<Text>,
-    /// Whether its hirer goes on while it works, unless the call says otherwise.
+    /// Whether the hirer continues while the agent works, unless the call says otherwise.
     pub background: bool,
 }
 
-/// The agents that an agent may hire, and how.
+/// The agents that an agent may hire, and how it hires.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
-    /// By which tool.
+    /// The tool that hires.
     pub dialect: Dialect,
-    /// Who decides whether it hires.
+    /// Whether the agent must hire, and when.
     pub mode: DelegationMode,
     /// The agents, in the order in which they are named.
     pub workers: Vec<Arc<Worker>>,
-    /// What a specialist without a file is like, if it may make one up: the name, the description and the specialties are
-    /// the call's.
+    /// The conditions of an ad-hoc specialist, if the agent may hire one. The call gives the name and the specialty.
     pub ad_hoc: Option<Arc<Worker>>,
     /// The agent itself, for forks.
     pub own: Arc<Worker>,
     /// The models that a call may ask for. A call's choice is stored as the number of its model here.
     pub models: Vec<KnownModel>,
-    /// What the reports of its hires must pass: what to check as text, in order, with what each costs at most.
+    /// The checks that the reports of the hires must pass, as texts, in order, each with its highest cost.
     pub checks: Vec<(Text, Msat)>,
 }
 
-/// A model that a hire may be asked to use in place of its agent's own.
+/// A model that a call can choose for a hire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownModel {
-    /// What it is called, the shortest first.
+    /// The names of the model, the shortest first.
     pub names: Vec<String>,
-    /// What its calls cost.
+    /// The prices of the model's calls.
     pub tariff: Tariff,
 }
 
-/// Who hired an agent. An agent that another agent hired can ask that agent, and shares a board with its other hires.
+/// Whether a person or an agent hired an agent. An agent that was hired by an agent can ask its hirer, and shares a board with
+/// the hirer's other hires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Hired {
-    /// A person: it is a root.
+    /// A person hired the agent, so its contract is a root.
     ByOwner,
     ByAgent,
 }
 
 impl Hired {
-    /// Tells who hired a contract, as far as its tools go by it. A root's fork keeps its root's tools, so that what precedes
-    /// its brief stays the same for a provider's cache.
+    /// Returns the hirer of a contract, as its tools depend on it. A root's fork has the tools of the root, so that the prompt
+    /// before its brief stays the same for a provider's cache.
     pub fn of(brief: &Brief) -> Hired {
         match (brief.path.level(), &brief.context) {
             (0, _) | (1, Context::Fork { .. }) => Hired::ByOwner,

@@ -1,4 +1,4 @@
-//! What a contract has to show its agent: what precedes its brief, and its own facts; and less of it if a model would not take it.
+//! What a contract shows its agent: what precedes its brief, and its own facts. A prompt that is too long for the model is cut.
 
 use std::collections::BTreeSet;
 
@@ -6,32 +6,32 @@ use guildhall_kernel::{AskId, Context, Fact};
 
 use crate::model::{Message, Part};
 use crate::text::{TextError, Texts};
-use crate::transcript::{cut, size, transcript};
+use crate::transcript::{size, transcript};
 use crate::wording;
 
-/// What is shorter than this is not cut, in bytes.
+/// The shortest text that is cut, in bytes.
 const PART_BYTES_MIN: usize = 1024;
 
-/// What tells of a cut takes at most so much, in bytes; no less is cut.
+/// The longest note that says what was cut, in bytes. A cut that saves less is not made.
 const NOTE_BYTES_MAX: usize = 64;
 
-/// The part of a cut text that is kept of its end.
+/// A third of a cut text is its end.
 const END_SHARE: usize = 3;
 
 /// A contract's history, up to some moment.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
-    /// What was said before its brief: to a hirer that it is a fork of, or in an earlier root that it goes on after.
+    /// The messages before its brief: those of the hirer that it is a fork of, or of an earlier root that it continues.
     pub before: &'a [Message],
-    /// The task of the root, where a hire is shown that beside its own.
+    /// The task of the root, if a hire is shown it besides its own task.
     pub root_task: Option<&'a str>,
-    /// Its own facts.
+    /// The contract's own facts.
     pub facts: &'a [Fact],
-    /// Where texts are found.
+    /// The store of the texts.
     pub texts: &'a dyn Texts,
 }
 
-/// Returns the facts of a hirer that its fork goes on from: those that the request showed, and the reply that made the fork.
+/// Returns the facts of a hirer that its fork continues from: those that the request showed, and the reply that made the fork.
 pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
     let (shown, later) = facts.split_at((upto as usize).min(facts.len()));
     let is_of_request = |fact: &&Fact| {
@@ -42,45 +42,53 @@ pub fn fork_prefix(facts: &[Fact], request: AskId, upto: u32) -> Vec<Fact> {
 }
 
 impl History<'_> {
-    /// Returns all of it as a conversation.
+    /// Returns the history as a conversation.
     pub fn messages(&self) -> Result<Vec<Message>, TextError> {
         Ok(self.joined(transcript(self.facts, self.texts)?))
     }
 
+    /// Puts the contract's own messages after those before its brief. Each call without a result gets one, and one side never
+    /// speaks twice in a row.
     fn joined(&self, mut own: Vec<Message>) -> Vec<Message> {
         if let (Some(task), Some(Message::User(parts))) = (self.root_task, own.first_mut()) {
             parts.insert(1.min(parts.len()), Part::Words(wording::root_task(task)));
         }
-        join(self.before, own, self.unanswered())
-    }
-
-    /// What stands for the result of a call that was not answered before the brief.
-    fn unanswered(&self) -> fn(String) -> Part {
-        match self.facts.first().and_then(Fact::opened).map(|brief| &brief.context) {
-            Some(Context::Fork { .. }) => {
-                |call| Part::Result { call, text: wording::OPEN_CALL.to_owned(), failed: false }
-            }
-            Some(Context::Fresh | Context::After { .. }) | None => {
-                |call| Part::Result { call, text: wording::UNANSWERED.to_owned(), failed: true }
+        let (text, failed) = match self.facts.first().and_then(Fact::opened).map(|brief| &brief.context) {
+            Some(Context::Fork { .. }) => (wording::OPEN_CALL, false),
+            Some(Context::Fresh | Context::After { .. }) | None => (wording::UNANSWERED, true),
+        };
+        let mut all = self.before.to_vec();
+        if let Some(Message::Assistant(reply)) = all.last() {
+            let mut seen = BTreeSet::new();
+            let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
+            let results: Vec<_> = ids.map(|call| Part::Result { call, text: text.to_owned(), failed }).collect();
+            all.extend((!results.is_empty()).then_some(Message::User(results)));
+        }
+        for message in own {
+            match (all.last_mut(), message) {
+                (Some(Message::User(before)), Message::User(more)) => before.extend(more),
+                (_, message) => all.push(message),
             }
         }
+        all
     }
 
-    /// Leaves out what came after this many facts.
+    /// Leaves out the facts after the first `facts`.
     pub(crate) fn upto(mut self, facts: u32) -> Self {
         self.facts = &self.facts[..(facts as usize).min(self.facts.len())];
         self
     }
 
-    /// Returns it with the results before `upto` left out.
+    /// Returns the conversation with the results before `upto` left out.
     pub(crate) fn compacted(&self, upto: u32) -> Result<Vec<Message>, TextError> {
         let mut facts = self.facts.to_vec();
         facts.push(Fact::Compacted { upto, bytes: 0 });
         Ok(self.joined(transcript(&facts, self.texts)?))
     }
 
-    /// Up to which fact results must be left out to make a prompt shorter that was too long: up to the newest reply if that
-    /// halves it, since nobody has read what came after; otherwise all. `None` if there is nothing to leave out.
+    /// Returns the fact up to which results must be left out so that a prompt that was too long becomes shorter: the newest
+    /// reply if that halves the prompt, since the model has not read the later results; otherwise the last fact. `None` if
+    /// there is nothing to leave out.
     pub(crate) fn shorter(&self) -> Result<Option<u32>, TextError> {
         let full = size(&self.messages()?);
         let newest = self.facts.iter().rposition(|fact| fact.said().is_some());
@@ -94,45 +102,17 @@ impl History<'_> {
         }
         Ok(None)
     }
-
-    /// Returns what is shown for a last reply: what precedes the brief is left out, and more if it does not fit.
-    pub(crate) fn cut(&self, bytes: u64) -> Result<Vec<Message>, TextError> {
-        cut(self.facts, self.texts, bytes)
-    }
 }
 
-/// Lets a conversation follow another. Each call without a result gets one, and one side never speaks twice in a row.
-fn join(before: &[Message], own: Vec<Message>, unanswered: fn(String) -> Part) -> Vec<Message> {
-    let mut all = before.to_vec();
-    let results: Vec<Part> = match all.last() {
-        Some(Message::Assistant(reply)) => {
-            let mut seen = BTreeSet::new();
-            let ids = reply.calls.iter().map(|call| call.id.clone()).filter(|id| seen.insert(id.clone()));
-            ids.map(unanswered).collect()
-        }
-        Some(Message::User(_)) | None => Vec::new(),
-    };
-    if !results.is_empty() {
-        all.push(Message::User(results));
-    }
-    for message in own {
-        match (all.last_mut(), message) {
-            (Some(Message::User(said)), Message::User(more)) => said.extend(more),
-            (_, message) => all.push(message),
-        }
-    }
-    all
-}
-
-/// Returns a conversation half as long, or nearly, if something can be cut. What the agent said itself stays whole.
+/// Returns a conversation that is about half as long, if something can be cut. The agent's own replies are not cut.
 pub(crate) fn squeezed(messages: &[Message]) -> Option<Vec<Message>> {
-    let told: Vec<usize> = messages.iter().flat_map(Message::parts).map(|part| part.text().len()).collect();
+    let lengths: Vec<usize> = messages.iter().flat_map(Message::parts).map(|part| part.text().len()).collect();
     let all = usize::try_from(size(messages)).unwrap_or(usize::MAX);
-    let own = all.saturating_sub(told.iter().sum());
+    let own = all.saturating_sub(lengths.iter().sum());
     let room = (all / 2).saturating_sub(own);
-    let fits = |most: usize| told.iter().map(|bytes| (*bytes).min(most)).sum::<usize>() <= room;
-    let longest = told.iter().copied().max().unwrap_or(0);
-    // The most that each may have so that all fit: a text that has less gives what it does not need to the others.
+    let fits = |most: usize| lengths.iter().map(|bytes| (*bytes).min(most)).sum::<usize>() <= room;
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    // Finds the largest length to which all texts can be cut so that they fit together. Shorter texts stay whole.
     let (mut most, mut too_much) = (PART_BYTES_MIN, longest.max(PART_BYTES_MIN));
     while most + 1 < too_much {
         let middle = most.midpoint(too_much);
@@ -152,7 +132,7 @@ fn within(message: &Message, most: usize) -> Message {
     Message::User(parts.iter().map(short).collect())
 }
 
-/// Leaves out the middle of a text: what ends it may be a mark, or what it comes to.
+/// Leaves out the middle of a text: its end may be a mark or a conclusion.
 fn without_middle(text: &str, most: usize) -> String {
     if text.len() <= most + NOTE_BYTES_MAX {
         return text.to_owned();

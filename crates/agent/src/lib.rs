@@ -1,4 +1,4 @@
-//! The agent layer: what an agent is shown, what its replies mean, and the traits of the models and tools it works with.
+//! The agent layer: the prompts that an agent is shown, the reading of its replies, and the traits of its models and tools.
 #![deny(missing_docs)]
 
 pub mod checks;
@@ -30,7 +30,7 @@ pub use model::{
     Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
 pub use money::{Usd, UsdError};
-pub use prompt_data::{Heard, HeardReport, Member, PromptData, TeamData};
+pub use prompt_data::{Heard, HeardReport, PromptData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};

@@ -1,5 +1,5 @@
-//! What a model call costs where no provider has said so: one that is stopped or breaks off, and one whose reply came without
-//! usage, or with only some of it. A byte is at least a token, so bytes are an upper bound.
+//! The cost of a model call whose usage no provider has reported in full: the call was stopped or broke off, or its reply came
+//! with no usage or only a part of it. A token has at least one byte, so bytes are an upper bound.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,31 +8,26 @@ use guildhall_kernel::{Cost, Msat, Request};
 use crate::model::{Delta, Prompt, Reply, Reported, Usage};
 use crate::runtime::Price;
 
-/// Follows a call and says what it costs to stop it.
+/// Follows a call and says what it costs if it is stopped.
 ///
-/// A call that never left costs nothing. One that left costs its hold, since nobody knows what its provider counts. Only a
-/// model that nobody bills is known to have cost what went over the wire, at its nominal price.
+/// A call that was not sent costs nothing. A call that was sent costs its hold, since only its provider knows the usage. A
+/// call to a model that nobody bills costs what was sent and received, at its nominal price.
 #[derive(Default)]
 pub struct Meter {
     left: AtomicBool,
     received: AtomicU64,
-    nominal: Option<Nominal>,
-}
-
-struct Nominal {
-    price: Price,
-    tokens: u64,
-    max_tokens: u64,
+    /// For a model that nobody bills: its price, and the most tokens of the request as input and output.
+    nominal: Option<(Price, Usage)>,
 }
 
 impl Meter {
     /// Makes a meter for a call to a model that nobody bills.
     pub(crate) fn nominal(price: Price, request: &Request) -> Meter {
-        let nominal = Nominal { price, tokens: request.tokens, max_tokens: request.max_tokens.into() };
-        Meter { nominal: Some(nominal), ..Meter::default() }
+        let most = Usage { input: request.tokens, output: request.max_tokens.into(), ..Usage::default() };
+        Meter { nominal: Some((price, most)), ..Meter::default() }
     }
 
-    /// Notes that the call leaves.
+    /// Records that the call is sent.
     pub fn leave(&self) {
         self.left.store(true, Ordering::Release);
     }
@@ -53,23 +48,23 @@ impl Meter {
         }
     }
 
-    /// Returns what the call costs if it ends here. What its provider has reported by now is no bill: output is counted at
-    /// the end.
+    /// Returns what the call costs if it ends now. The usage that its provider has reported so far is not final: output is
+    /// counted at the end.
     pub fn cost_of_stopping(&self) -> Cost {
         match (&self.nominal, self.left.load(Ordering::Acquire)) {
             (_, false) => Cost::Known(Msat::ZERO),
             (None, true) => Cost::Unknown,
-            (Some(Nominal { price, tokens, max_tokens }), true) => {
-                let output = self.received.load(Ordering::Acquire).min(*max_tokens);
-                Cost::Known(price(&Usage { input: *tokens, output, ..Usage::default() }))
+            (Some((price, most)), true) => {
+                let output = self.received.load(Ordering::Acquire).min(most.output);
+                Cost::Known(price(&Usage { output, ..*most }))
             }
         }
     }
 }
 
-/// Returns the most that a whole reply can have cost whose usage was not reported, or only in part: at the dearest price of its
-/// input, and each count no less than was reported. Thoughts that a provider keeps to itself and does not report are not in it.
-/// Only what was reported can make it more than was held.
+/// Returns the most that a complete reply can have cost if its usage was not reported, or only in part. It counts the input at
+/// its highest price, and each count as at least what was reported. It leaves out thinking that the provider neither sends nor
+/// reports. It exceeds the hold only if the reported counts do.
 pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply: &Reply, reported: Reported) -> Msat {
     let (bytes, least) = (Usage::in_bytes(prompt, reply), reported.at_least());
     let input = bytes.input.min(request.tokens).max(least.input);

@@ -1,4 +1,4 @@
-//! What a model is to Guildhall: it is shown a prompt and replies, once. Providers implement [`Model`]; so may anybody.
+//! The trait of a model: it is shown a prompt and replies once. Providers implement [`Model`], and other programs can.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::prompt_data::PromptData;
 use crate::transcript::size;
 
-/// Work that is under way. Dropping it stops it.
+/// Work that is running. Dropping the task stops the work.
 pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked.
@@ -18,21 +18,21 @@ pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// An implementation retries by itself only after a failure that can't have cost anything (a refused connection, HTTP 429, 500,
 /// 503 or 529), with pauses and a limited number of times. It reports every other failure. It never guesses usage.
 pub trait Model: Send + Sync {
-    /// Shows the model a prompt and waits for its whole reply. What arrives on the way is told to `watch`.
+    /// Shows the model a prompt and waits for the complete reply. `watch` receives the pieces as they arrive.
     fn ask<'a>(&'a self, prompt: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt>;
 
-    /// Says whether somebody bills what it uses.
+    /// Returns whether a provider bills the model's usage.
     fn billing(&self) -> Billing {
         Billing::Billed
     }
 
-    /// Says whether the model reads [`Prompt::data`]. Nobody else pays for collecting it.
+    /// Returns whether the model reads [`Prompt::data`]. The data is not collected for other models.
     fn reads_data(&self) -> bool {
         false
     }
 
-    /// Says whether its replies are JSON turns: one object in place of native tool calls. Models that need them are small and
-    /// copy what they read, so that each hire of theirs is also shown the task of the root.
+    /// Returns whether the model's replies are JSON turns: one object in place of native tool calls. Models that need JSON turns
+    /// are small and copy what they read into the tasks that they write, so each hire is also shown the task of the root.
     fn has_json_turns(&self) -> bool {
         false
     }
@@ -60,25 +60,25 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallFormat {
-    /// By the protocol's own tool calls.
+    /// As the protocol's own tool calls.
     #[default]
     Tools,
-    /// By one JSON object per turn, which the server holds to a schema. A server that refuses that is asked with
-    /// [`CallFormat::Tools`] from then on. Only Chat Completions has it.
+    /// As one JSON object per turn, which the server makes follow a schema. If a server refuses the schema, later requests use
+    /// [`CallFormat::Tools`]. Only Chat Completions supports this format.
     Json,
 }
 
-/// Whether somebody bills what a model uses.
+/// Whether a provider bills a model's usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
-    /// A provider does, also for replies that never arrived: a call that was lost or stopped counts as its hold.
+    /// A provider bills it, even for replies that never arrived: a call that was lost or stopped counts as its hold.
     Billed,
-    /// Nobody does, and its price is nominal: a call that was lost or stopped counts as what was sent and what arrived.
+    /// No provider bills it, and the price is nominal: a call that was lost or stopped counts as what was sent and received.
     Nominal,
 }
 
-/// Is told what arrives of a reply before it is whole: for people who watch, and for a meter that says what a call costs that
-/// is stopped. A [`Delta::Used`] on the way is no bill: providers count output at the end.
+/// Receives the pieces of a reply as they arrive: to show them to people, and to meter the cost of a call that is stopped. The
+/// usage in a [`Delta::Used`] is not final: providers count output at the end.
 pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of a reply, as it arrives.
@@ -86,66 +86,66 @@ pub type Watch<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Delta<'a> {
     Words(&'a str),
-    /// The model thinks; what, is its own business.
+    /// The model thinks. The content is not passed on.
     Thinking,
     Call {
         name: &'a str,
     },
-    /// The request leaves, for the first time or once more. From here on it may cost something.
+    /// The request is sent, for the first time or again. From now on it may cost something.
     Asking,
-    /// What was asked can't have cost anything. The attempt waits before it tries again. It says so once per pause.
+    /// The request failed without cost, and the attempt waits before it tries again. There is one such delta per wait.
     Waiting {
         seconds: u64,
         why: WaitReason,
-        said: &'a str,
+        message: &'a str,
     },
-    /// More of the reply has arrived: words, thoughts and arguments of calls alike.
+    /// More of the reply has arrived: words, thinking, or arguments of calls.
     Received {
         bytes: u64,
     },
-    /// There is no whole reply, and it may be billed all the same. The ask ends, and a new one may follow.
+    /// The reply is incomplete, and may be billed all the same. The ask ends, and a new ask may follow.
     Lost {
         why: &'a str,
     },
-    /// What the provider has reported as used so far.
+    /// The usage that the provider has reported so far.
     Used(Usage),
 }
 
 /// Why an attempt waits before it asks again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// The provider takes only so many requests at a time: HTTP 429.
+    /// The provider limits the number of requests: HTTP 429.
     RateLimited,
-    /// The provider answered that it can't work now: HTTP 408, 500, 503, 529.
+    /// The provider is temporarily unable to answer: HTTP 408, 500, 503, 529.
     Unavailable,
-    /// There is no connection to the provider.
+    /// No connection to the provider can be made.
     Unreachable,
 }
 
-/// Everything a model is shown. The longer it stays the same from its beginning, the more of it a provider has in its cache.
+/// Everything that a model is shown. A provider caches the part that is the same as in the prompt before, from the beginning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// The ask: a provider that knows keys answers the same key with the same reply.
+    /// The ask's key. A provider that supports keys answers the same key with the same reply.
     pub key: AskKey,
-    /// Who the agent is, what it can do, by which rules. It does not change during a contract.
+    /// The agent's instructions. They do not change during a contract.
     pub system: String,
     /// The tools it may call, in an order that does not change.
     pub tools: Vec<ToolSpec>,
-    /// What was said so far. The last is a user's.
+    /// The conversation so far. The last message is a [`Message::User`].
     pub messages: Vec<Message>,
-    /// What holds for this request alone. It is shown after everything else, as the last words of the last message, and
-    /// after what a provider is asked to cache.
+    /// The status line, which is for this request alone. It is shown at the end of the last message, after the part that a
+    /// provider is asked to cache.
     pub status: Option<String>,
-    /// The most tokens that may come back.
+    /// The highest number of tokens of the reply.
     pub max_tokens: u32,
-    /// The tool that the reply must call, if it must call one. Not every provider can be held to it.
+    /// The tool that the reply must call, if any. Not every provider can enforce it.
     pub must_call: Option<String>,
-    /// The same as data, for a model within the process that [reads it](Model::reads_data). It is never sent.
+    /// The prompt as data, for a model within the process that [reads it](Model::reads_data). It is never sent.
     pub data: Option<Box<PromptData>>,
 }
 
 impl Prompt {
-    /// Returns what the agent was told last in words: its task, at first.
+    /// Returns the newest words that the agent is shown: at first, its task.
     pub fn last_words(&self) -> Option<&str> {
         self.newest().iter().rev().find_map(|part| match part {
             Part::Words(words) => Some(words.as_str()),
@@ -153,7 +153,7 @@ impl Prompt {
         })
     }
 
-    /// Returns what the last call of the reply before brought, if the agent is told that now.
+    /// Returns the result of the last call of the newest reply, if the newest message has results.
     pub fn last_result(&self) -> Option<&str> {
         self.newest().iter().rev().find_map(|part| match part {
             Part::Result { text, .. } => Some(text.as_str()),
@@ -177,21 +177,21 @@ pub struct ToolSpec {
     pub schema: Value,
 }
 
-/// One message of a conversation. Those of the same side never follow each other.
+/// One message of a conversation. Two messages of the same side never follow each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// What the agent is told. Results come before words.
+    /// What the agent is shown. Results come before words.
     User(Vec<Part>),
     /// What the model replied.
     Assistant(Arc<Reply>),
 }
 
-/// A part of what an agent is told.
+/// A part of a message that an agent is shown.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Part {
     Words(String),
-    /// What became of a call of the reply before.
+    /// The result of a call of the newest reply.
     Result {
         /// The call's id, as the model gave it.
         call: String,
@@ -202,7 +202,7 @@ pub enum Part {
 }
 
 impl Message {
-    /// What the agent is told by it; nothing by its own reply.
+    /// Returns the parts that the agent is shown; none for its own reply.
     pub(crate) fn parts(&self) -> &[Part] {
         match self {
             Message::User(parts) => parts,
@@ -218,12 +218,12 @@ impl Part {
     }
 }
 
-/// A model's whole reply. It is stored as it is here, and shown to the same provider again byte for byte.
+/// A model's complete reply. It is stored in this form, and its `raw` is sent to the same provider again byte for byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Which protocol it came over: another one is shown the words and calls only.
+    /// The protocol of the reply. Over another protocol, only the words and calls are shown.
     pub wire: Wire,
-    /// The provider's own form of it, thinking and all.
+    /// The provider's own form of the reply, including thinking.
     pub raw: Value,
     /// The words for a reader, if there are any.
     pub words: Option<String>,
@@ -254,14 +254,14 @@ impl Reply {
         none.and_call(name, arguments)
     }
 
-    /// Adds a call to it. All calls of a reply are made at once.
+    /// Adds a call. All calls of a reply are made at the same time.
     #[must_use]
     pub fn and_call(mut self, name: impl Into<String>, arguments: Value) -> Reply {
         let id = format!("call-{}", self.calls.len() + 1);
         self.calls.push(RawCall { id, name: name.into(), arguments: Ok(arguments) });
         let shown = |call: &RawCall| json!({ "name": call.name, "arguments": call.arguments.as_ref().ok() });
         let calls = self.calls.iter().map(shown).collect();
-        // What came over a wire has another form, and is shown by its calls once it has none.
+        // The provider's form of a reply can't be changed, so it is dropped, and the reply is shown as words and calls.
         if let Value::Object(raw) = &mut self.raw {
             raw.insert("calls".to_owned(), calls);
         } else {
@@ -280,18 +280,18 @@ pub enum Wire {
     Anthropic,
     /// OpenAI-compatible Chat Completions.
     OpenAi,
-    /// None: a model within the process.
+    /// No protocol: a model within the process.
     Inside,
 }
 
-/// A call as the model wrote it. Nothing in it can be trusted.
+/// A call as the model wrote it. Its content can't be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RawCall {
-    /// Its id; adapters make one up where the model gave none.
+    /// The call's id. If the model gives none, the adapter makes one.
     pub id: String,
     pub name: String,
-    /// The arguments, or the text that was no JSON object.
+    /// The arguments, or the text that is not a JSON object.
     pub arguments: Result<Value, String>,
 }
 
@@ -299,39 +299,39 @@ pub struct RawCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The model had said what it wanted.
+    /// The model finished.
     End,
-    /// It wants its calls answered.
+    /// The model made calls.
     Calls,
-    /// It ran into `max_tokens`; its last call may be cut.
+    /// The reply reached `max_tokens`. Its last call may be cut off.
     Length,
-    /// The provider would not let it go on.
+    /// The provider stopped the reply.
     Refusal,
 }
 
-/// What came of asking a model once.
+/// The result of asking a model once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     /// The reply, or why there is none.
     pub outcome: Result<Reply, ModelError>,
-    /// What the provider reported as used, also where there is no reply.
+    /// The usage that the provider reported, even if there is no reply.
     pub usage: Reported,
 }
 
-/// What a provider reported of the tokens of a call.
+/// The usage of a call, as far as its provider reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reported {
-    /// It did not say.
+    /// Nothing was reported.
     #[default]
     Nothing,
-    /// Only some of it. A count that is missing here, or too low, may be most of what was used.
+    /// Only a part was reported. A missing or too low count may be most of the usage.
     Part(Usage),
-    /// Input and output.
+    /// Input and output were reported.
     Whole(Usage),
 }
 
 impl Reported {
-    /// Returns the usage if all of it was reported.
+    /// Returns the usage if it was reported in full.
     pub fn whole(self) -> Option<Usage> {
         match self {
             Reported::Whole(usage) => Some(usage),
@@ -339,7 +339,7 @@ impl Reported {
         }
     }
 
-    /// Returns each count that was reported, and zero for one that was not.
+    /// Returns each count that was reported, and zero for each other count.
     pub(crate) fn at_least(self) -> Usage {
         match self {
             Reported::Part(usage) | Reported::Whole(usage) => usage,
@@ -351,19 +351,19 @@ impl Reported {
 /// Tokens, as a provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// All input, cached or not.
+    /// All input, including cached input.
     pub input: u64,
     /// The part of the input that was read from a cache.
     pub cache_read: u64,
     /// The part of the input that was written to a cache.
     pub cache_write: u64,
-    /// Output, thinking included.
+    /// Output, including thinking.
     pub output: u64,
 }
 
 impl Usage {
-    /// Counts bytes, for a model that has no tokens: those that it was shown and those that it wrote. All but the newest
-    /// message and the status was shown before.
+    /// Counts the bytes of a prompt and a reply, for a model that has no tokens. All but the newest message and the status counts
+    /// as read from a cache.
     pub fn in_bytes(prompt: &Prompt, reply: &Reply) -> Usage {
         let specs = serde_json::to_string(&prompt.tools).map_or(0, |specs| specs.len());
         let status = prompt.status.as_ref().map_or(0, String::len) as u64;
@@ -375,17 +375,17 @@ impl Usage {
     }
 }
 
-/// Why a model did not reply. Each says what happened and what can be done about it.
+/// Why a model did not reply. Each message says what happened and what can be done about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ModelError {
-    /// It can't have cost anything, and trying again did not help.
+    /// The provider could not be reached, even after retries. The request can't have cost anything.
     #[error("{provider} can't be reached: {why}")]
     Unavailable { provider: String, why: String },
-    /// The reply broke off, or was no reply: it may have cost something, whatever was reported by then.
+    /// The reply broke off, or was not valid. It may have cost something, even if no usage was reported.
     #[error("did not get a complete reply from {provider}: {why}")]
     Broken { provider: String, why: String },
-    /// The provider answered that it won't: a wrong key, an unknown model, a limit, a request it can't read, too many requests.
+    /// The provider refused: a wrong key, an unknown model, a limit, an unreadable request, or too many requests.
     #[error("{provider} refused: {why}")]
     Refused { provider: String, why: String },
     /// The prompt is longer than the model's window.

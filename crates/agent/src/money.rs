@@ -1,5 +1,5 @@
-//! Amounts of money as people, price tables and reports write them: whole numbers of their smallest part, never a float, so that
-//! sums are exact. Dollars stay dollars until a rate is known.
+//! Amounts of money as people, price tables and reports write them. An amount is a whole number of its smallest unit, never a
+//! float, so that sums are exact. Dollars stay dollars until a rate is known.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Number;
 const NANOS: u128 = 1_000_000_000;
 const NANO_DIGITS: usize = 9;
 
-/// The most hundredths of one amount: beyond that JSON's numbers are no longer exact.
+/// The largest amount, in hundredths. Above it, numbers in JSON are not exact.
 const HUNDREDTHS_MAX: u64 = 1_000_000_000_000_000;
 
 /// An amount of dollars, to the billionth.
@@ -24,11 +24,11 @@ const HUNDREDTHS_MAX: u64 = 1_000_000_000_000_000;
 #[serde(try_from = "String", into = "String")]
 pub struct Usd(u128);
 
-/// Says why something is no amount of dollars.
+/// Says that a text is not an amount of dollars.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no amount of dollars: write it like 0.25, with at most nine digits after the point")]
+#[error("{text:?} is not an amount of dollars: write it like 0.25, with at most nine digits after the point")]
 pub struct UsdError {
-    /// What was given.
+    /// The text.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ impl Usd {
     }
 }
 
-/// Reads a decimal number as a whole number of its smallest parts: with two digits after the point, `8.5` is 850.
+/// Reads a decimal number as a whole number of its smallest unit: with two digits after the point, `8.5` is 850.
 pub(crate) fn decimal(text: &str, digits: usize) -> Result<u64, DecimalError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -84,7 +84,7 @@ impl From<Usd> for String {
     }
 }
 
-/// An amount of money in the currency in which it was written. It is above zero.
+/// An amount of money above zero, in the currency in which it was written.
 ///
 /// ```
 /// use guildhall_agent::roster::Amount;
@@ -99,7 +99,7 @@ pub enum Amount {
     Usd(Usd),
 }
 
-/// Says why something is not an amount, and what to write instead.
+/// Says why a text is not an amount, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum MoneyError {
@@ -136,7 +136,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// An amount of no negative size with at most two digits after the point, in whatever currency the report has.
+/// An amount that is not negative, with at most two digits after the point, in the currency of the report.
 ///
 /// ```
 /// use guildhall_agent::checks::Hundredths;
@@ -147,11 +147,11 @@ impl fmt::Display for Amount {
 #[serde(try_from = "String", into = "String")]
 pub struct Hundredths(u64);
 
-/// Says why something is no amount.
+/// Says why a value is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DecimalError {
-    #[error("it is no amount: write a plain number such as 850 or 850.50")]
+    #[error("it is not an amount: write a plain number such as 850 or 850.50")]
     NotANumber,
     #[error("it is negative: write what it costs")]
     Negative,
@@ -180,10 +180,10 @@ impl Hundredths {
         }
     }
 
-    /// Takes a number of JSON. It is read as it is written: the shortest text of a float is what its author wrote.
+    /// Reads a number of JSON as it is written. The shortest text of a float is the text that its author wrote.
     pub(crate) fn of(number: &Number) -> Result<Hundredths, DecimalError> {
         let text = number.to_string();
-        // An exponent is written only for what is far too large or far too fine.
+        // Only a number that is far too large or far too fine is written with an exponent.
         match text.split_once(['e', 'E']) {
             Some(_) if text.starts_with('-') => Err(DecimalError::Negative),
             Some((_, exponent)) if exponent.starts_with('-') => Err(DecimalError::TooFine),
@@ -192,18 +192,18 @@ impl Hundredths {
         }
     }
 
-    /// Adds; `None` if the sum is too large to be told.
+    /// Adds two amounts; `None` if the sum is too large.
     pub(crate) fn plus(self, other: Hundredths) -> Option<Hundredths> {
         self.0.checked_add(other.0).map(Hundredths)
     }
 
-    /// Returns by how much it is over a cap; `None` if it is not.
+    /// Returns by how much the amount is over a cap; `None` if it is not over.
     pub(crate) fn over(self, cap: Hundredths) -> Option<Hundredths> {
         self.0.checked_sub(cap.0).filter(|over| *over > 0).map(Hundredths)
     }
 }
 
-/// Takes the commas out of `1,850`; `None` if they do not divide thousands.
+/// Takes the commas out of `1,850`; `None` if they do not separate thousands.
 fn without_commas(whole: &str) -> Option<String> {
     let mut groups = whole.split(',');
     let first = groups.next()?;

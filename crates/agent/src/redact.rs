@@ -1,5 +1,5 @@
-//! Takes secrets out of what is said: out of texts, out of the strings and keys within values, and out of JSON that is written
-//! as text. What could be read before can be read afterwards, and doing it twice is the same as doing it once.
+//! Takes secrets out of texts, out of the strings and keys of JSON values, and out of JSON that is written as text. Valid JSON
+//! stays valid JSON, and redacting twice gives the same as redacting once.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,33 +10,33 @@ use serde_json::{Map, Value};
 use crate::model::{RawCall, Reply};
 use crate::text::{Redactor, SECRET_BYTES_MIN};
 
-/// Stands in the place of a secret that is known by the name it has.
+/// Replaces a secret that is recognized by its name.
 const REDACTED: &str = "[redacted: secret]";
 
-/// How names of secrets end, without what people write differently: case, dashes, underscores.
+/// The ends of names of secrets, in lower case and without dashes and underscores.
 const SECRET_NAMES: &str = "apikey secret secretkey privatekey accesskey adminkey password passwd passphrase accesstoken \
     authtoken refreshtoken";
 
-/// Stands in the place of JSON that is written as text too deep within other JSON to be looked into.
+/// Replaces JSON that is written as text too deep within other JSON.
 const TOO_DEEP: &str = "[left out: nested too deep]";
 
-/// How deep JSON that is written as text may be found. What is read from it has at most as many levels of its own.
+/// How many levels of JSON written as text within JSON are searched.
 const LEVELS_MAX: usize = 128;
 
-/// How deep the values of a stored reply may be. What reads them back reads 128 levels, a few of which are the reply's own.
+/// How many levels the values of a stored reply may have. The JSON reader takes 128, and the reply itself needs a few.
 const VALUE_DEPTH_MAX: usize = 100;
 
-/// The name of a call whose name held a secret: one that every provider takes.
+/// The new name of a call whose name contains a secret. Every provider accepts it.
 const REDACTED_NAME: &str = "redacted";
 
 impl Redactor {
-    /// Returns a text without its secrets. One that is JSON stays JSON.
+    /// Returns a text without its secrets. JSON stays JSON.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.clean_nested(text, 0)
     }
 
-    /// Returns a value without its secrets: none in a string, in a key, or under a key that says that it is one. It keeps its
-    /// shape, but for a number that has a secret in it, which becomes a string.
+    /// Returns a value without the secrets in its strings, in its keys, and under keys that name a secret. The value keeps its
+    /// shape, except that a number that contains a secret becomes a string.
     pub fn clean_value(&self, value: &Value) -> Value {
         self.clean_under(None, value, 0)
     }
@@ -48,7 +48,7 @@ impl Redactor {
         }
         let cleaned = self.clean_under(None, &value, level + 1);
         let clean = if cleaned == value { Cow::Borrowed(text) } else { Cow::Owned(cleaned.to_string()) };
-        // A secret that stands across several strings can't be taken out without breaking what is around it.
+        // A secret that spans several strings can't be taken out alone without breaking the JSON.
         if self.redact(&clean) == clean { clean } else { Cow::Owned(Value::from(REDACTED).to_string()) }
     }
 
@@ -67,7 +67,7 @@ impl Redactor {
         }
     }
 
-    /// Cleans keys and values. Keys that become the same are numbered, so that no value is lost.
+    /// Cleans keys and values. Keys that become equal are numbered, so that no value is lost.
     fn clean_members(&self, members: &Map<String, Value>, level: usize) -> Map<String, Value> {
         let mut clean = Map::new();
         let mut number = 1;
@@ -83,8 +83,8 @@ impl Redactor {
         clean
     }
 
-    /// Returns a reply without its secrets, in a form that can be stored and read back. Everything that a model says passes
-    /// here first, so that what is read from its calls is clean as well.
+    /// Returns a reply without its secrets, in a form that can be stored and read back. Every reply passes here before its calls
+    /// are read, so that the calls are clean, too.
     pub(crate) fn clean_reply(&self, key: &AskKey, reply: &Reply) -> Reply {
         let renamed = self.renamed(key, &reply.calls);
         let call = |call: &RawCall| RawCall {
@@ -96,7 +96,7 @@ impl Redactor {
                 Err(text) => Err(self.clean(text).into_owned()),
             },
         };
-        // Without its own form, a reply is shown as words and calls.
+        // A reply without `raw` is shown as words and calls.
         let raw = if is_within(&reply.raw, VALUE_DEPTH_MAX) {
             self.clean_value(&renamed.within(None, &reply.raw))
         } else {
@@ -111,31 +111,23 @@ impl Redactor {
         }
     }
 
-    /// Finds new names and ids for the calls of a reply that have a secret in theirs. Providers take only plain ones, and ids
+    /// Finds new names and ids for calls whose name or id contains a secret. Providers accept only plain characters, and an id
     /// must be unique within a contract.
     fn renamed(&self, key: &AskKey, calls: &[RawCall]) -> Renamed {
-        let has_secret = |text: &str| self.clean(text) != text;
+        let has_secret = |text: &&String| self.clean(text) != text.as_str();
         let taken: BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
-        let mut renamed = Renamed::default();
-        let mut number = 0;
-        for RawCall { id, name, .. } in calls {
-            if has_secret(name) {
-                renamed.names.insert(name.clone(), REDACTED_NAME.to_owned());
-            }
-            if has_secret(id) && !renamed.ids.contains_key(id) {
-                let mut fresh = String::new();
-                while fresh.is_empty() || taken.contains(fresh.as_str()) {
-                    number += 1;
-                    fresh = format!("redacted-{key}-{number}").replace(['.', '#'], "-");
-                }
-                renamed.ids.insert(id.clone(), fresh);
-            }
+        let fresh = (1..).map(|number| format!("redacted-{key}-{number}").replace(['.', '#'], "-"));
+        let fresh = fresh.filter(|id| !taken.contains(id.as_str()));
+        let names = calls.iter().map(|call| &call.name).filter(has_secret);
+        let mut seen = BTreeSet::new();
+        let ids = calls.iter().map(|call| &call.id).filter(has_secret).filter(|id| seen.insert(*id));
+        Renamed {
+            names: names.map(|name| (name.clone(), REDACTED_NAME.to_owned())).collect(),
+            ids: ids.cloned().zip(fresh).collect(),
         }
-        renamed
     }
 }
 
-#[derive(Default)]
 struct Renamed {
     names: BTreeMap<String, String>,
     ids: BTreeMap<String, String>,
@@ -161,7 +153,7 @@ fn json(text: &str) -> Option<Value> {
     if text.trim_start().starts_with(['{', '[', '"']) { serde_json::from_str(text).ok() } else { None }
 }
 
-/// Whether a value is a secret because of the name that it has. A variable or a placeholder in its place is none.
+/// Whether a value is a secret because of its name. The name of a variable or a placeholder is not a secret.
 fn is_secret(name: Option<&str>, value: &str) -> bool {
     let is_name = |name: &str| {
         let plain: String = without_marks(name).chars().filter(char::is_ascii_alphanumeric).collect();
@@ -177,7 +169,7 @@ fn is_secret(name: Option<&str>, value: &str) -> bool {
     name.is_some_and(is_name) && is_token(value)
 }
 
-/// What of a name was not put there in the place of a secret.
+/// Returns a name without the marks that replace secrets.
 fn without_marks(name: &str) -> String {
     let (mut own, mut rest) = (String::new(), name);
     while let Some((before, mark)) = rest.split_once("[redacted: ") {

@@ -1,5 +1,6 @@
-//! The roster: who can be hired. Agents are Markdown files, taken from directories in the order that the caller gives; the
-//! first of a name wins. Reading a file never fails the rest: what is wrong is a problem with a file and a line.
+//! The roster: the agents that can be hired. Agents are Markdown files in directories. If two directories have an agent of the
+//! same name, the agent of the earlier directory is used. A wrong file becomes a problem with a file and a line, and the other
+//! files are read all the same.
 
 mod delegation;
 mod fields;
@@ -18,28 +19,28 @@ use std::path::{Path, PathBuf};
 use guildhall_kernel::AgentName;
 
 pub use crate::money::{Amount, MoneyError};
-pub use delegation::{Accept, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
-pub use file::{AgentFile, ModelChoice, ReadAgent};
+pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use file::{AgentFile, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
 pub use problem::{Location, Problem, Severity};
 
-/// The biggest agent file.
+/// The largest agent file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The maximum size of the front matter, in bytes. A file with more is not read as the description of an agent.
+/// The longest front matter, in bytes. A file with more is not read as the description of an agent.
 pub const FRONT_BYTES_MAX: usize = 64 * 1024;
 
-/// The most files that are read of one directory.
+/// How many files of one directory are read.
 pub const FILES_MAX: usize = 1000;
 
-/// How deep directories are gone through.
+/// How many levels of directories are searched.
 const DIRECTORIES_MAX: usize = 8;
 
-/// Where the built-in agents seem to lie.
+/// The directory in the paths of the built-in agents.
 const BUILT_IN_DIR: &str = "built-in";
 
-/// The agents that come with Guildhall: the name of each file, and what it says.
+/// The agents that come with Guildhall: the name of each file, and its text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("general-contractor.md", include_str!("../roster/general-contractor.md")),
     ("investigator.md", include_str!("../roster/investigator.md")),
@@ -50,18 +51,18 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("writer.md", include_str!("../roster/writer.md")),
 ];
 
-/// Where agents come from.
+/// A source of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A directory that somebody named: it must be there.
+    /// A directory that the user named. It must exist.
     Named(PathBuf),
-    /// A directory that may be there.
+    /// A default directory. It need not exist.
     Usual(PathBuf),
     /// The agents that come with Guildhall.
     BuiltIn,
 }
 
-/// The agents that can be hired, and what is wrong with those that can't.
+/// The agents that can be hired, and the problems with the files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roster {
     agents: BTreeMap<AgentName, AgentFile>,
@@ -69,15 +70,18 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Reads agents from all sources. Of two with one name the first source's is taken.
+    /// Reads agents from all sources. If two sources have an agent of the same name, the first source's agent is used.
     pub fn load<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Roster {
         let mut roster = Roster::default();
         for source in sources {
-            let taken = match source {
+            let agents = match source {
                 Source::Named(directory) | Source::Usual(directory) => roster.read(directory, source),
-                Source::BuiltIn => built_in(),
+                Source::BuiltIn => {
+                    let path = |name| Path::new(BUILT_IN_DIR).join(name);
+                    BUILT_IN.iter().map(|(name, text)| AgentFile::read(&path(name), text.as_bytes())).collect()
+                }
             };
-            roster.add(taken);
+            roster.add(agents);
         }
         roster
     }
@@ -92,14 +96,14 @@ impl Roster {
         self.agents.values()
     }
 
-    /// Returns what is wrong, in the order in which it was found.
+    /// Returns the problems, in the order in which they were found.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    fn add(&mut self, taken: Vec<ReadAgent>) {
+    fn add(&mut self, agents: Vec<ReadAgent>) {
         let mut here: BTreeMap<AgentName, AgentFile> = BTreeMap::new();
-        for ReadAgent { agent, problems } in taken {
+        for ReadAgent { agent, problems } in agents {
             self.problems.extend(problems);
             let Some(agent) = agent else { continue };
             match here.get(&agent.name) {
@@ -125,17 +129,17 @@ impl Roster {
             self.problems.push(match (error.kind(), source) {
                 (io::ErrorKind::NotFound, Source::Usual(_)) => return Vec::new(),
                 (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) => {
-                    Problem::error(directory, "there is no such directory")
+                    Problem::error(directory, "the directory does not exist")
                 }
                 _ => unreadable(directory, &error),
             });
         }
         if found.len() > FILES_MAX {
             found.truncate(FILES_MAX);
-            let message = format!("there are more than {FILES_MAX} files here: the rest was not read");
+            let message = format!("there are more than {FILES_MAX} files in this directory: the rest was not read");
             self.problems.push(Problem::error(directory, message));
         }
-        found.iter().map(|file| taken(file)).collect()
+        found.iter().map(|file| read_file(file)).collect()
     }
 }
 
@@ -143,7 +147,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     Problem::error(file, format!("it can't be read: {error}"))
 }
 
-/// Finds agent files, in the order of their names. Directories behind links are not gone into: they might lead back.
+/// Finds agent files, in the order of their names. Links to directories are not followed, since they could form a loop.
 fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -164,24 +168,19 @@ fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<
     Ok(())
 }
 
-fn taken(file: &Path) -> ReadAgent {
+fn read_file(file: &Path) -> ReadAgent {
     match bytes(file) {
         Ok(bytes) => AgentFile::read(file, &bytes),
         Err(error) => ReadAgent { agent: None, problems: vec![unreadable(file, &error)] },
     }
 }
 
-/// Reads a file, but no more of it than tells that it is too big; and nothing that is no file, which might never end.
+/// Reads a file, up to one byte more than allowed. Anything else, such as a pipe, is refused, since it might never end.
 fn bytes(file: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(file)?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
     File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn built_in() -> Vec<ReadAgent> {
-    let taken = |(name, text): &(&str, &str)| AgentFile::read(&Path::new(BUILT_IN_DIR).join(name), text.as_bytes());
-    BUILT_IN.iter().map(taken).collect()
 }

@@ -1,5 +1,5 @@
-//! The loop: record, perform what is outstanding, wait for what happens, step. It is the same after a crash. What it does for
-//! one thing that happens does not grow with what is outstanding.
+//! The loop: record facts, perform open asks, wait for an input, take a step. It is the same after a crash. The work for one
+//! input does not grow with the number of open asks.
 
 use std::sync::Arc;
 
@@ -14,37 +14,44 @@ pub enum RunError<E: std::error::Error + 'static> {
     /// The engine failed. Nothing recorded is lost.
     #[error(transparent)]
     Engine(E),
-    /// What is stored of the contract breaks a law.
+    /// The stored facts of the contract break a law.
     #[error("the journal of {contract} is damaged")]
     Corrupt { contract: Path, source: Corrupt },
-    /// No contract could lawfully work on the brief.
+    /// The kernel refused the brief.
     #[error("{0}")]
     Refused(Refusal),
 }
 
-/// Runs a contract to its report, from its brief or from wherever it was when it was interrupted.
+/// Runs a contract to its report, from its brief or from the point where it was interrupted.
 pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report, RunError<E::Error>> {
     let mut contract = begin(engine, brief).await?;
-    // What waits to be heard comes before anything that the contract does by itself: one that is told to end asks nobody.
+    // A waiting input comes before anything that the contract does by itself, so that a cancelled contract asks nothing.
     if let Some(input) = engine.ready().await.map_err(RunError::Engine)? {
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
-    let mut shown = Shown { upto: AskId(0), course: Course::of(&contract) };
+    let (mut shown, mut course) = (AskId(0), Course::of(&contract));
     loop {
         if let Some(report) = contract.report() {
             return Ok(report.clone());
         }
-        shown.show(engine, &contract);
+        // When the contract begins to close, the engine is shown all open asks again.
+        if Course::of(&contract) != course {
+            (shown, course) = (AskId(0), Course::of(&contract));
+        }
+        for (id, ask) in contract.outstanding_after(shown) {
+            engine.perform(&contract, id, ask);
+            shown = shown.max(id);
+        }
         let input = engine.next(contract.wake_at()).await.map_err(RunError::Engine)?;
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
 }
 
-/// How many steps may share one wait for the disk.
+/// How many steps share one wait for the disk.
 const STEPS_MAX: usize = 256;
 
-/// Takes a step for what happened, and for what has happened besides as long as nothing follows for the engine to do; then
-/// makes them durable together. A hirer whose thousand hires report at once does not wait for the disk a thousand times.
+/// Takes a step for an input, and for further inputs that are ready, until a step gives the engine something to do. Then it
+/// makes the facts durable together: a hirer with a thousand reports does not wait for the disk a thousand times.
 async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) -> Result<(), E::Error> {
     let course = Course::of(contract);
     let (mut next, mut steps) = (Some(first), 0);
@@ -62,12 +69,7 @@ async fn take<E: Engine>(engine: &mut E, contract: &mut Contract, first: Input) 
     engine.durable().await
 }
 
-struct Shown {
-    upto: AskId,
-    course: Course,
-}
-
-/// How a contract goes on, as far as the engine has to know.
+/// The part of a contract's state that changes how the engine treats its asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
     Working,
@@ -82,19 +84,6 @@ impl Course {
             (false, true) => Course::Closing,
             (false, false) => Course::Working,
         }
-    }
-}
-
-impl Shown {
-    /// Shows the engine what it has not seen; all once more if the contract has begun to end since.
-    fn show(&mut self, engine: &mut impl Engine, contract: &Contract) {
-        let course = Course::of(contract);
-        let after = if course == self.course { self.upto } else { AskId(0) };
-        for (id, ask) in contract.outstanding_after(after) {
-            engine.perform(contract, id, ask);
-            self.upto = self.upto.max(id);
-        }
-        self.course = course;
     }
 }
 

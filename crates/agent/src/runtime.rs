@@ -1,5 +1,5 @@
-//! Where an agent sits: its instructions, its model and its tools. Here a leaf ask becomes an answer: a request is shown to
-//! the model and its reply is read, a tool is called.
+//! The runtime of an agent: its instructions, its model and its tools. It turns a leaf ask into an answer: it shows a request
+//! to the model and reads the reply, or it calls a tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,26 +22,26 @@ use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
-use crate::transcript::size;
+use crate::transcript::{cut, heard, size};
 use crate::wording;
 
-/// The share of a model's window, in percent, from which on older results are left out.
+/// The part of a model's window, in percent, above which older results are left out.
 const WINDOW_PERCENT_MAX: u64 = 70;
 
-/// How often a prompt is halved that is too long: a window may be much smaller than what it is said to be.
+/// How often a prompt that is too long is halved. The real window may be much smaller than the configured one.
 const SQUEEZES_MAX: usize = 4;
 
-/// How often in a row a reply may be lost before the contract ends: each may have cost its hold.
+/// After how many lost replies in a row the contract ends. Each may have cost its hold.
 const LOSSES_MAX: usize = 3;
 
-/// What an agent works with.
+/// Everything that an agent works with.
 #[derive(Clone)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct AgentRuntime {
-    /// Who it is and by which rules it works. It does not change during a contract.
+    /// The agent's instructions. They do not change during a contract.
     pub system: String,
     pub model: Arc<dyn Model>,
-    /// How many tokens the model can be shown.
+    /// The model's window, in tokens.
     pub window: u64,
     pub price: Price,
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
@@ -50,26 +50,26 @@ pub struct AgentRuntime {
     pub redactor: Redactor,
 }
 
-/// Tells what usage costs.
+/// Returns the cost of usage.
 pub type Price = Arc<dyn Fn(&Usage) -> Msat + Send + Sync>;
 
-/// Tells what time it is in the session.
+/// Returns the session's time.
 pub type Clock<'a> = &'a (dyn Fn() -> Millis + Send + Sync);
 
-/// What a tool may look at besides its arguments.
+/// What a tool may read besides its arguments.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
     /// The facts of the contract that calls it.
     pub facts: &'a [Fact],
-    /// What all hires of its hirer have posted, in order, the call's own post included.
+    /// The posts of all hires of its hirer, in order, including the call's own post.
     pub board: &'a [Post],
     /// What the hires of the contract wait for, if they do no work themselves.
     pub waits: &'a BTreeMap<Path, WaitsFor>,
-    /// Where texts are found.
+    /// The store of the texts.
     pub texts: &'a dyn Texts,
 }
 
-/// Something that happened, with the texts that its facts will name.
+/// An input for a contract, with the texts that its facts will name.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Arrival {
@@ -78,8 +78,8 @@ pub struct Arrival {
     pub texts: Vec<Text>,
 }
 
-/// The room for the rules of JSON turns and for the task of the root, in bytes. The calls that those rules list take less than the
-/// tools would.
+/// The room for the rules of JSON turns and for the task of the root, in bytes. The list of calls in those rules is shorter than
+/// the tools, which it replaces.
 const JSON_TURN_BYTES: u64 = 1024;
 
 impl AgentRuntime {
@@ -92,7 +92,7 @@ impl AgentRuntime {
         specs
     }
 
-    /// Returns the size of what surrounds the transcript in every request: what precedes it, and the status after it.
+    /// Returns the size of the parts of every request besides the transcript: what precedes it, and the status after it.
     pub fn opening_bytes(&self) -> u64 {
         let specs = serde_json::to_string(&self.specs()).expect("a tool's schema is JSON");
         let json = if self.model.has_json_turns() { JSON_TURN_BYTES } else { 0 };
@@ -107,10 +107,10 @@ impl AgentRuntime {
         }
     }
 
-    /// Asks the model. `history` is all that there was when it was asked; `status` is what the contract has left; `clock` tells
-    /// from when on calls that wait do so. A prompt that is too long can't have cost anything, so it is shown again within
-    /// the same ask: without older results, and then with what is longest cut. A text that can't be read is an error, and the
-    /// model is not asked.
+    /// Asks the model. `history` ends with the ask. `status` is what the contract has left. `clock` gives the time from which
+    /// calls that wait count their wait. A prompt that is too long can't have cost anything, so a shorter one is sent within
+    /// the same ask: first without older results, then with the longest texts cut. If a text can't be read, the model is not
+    /// asked.
     pub async fn ask(
         &self,
         key: AskKey,
@@ -151,14 +151,15 @@ impl AgentRuntime {
         let known = usage.map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
-                // From here on, nothing of what the model said has a secret in it.
+                // From here on, the reply contains no secrets.
                 let reply = self.redactor.clean_reply(&key, &reply);
                 let mut texts = Vec::new();
                 let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
                 if reply.calls.is_empty() && request.turn == Turn::Next {
                     read.verdict = self.judge(&reply, history, &mut texts)?;
                 }
-                let full = self.is_window_full(usage.map_or(request.tokens, |usage| usage.input));
+                let tokens = usage.map_or(request.tokens, |usage| usage.input);
+                let full = tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX);
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
                 let cost =
@@ -183,7 +184,14 @@ impl AgentRuntime {
     ) -> Result<Prompt, TextError> {
         let (system, max_tokens) = (self.system.clone(), request.max_tokens);
         let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
-            Some(brief) => Some(Box::new(PromptData::of(brief, history, self.team.as_deref(), request.turn, *status)?)),
+            Some(brief) => Some(Box::new(PromptData {
+                agent: brief.agent.clone(),
+                team: self.team.clone(),
+                task: history.texts.text(&brief.task)?,
+                turn: request.turn,
+                status: *status,
+                heard: heard(history.facts, history.texts)?,
+            })),
             None => None,
         };
         let (tools, messages, status, must_call) = match request.turn {
@@ -191,38 +199,33 @@ impl AgentRuntime {
                 let status = Some(wording::status(status));
                 (self.specs(), history.messages()?, status, self.must_call(history.facts))
             }
-            // The rules of calling would cost more than the last words need, no call is admitted any more, and nothing
-            // that is left can be used.
+            // No call is admitted after the last request, so tools and status would only cost money.
             Turn::Last => {
-                let messages = history.cut(request.tokens.saturating_sub(system.len() as u64))?;
+                let room = request.tokens.saturating_sub(system.len() as u64);
+                let messages = cut(history.facts, history.texts, room)?;
                 (Vec::new(), messages, None, None)
             }
         };
         Ok(Prompt { key, system, tools, messages, status, max_tokens, must_call, data })
     }
 
-    /// The tool that must be called in this turn: the hiring tool, once an agent that must hire was told so.
+    /// Returns the tool that the next reply must call: the hiring tool, if an agent that must hire was nudged to hire.
     fn must_call(&self, facts: &[Fact]) -> Option<String> {
         let mut since_reply = facts.iter().rev().take_while(|fact| fact.said().is_none());
-        let told = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
-        self.team.as_ref().filter(|_| told).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
-    }
-
-    /// Whether older results are to be left out of the next requests, before the window is full.
-    fn is_window_full(&self, tokens: u64) -> bool {
-        tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX)
+        let was_nudged = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
+        self.team.as_ref().filter(|_| was_nudged).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
     fn compaction(&self, history: History<'_>, upto: u32) -> Result<Compaction, TextError> {
         Ok(Compaction { upto, bytes: size(&history.compacted(upto)?).saturating_add(self.opening_bytes()) })
     }
 
-    /// What comes of a reply that was lost. It is asked for anew, but not for ever: each may have cost something. Nothing that is
-    /// stored says what it was lost to, so those who watch are told.
+    /// Answers a request whose reply was lost. The kernel asks again, but only a few times, since each reply may have cost
+    /// something. The reason is not stored, so it goes to `watch`.
     fn lose(&self, key: &AskKey, why: &ModelError, cost: Cost, losses: usize, watch: Watch<'_>) -> Arrival {
         if losses + 1 >= LOSSES_MAX {
-            let said = format!("{why}, {} times in a row; each may have been billed", losses + 1);
-            return self.fail(key, &said, cost);
+            let why = format!("{why}, {} times in a row; each may have been billed", losses + 1);
+            return self.fail(key, &why, cost);
         }
         watch(Delta::Lost { why: &why.to_string() });
         Arrival { input: Input::Answer { id: key.ask, answer: Answer::Lost, cost }, texts: Vec::new() }
@@ -232,13 +235,13 @@ impl AgentRuntime {
         self.arrival(key, Answer::Failed, (TextKind::Error, why), cost)
     }
 
-    /// An answer that is a text.
+    /// Makes an answer that is a text.
     fn arrival(&self, key: &AskKey, answer: fn(TextRef) -> Answer, text: (TextKind, &str), cost: Cost) -> Arrival {
         let text = self.redactor.text(text.0, text.1);
         Arrival { input: Input::Answer { id: key.ask, answer: answer(text.of), cost }, texts: vec![text] }
     }
 
-    /// Reads a reply that has no secrets in it any more: what it says, and what its calls want.
+    /// Reads the words and the calls of a reply without secrets.
     fn read(
         &self,
         reply: &Reply,
@@ -248,12 +251,12 @@ impl AgentRuntime {
         texts: &mut Vec<Text>,
     ) -> guildhall_kernel::Reply {
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
-        let whole = keep(texts, Text::of_clean(TextKind::Reply, stored));
-        let words = said(reply).map(|words| keep(texts, self.redactor.text(TextKind::Words, &words)));
-        // A contract that is held to checks may have output for programs.
+        let whole = add_text(texts, Text::of_clean(TextKind::Reply, stored));
+        let words = noted_words(reply).map(|words| add_text(texts, self.redactor.text(TextKind::Words, &words)));
+        // Only a contract with checks has structured output.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
-        let output = spoken(reply).filter(|_| demanded).and_then(checks::output);
-        let output = output.map(|output| keep(texts, self.redactor.text(TextKind::Output, &output.to_string())));
+        let output = words_of(reply).filter(|_| demanded).and_then(checks::output);
+        let output = output.map(|output| add_text(texts, self.redactor.text(TextKind::Output, &output.to_string())));
         let mut ids = BTreeSet::new();
         let calls = reply.calls.iter().map(|call| {
             if ids.insert(&call.id) {
@@ -266,7 +269,7 @@ impl AgentRuntime {
             reply: whole,
             words,
             output,
-            // The next status may take more tokens than the one that was counted here.
+            // The next status may have more tokens than the counted one.
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
             used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
             calls: calls.collect(),
@@ -289,20 +292,20 @@ impl AgentRuntime {
         let Some((tool, tool_name)) = tool else { return Call::Invalid(Unreadable::UnknownTool) };
         let terms = tool.terms();
         let arguments = Value::Object(fields.clone()).to_string();
-        let arguments = keep(texts, self.redactor.text(TextKind::Arguments, &arguments));
+        let arguments = add_text(texts, self.redactor.text(TextKind::Arguments, &arguments));
         let call =
             ToolCall { tool: tool_name, arguments, price: terms.price, effect: terms.effect, needs: terms.needs };
         Call::Tool { call, approval: None }
     }
 
-    /// What a reply without a call leaves undone.
+    /// Judges a reply without a call.
     fn judge(&self, reply: &Reply, history: History<'_>, texts: &mut Vec<Text>) -> Result<Verdict, TextError> {
         let facts = history.facts;
-        let (Some(words), Some(brief)) = (spoken(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
+        let (Some(words), Some(brief)) = (words_of(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
         let tools: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
-        let spoken = FinalText { words, brief, task: &task, facts, tools: &tools };
-        Ok(hiring::verdict(self.team.as_deref(), &spoken, &self.redactor, texts))
+        let final_text = FinalText { words, brief, task: &task, facts, tools: &tools };
+        Ok(hiring::verdict(self.team.as_deref(), &final_text, &self.redactor, texts))
     }
 
     /// Performs a check on a contract's final words.
@@ -315,14 +318,14 @@ impl AgentRuntime {
         exists: &dyn Fn(&str) -> bool,
     ) -> Arrival {
         let is_cited = |ask: &Ask| matches!(ask, Ask::Tool(_) | Ask::Hire { .. });
-        let made = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| is_cited(ask));
-        let receipts = made.map(|(id, _)| AskKey { contract: key.contract.clone(), ask: id }.to_string()).collect();
-        let found = match check.parse::<Check>() {
+        let calls = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| is_cited(ask));
+        let receipts = calls.map(|(id, _)| AskKey { contract: key.contract.clone(), ask: id }.to_string()).collect();
+        let result = match check.parse::<Check>() {
             Ok(check) => checks::perform(&check, &checks::Report { words, receipts: &receipts, exists }),
             Err(why) => Err(why.to_string()),
         };
         let cost = Cost::Known(Msat::ZERO);
-        match found {
+        match result {
             Ok(()) => Arrival { input: Input::Answer { id: key.ask, answer: Answer::Passed, cost }, texts: Vec::new() },
             Err(why) => self.arrival(key, Answer::FailedCheck, (TextKind::Finding, &why), cost),
         }
@@ -339,13 +342,13 @@ impl AgentRuntime {
             (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(key.ask, around)),
             (Some(DelegationTool::Board), _) => hiring::board(&arguments, around.board),
             (_, Some(tool)) => tool.call(key, &arguments).await,
-            (_, None) => ToolResult::failed(format!("the tool {name} is not there any more")),
+            (_, None) => ToolResult::failed(format!("the tool {name} is no longer available")),
         };
         self.answer(key, &result)
     }
 
-    /// Finds out what became of a call that a crash interrupted. Without the tool, or without arguments that can be read,
-    /// nobody can tell.
+    /// Finds the outcome of a call that a crash interrupted. It is unknown if the tool is missing or the arguments can't be
+    /// read.
     pub async fn look_up(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> LookUp {
         match (self.tools.get(call.tool.as_str()), serde_json::from_str::<Value>(arguments)) {
             (Some(tool), Ok(arguments)) => tool.look_up(key, &arguments).await,
@@ -353,13 +356,13 @@ impl AgentRuntime {
         }
     }
 
-    /// Makes the answer to a call of its result.
+    /// Makes the answer to a call from its result.
     pub fn answer(&self, key: &AskKey, result: &ToolResult) -> Arrival {
-        // A secret that is cut in half is no longer known as one.
+        // Half a secret would not be recognized, so the cut comes last.
         let mut says = self.redactor.clean(&result.text).into_owned();
         if says.len() > RESULT_BYTES_MAX {
             let end = says.floor_char_boundary(RESULT_BYTES_MAX);
-            says = format!("{}\n[{} bytes more: ask for less at a time]", &says[..end], says.len() - end);
+            says = format!("{}\n[{} more bytes: ask for less at a time]", &says[..end], says.len() - end);
         }
         let kind = match result.outcome {
             ToolOutcome::Done => TextKind::Result,
@@ -368,7 +371,7 @@ impl AgentRuntime {
         self.arrival(key, Answer::Result, (kind, &says), Cost::Known(result.cost))
     }
 
-    /// Answers a call that can't be made, because its arguments can't be read back from where they were stored.
+    /// Answers a call that can't be made because its stored arguments can't be read.
     pub fn not_called(&self, key: &AskKey, why: &dyn fmt::Display) -> Arrival {
         let why = wording::not_called(why);
         self.arrival(key, Answer::Result, (TextKind::Error, &why), Cost::Known(Msat::ZERO))
@@ -379,7 +382,7 @@ fn is_too_long(attempt: &Attempt) -> bool {
     attempt.usage == Reported::Nothing && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
 }
 
-/// How many of the newest requests were lost in a row, before the one that is under way.
+/// Counts how many requests in a row were lost before the current one.
 fn losses(facts: &[Fact]) -> usize {
     let requests = facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Model(_)));
     let requests: BTreeSet<AskId> = requests.map(|(id, _)| id).collect();
@@ -391,21 +394,21 @@ fn brief_of(facts: &[Fact]) -> Option<&Brief> {
     facts.iter().find_map(Fact::opened)
 }
 
-/// The words of a reply, with a note if the reply did not come to its end.
-fn said(reply: &Reply) -> Option<String> {
+/// Returns the words of a reply, with a note if the reply is incomplete.
+fn noted_words(reply: &Reply) -> Option<String> {
     let unfinished = match reply.stop {
         Stop::Length if reply.calls.is_empty() => wording::CUT_OFF,
-        Stop::Refusal => wording::NOT_LET_ON,
+        Stop::Refusal => wording::ENDED_BY_PROVIDER,
         Stop::Length | Stop::End | Stop::Calls => "",
     };
-    spoken(reply).map(|words| format!("{words}{unfinished}"))
+    words_of(reply).map(|words| format!("{words}{unfinished}"))
 }
 
-fn spoken(reply: &Reply) -> Option<&str> {
+fn words_of(reply: &Reply) -> Option<&str> {
     reply.words.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-pub(crate) fn keep(texts: &mut Vec<Text>, text: Text) -> TextRef {
+pub(crate) fn add_text(texts: &mut Vec<Text>, text: Text) -> TextRef {
     let of = text.of;
     texts.push(text);
     of

@@ -1,37 +1,37 @@
-//! What changes from turn to turn. It is told after everything else, so that what precedes it stays the same for a
-//! provider's cache, and it is told anew each time: it is no part of the transcript.
+//! The status line: what a contract has left. It changes from turn to turn, so it comes after everything else in a prompt: the
+//! prompt before it stays the same for a provider's cache. It is not a part of the transcript.
 
 use guildhall_kernel::{AskId, Contract, Heads, Millis, Msat};
 
-/// The longest status line, in bytes. Every request holds room for it.
+/// The longest status line, in bytes. Every request reserves room for it.
 pub const STATUS_BYTES_MAX: u64 = 192;
 
 /// What a contract has left when it asks its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The money that it has, the hold of the request that tells this included: nobody else can use that.
+    /// The money that it has, including the hold of this request.
     pub money: Msat,
-    /// How many replies it may still give, the one that is asked for included.
+    /// How many replies it may still give, including the reply to this request.
     pub turns: u32,
-    /// What it may hire with, if it may hire.
+    /// What is left for hires, if it may hire.
     pub hiring: Option<HiringLeft>,
-    /// How long until its deadline, if it has one.
+    /// The time until its deadline, if it has one.
     pub time: Option<Millis>,
 }
 
-/// What is left to hire with.
+/// What a contract has left for hires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HiringLeft {
     /// How much of its money it could grant to a hire now.
     pub money: Msat,
-    /// How many hires, its hires' own included.
+    /// How many hires, including those that its hires make.
     pub heads: Heads,
-    /// How many levels below it.
+    /// How many levels of hires below it.
     pub depth: u8,
 }
 
 impl Status {
-    /// Takes a contract's status at a time, for the request that is asked.
+    /// Returns a contract's status at a time, for one request.
     pub fn of(contract: &Contract, ask: AskId, now: Millis) -> Status {
         let (brief, money) = (contract.brief(), contract.money_with(ask));
         let (heads, depth) = (contract.heads().available(), brief.grant.depth);

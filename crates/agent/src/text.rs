@@ -1,5 +1,5 @@
-//! Texts on their way into the journal and back. This is the one funnel: what is to be kept out of the journal is taken out here,
-//! before the text gets its hash. A stored text comes from a disk, so each can be missing or damaged: that is an error, never a panic.
+//! Texts on their way into the journal and back. All texts pass here: secrets are taken out of a text before it gets its hash. A
+//! stored text can be missing or damaged on the disk. That is an error, never a panic.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::model::Reply;
 /// A text with the reference by which facts name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Its reference.
+    /// The reference.
     pub of: TextRef,
-    /// What it says.
+    /// The text itself.
     pub says: String,
 }
 
 impl Text {
-    /// Makes a text of what has no secrets in it any more. One that is longer than a reference can say is cut.
+    /// Makes a text of a string without secrets. A string that is too long for a reference is cut.
     pub fn of_clean(kind: TextKind, mut says: String) -> Text {
         says.truncate(says.floor_char_boundary(u32::MAX as usize));
         let bytes = u32::try_from(says.len()).expect("it was cut to fit");
@@ -26,13 +26,13 @@ impl Text {
     }
 }
 
-/// The shortest value that is taken for a secret. A shorter one, such as the made-up key of a local server, is too likely to be a
-/// part of ordinary words.
+/// The shortest secret, in bytes. A shorter value, such as the dummy key of a local server, is too likely to be a part of
+/// ordinary words.
 pub const SECRET_BYTES_MIN: usize = 8;
 
-/// Whether a character does something to a terminal or to its reader instead of being seen: controls, marks that turn the
-/// direction of what follows, characters without width, and those that can hide a text within another. Besides controls,
-/// line ends and annotations, these are the characters that Unicode calls ignorable by default.
+/// Whether a character is invisible: a control character, a change of direction, a character without width, or one that can
+/// hide a text within another. Besides control characters, line ends and annotations, these are the characters that Unicode
+/// calls ignorable by default.
 pub fn is_unseen(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -58,7 +58,7 @@ pub fn is_unseen(letter: char) -> bool {
 /// Takes secrets out of a text.
 pub type Redact = Arc<dyn Fn(&str) -> Cow<'_, str> + Send + Sync>;
 
-/// Makes texts of what models, tools and people say.
+/// Takes secrets out of the output of models, tools and people.
 #[derive(Clone)]
 pub struct Redactor {
     redact: Redact,
@@ -68,10 +68,10 @@ pub struct Redactor {
 pub const LABEL_BYTES_MAX: usize = 80;
 
 impl Redactor {
-    /// Makes a label of what a model calls a piece of work: one line without unseen characters, cut to
+    /// Makes a label of a model's name for a piece of work: one line without invisible characters, cut to
     /// [`LABEL_BYTES_MAX`]. `None` if nothing is left.
     pub fn label(&self, name: &str) -> Option<Text> {
-        // A secret that is cut in half is no longer known as one, so the cut comes last.
+        // Half a secret would not be recognized, so the cut comes last.
         let clean = self.clean(name);
         let seen: String = clean.chars().map(|letter| if is_unseen(letter) { ' ' } else { letter }).collect();
         let line = seen.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -79,20 +79,27 @@ impl Redactor {
         (!label.is_empty()).then(|| Text::of_clean(TextKind::Label, label.to_owned()))
     }
 
-    /// Makes a redactor that takes out what `redact` finds.
+    /// Makes a redactor that uses `redact` to take secrets out.
     pub fn new(redact: Redact) -> Redactor {
         Redactor { redact }
     }
 
-    /// Makes a text without its secrets. One that is JSON stays JSON.
+    /// Makes a text without secrets. JSON stays JSON.
     pub fn text(&self, kind: TextKind, says: &str) -> Text {
         Text::of_clean(kind, self.clean(says).into_owned())
     }
 
-    /// Takes secrets out of a text, whatever it is written in.
+    /// Takes secrets out of a text, without regard to its format.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         (self.redact)(text)
     }
+}
+
+/// Cuts a text to so many characters, marks the cut with `…`, and leaves control characters out.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+    let end = text.char_indices().nth(chars_max).map(|(end, _)| end);
+    let seen = |text: &str| text.chars().filter(|letter| !letter.is_control()).collect::<String>();
+    end.map_or_else(|| seen(text), |end| format!("{}…", seen(text[..end].trim_end())))
 }
 
 /// Returns the hash under which a text is stored.
@@ -100,7 +107,7 @@ pub fn hash(bytes: &[u8]) -> Hash {
     Hash(*blake3::hash(bytes).as_bytes())
 }
 
-/// Returns the hash of a task as its sense has it: case, blanks and punctuation at the ends do not make another task.
+/// Returns the hash of a task, ignoring case, blanks, and punctuation at its ends.
 pub fn task_key(task: &str) -> Hash {
     let words = task.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ");
     hash(words.trim_matches(|c: char| c.is_ascii_punctuation()).as_bytes())
@@ -110,13 +117,13 @@ pub fn task_key(task: &str) -> Hash {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum TextError {
-    /// It is not there.
+    /// The text is not stored.
     #[error("the {} with hash {} is not stored", kind(.0), .0.hash)]
     Missing(TextRef),
-    /// The store can't read it.
+    /// The store can't read the text.
     #[error("the {} with hash {} can't be read: {why}", kind(.of), .of.hash)]
     Damaged { of: TextRef, why: String },
-    /// It was to be a model's reply, and is none.
+    /// The text should be a model's reply, and is not.
     #[error("the {} with hash {} is not valid: {why}", kind(.of), .of.hash)]
     NotReply { of: TextRef, why: String },
 }
@@ -139,7 +146,7 @@ fn kind(of: &TextRef) -> &'static str {
     }
 }
 
-/// Where texts are found. What a fact names is stored before the fact.
+/// A store of texts. The texts that a fact names are stored before the fact.
 pub trait Texts: Sync {
     /// Returns a stored text.
     fn text(&self, of: &TextRef) -> Result<String, TextError>;

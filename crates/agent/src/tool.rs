@@ -1,60 +1,61 @@
-//! What a tool is to Guildhall: it has a name and a schema, it declares its price, its effect and its powers, and it is called.
+//! The trait of a tool: it has a name and a schema, it declares its price, its effect and its powers, and it can be called.
 
 use guildhall_kernel::{AskKey, Effect, Msat, PowerSet};
 use serde_json::Value;
 
 use crate::model::{Task, ToolSpec};
 
-/// The longest result that a model is shown, in bytes. A tool that has more says where the rest is.
+/// The longest result that a model is shown, in bytes. A tool with a longer result says where the rest is.
 pub const RESULT_BYTES_MAX: usize = 64 * 1024;
 
 /// A tool that agents may call.
 ///
-/// What it returns is data from outside: it is shown to a model as the result of a call, never as anybody's words.
+/// The result is data from outside. A model is shown it as the result of a call, never as an instruction.
 pub trait Tool: Send + Sync {
-    /// How a model sees it.
+    /// Returns the tool as a model sees it.
     fn spec(&self) -> ToolSpec;
 
-    /// What a call costs, does and needs. Resuming after a crash and passing powers on depend on it.
+    /// Returns the price, the effect and the powers of a call. Recovery after a crash and the passing on of powers depend on them.
     fn terms(&self) -> ToolTerms;
 
-    /// Makes a call. Dropping the task stops it.
+    /// Makes a call. Dropping the task stops the call.
     fn call<'a>(&'a self, key: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult>;
 
-    /// Finds out what became of a call that a crash interrupted. Only tools whose effect is [`Effect::Reconcilable`] are asked.
-    /// One that can't tell makes no call happen twice.
+    /// Finds the result of a call that a crash interrupted. It is used only for tools whose effect is
+    /// [`Effect::Reconcilable`]. It must not make the call.
     fn look_up<'a>(&'a self, _key: &'a AskKey, _arguments: &'a Value) -> Task<'a, LookUp> {
         Box::pin(async { LookUp::Unknown })
     }
 }
 
-/// What became of a call that a crash interrupted.
+/// The outcome of a call that a crash interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookUp {
-    /// The call happened: this is its result.
+    /// The call happened, with this result.
     Happened(ToolResult),
-    /// The call certainly did not happen, so it is made now.
+    /// The call certainly did not happen, so the engine makes it now.
     DidNotHappen,
-    /// Nobody knows. The call is not made again, and its agent is told that its outcome is unknown.
+    /// It is not known whether the call happened. The call is not made again, and its agent is shown that the outcome is
+    /// unknown.
     Unknown,
 }
 
-/// What a tool declares of itself.
+/// The price, the effect and the powers of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ToolTerms {
-    /// What a call costs at most.
+    /// The highest cost of a call.
     pub price: Msat,
-    /// What may be done about a call whose outcome a crash took away.
+    /// What the engine may do about a call that a crash interrupted.
     pub effect: Effect,
     pub needs: PowerSet,
 }
 
-/// What a call brought.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ToolResult {
-    /// What the model is shown.
+    /// The text that the model is shown.
     pub text: String,
     pub outcome: ToolOutcome,
     pub cost: Msat,
@@ -65,17 +66,17 @@ pub struct ToolResult {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ToolOutcome {
     Done,
-    /// It did not; the text says why, and what to do instead.
+    /// The call failed. The text says why, and what to do instead.
     Failed,
 }
 
 impl ToolResult {
-    /// A result that cost nothing.
+    /// Makes a result that cost nothing.
     pub fn done(text: impl Into<String>) -> ToolResult {
         ToolResult { text: text.into(), outcome: ToolOutcome::Done, cost: Msat::ZERO }
     }
 
-    /// A failure that cost nothing.
+    /// Makes a failure that cost nothing.
     pub fn failed(text: impl Into<String>) -> ToolResult {
         ToolResult { text: text.into(), outcome: ToolOutcome::Failed, cost: Msat::ZERO }
     }

@@ -1,15 +1,15 @@
-//! The runtime's own words: what an agent is told about its hires, its nudges and its refusals. Everything a tool or a hire
-//! says is put between marks, as data; none of it is ever the runtime's voice.
+//! The runtime's own texts: what an agent is shown about its hires, its nudges and its refusals. The texts of tools and hires are
+//! put between marks, as data. They never look like texts of the runtime.
 
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, Waking,
+    Acceptance, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, WaitsFor, Waking,
 };
 
 use crate::status::{HiringLeft, Status};
 
-/// Says how a hire ended, as the label of its report.
+/// Returns the mark of a report, which says how the hire ended.
 pub(crate) fn label(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Done => "sub-agent-complete",
@@ -19,8 +19,8 @@ pub(crate) fn label(outcome: Outcome) -> &'static str {
     }
 }
 
-/// A report, as its hirer is shown it: labelled data. `name` is what the hirer calls the work; the task is told where it does not
-/// stand next to the report anyway.
+/// Returns a report as its hirer is shown it: as data between marks. `name` is the hirer's name for the work. The task is shown
+/// unless it precedes the report anyway.
 pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: Option<&str>, text: &str) -> String {
     let (hire, agent) = (&brief.path, &brief.agent);
     let why = match report.outcome {
@@ -45,17 +45,17 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
     format!("<{label} id=\"{hire}\" agent=\"{agent}\" {name}{money}{accepted}{undone}>{why}\n{task}{text}\n</{label}>")
 }
 
-/// What a hire was granted and what became of it. What may not have been billed is told apart.
+/// Describes what a hire was granted and what it used. Money that may not have been billed is shown separately.
 fn money(report: &Report) -> String {
     let granted = Msat::capped(u128::from(report.spent.get()) + u128::from(report.change.get()));
     let also = [("estimated", report.estimated), ("reserved", report.reserved)];
     let also = also.into_iter().filter_map(|(what, part)| Some((what, part.filter(|part| *part > Msat::ZERO)?)));
-    also.fold(format!("granted=\"{granted}\" used=\"{}\"", report.used()), |said, (what, part)| {
-        format!("{said} {what}=\"{part}\"")
+    also.fold(format!("granted=\"{granted}\" used=\"{}\"", report.used()), |money, (what, part)| {
+        format!("{money} {what}=\"{part}\"")
     })
 }
 
-/// Keeps data from ending its own marks, and from beginning others: whoever reads them must know who wrote them.
+/// Changes data so that it can't close its own marks or open others: a reader must know which texts are the runtime's.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     for (at, letter) in text.char_indices() {
@@ -68,7 +68,7 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-/// Whether a model could take what follows a `<` for a mark of the runtime's, whatever its case and its blanks.
+/// Whether a model could take the text after a `<` for a mark of the runtime, ignoring case and blanks.
 fn is_mark(rest: &str) -> bool {
     let blank = |letter: char| letter.is_whitespace();
     let name = rest.trim_start_matches(|letter| blank(letter) || letter == '/');
@@ -81,7 +81,7 @@ fn is_mark(rest: &str) -> bool {
     stripped(name, "sub-agent-").is_some() || ["message", "question", "post"].iter().any(|mark| named(mark).is_some())
 }
 
-/// What follows a beginning, if a text has it in whatever case.
+/// Returns the rest of a text that starts with `with`, ignoring case.
 fn stripped<'a>(text: &'a str, with: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(with.len())?;
     start.eq_ignore_ascii_case(with).then_some(rest)
@@ -91,27 +91,27 @@ pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
 
-pub(crate) fn begins(brief: &Brief, label: Option<&str>) -> String {
-    let (who, path, money) = (who(brief, label), &brief.path, brief.grant.money);
-    format!("{who} was hired as {path}; granted {money}; its report will come.")
+pub(crate) fn was_hired(brief: &Brief, label: Option<&str>) -> String {
+    let (agent, path, money) = (agent_with_label(brief, label), &brief.path, brief.grant.money);
+    format!("{agent} was hired as {path}; granted {money}; you will get its report.")
 }
 
-pub(crate) fn who(brief: &Brief, label: Option<&str>) -> String {
+pub(crate) fn agent_with_label(brief: &Brief, label: Option<&str>) -> String {
     match label {
         Some(label) => format!("{} ({})", quote(label), brief.agent),
         None => brief.agent.to_string(),
     }
 }
 
-/// What a call is told that waited for a hire, when somebody spoke to the hirer.
-pub(crate) fn goes_on(brief: &Brief, label: Option<&str>) -> String {
-    let (who, path) = (who(brief, label), &brief.path);
-    format!("You were sent a message. {who} goes on as {path} in the background; its report will come.")
+/// The result of a call that waited for a hire, if the hirer received a message meanwhile.
+pub(crate) fn continues(brief: &Brief, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(brief, label), &brief.path);
+    format!("You got a message. {agent} continues as {path} in the background; you will get its report.")
 }
 
-pub(crate) const STOPPED: &str = "The hire was told to stop. You will hear its report.";
+pub(crate) const STOPPED: &str = "The hire was told to stop. You will get its report.";
 
-/// What a report says of one that was ended before it had said or found anything.
+/// The text of a report if the hire ended before it wrote anything.
 pub(crate) const SAID_NOTHING: &str = "The hire ended before it wrote anything.";
 
 pub(crate) fn question(from: &Path, text: &str) -> String {
@@ -125,30 +125,30 @@ pub(crate) fn post(from: &Path, agent: &str, text: &str) -> String {
     format!("<post from=\"{from}\" agent=\"{agent}\">\n{}\n</post>", quote(text))
 }
 
-/// The task of a hire that the runtime makes on an agent's behalf: the agent's words, and what they are about.
-pub(crate) fn handed_on(words: &str, task: &str) -> String {
+/// Returns the task of a hire that the runtime makes on an agent's behalf: the agent's words, and the agent's own task.
+pub(crate) fn cascade_task(words: &str, task: &str) -> String {
     format!("{words}\n\nThe whole task is:\n{task}\n\nDo your part of it and report.")
 }
 
-/// What precedes the task of a hire: who needs it.
-pub(crate) fn needs(hirer: &str) -> String {
+/// Returns the text before the task of a hire.
+pub(crate) fn task_heading(hirer: &str) -> String {
     format!("{hirer} needs:\n\n")
 }
 
 /// The longest part of a root's task that is shown to its hires, in bytes.
 const ROOT_TASK_BYTES_MAX: usize = 500;
 
-/// The task of the root, as its hires are shown it where they are.
+/// Returns the task of the root, as a hire is shown it.
 pub(crate) fn root_task(task: &str) -> String {
     let cut = &task[..task.floor_char_boundary(ROOT_TASK_BYTES_MAX)];
     format!("For your information, the whole work began with this request:\n\"{}\"", quote(cut))
 }
 
-/// What precedes the task of a fork: it knows the conversation, and must not go on with all of it.
+/// The text before the task of a fork. A fork knows the conversation, and must not continue with all of it.
 pub(crate) const FORK: &str =
     "You are a copy of the agent above. Do the following part of the work and nothing else, and report on it:\n\n";
 
-/// What a fork is told about the calls of the reply that made it.
+/// The result that a fork is shown for the calls of the reply that made it.
 pub(crate) const OPEN_CALL: &str = "The agent that you are a copy of gets this result.";
 pub(crate) const TERMS: &str = "\n\nThese terms hold for you and for everybody you hire:";
 pub(crate) const TERM: &str = "\n- ";
@@ -167,27 +167,37 @@ pub(crate) fn nudge(nudge: Nudge) -> &'static str {
     }
 }
 
-/// Why a call was not admitted, with a right call if the call was written wrongly.
+/// Says why a call was not admitted, and shows a right call if the call was written wrongly.
 pub(crate) fn refusal(why: &Refusal, example: Option<String>) -> String {
     let example = example.filter(|example| why.has_example() && example.len() <= EXAMPLE_BYTES_MAX);
     format!("refused: {why}.{}", example.unwrap_or_default())
 }
 
-pub(crate) fn not_handed_on(why: &Refusal) -> String {
+pub(crate) fn cascade_refused(why: &Refusal) -> String {
     format!("Nobody was hired for you: {why}")
+}
+
+pub(crate) fn waits_for(what: &WaitsFor) -> String {
+    match what {
+        WaitsFor::Owner => "waits for the user's answer".to_owned(),
+        WaitsFor::Reports(hires) => {
+            let hires: Vec<String> = hires.iter().map(ToString::to_string).collect();
+            format!("waits for the report of {}", hires.join(", "))
+        }
+    }
 }
 
 pub(crate) fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "The hires that you waited for have reported.",
-        Waking::TimedOut => "The time is over. Not all of the hires that you waited for have reported.",
-        Waking::Message => "You were sent a message while you waited. The hires go on in the background.",
+        Waking::TimedOut => "The time is up. Not all of the hires that you waited for have reported.",
+        Waking::Message => "You were sent a message while you waited. The hires continue in the background.",
         Waking::Closing => "You must report now.",
     }
 }
 
-/// What an answer without a text of its own says.
-pub(crate) fn bare(answer: &Answer) -> &'static str {
+/// Returns the text for an answer that has no text of its own.
+pub(crate) fn without_text(answer: &Answer) -> &'static str {
     match answer {
         Answer::Denied => "Not approved.",
         Answer::NoReply => "No reply came in time: use your judgement.",
@@ -209,25 +219,27 @@ pub(crate) fn bare(answer: &Answer) -> &'static str {
 pub(crate) fn status(status: &Status) -> String {
     let Status { money, turns, hiring, time } = status;
     let (money, turns) = (money.get() / 1000, count(*turns, "turn"));
-    let (granted, hires) = hiring.as_ref().map(hiring_left).unwrap_or_default();
+    let (granted, hires) = match hiring {
+        Some(HiringLeft { money, heads, depth }) => (
+            format!(", up to {} sat of it for hires", money.get() / 1000),
+            format!("; {} left, {} deep", count(heads.0, "hire"), count(depth, "level")),
+        ),
+        None => Default::default(),
+    };
     let time = time.map(|time| format!("; {} s left", time.0 / 1000)).unwrap_or_default();
     format!("[status: you have {money} sat{granted}; {turns} left, this one included{hires}{time}]")
 }
 
-/// What is left to hire with: the money, and the hires.
-fn hiring_left(HiringLeft { money, heads, depth }: &HiringLeft) -> (String, String) {
-    let granted = format!(", up to {} sat of it for hires", money.get() / 1000);
-    (granted, format!("; {} left, {} deep", count(heads.0, "hire"), count((*depth).into(), "level")))
+/// A number with its noun: `1 hire`, `2 hires`.
+pub(crate) fn count(number: impl fmt::Display, noun: &str) -> String {
+    let number = number.to_string();
+    if number == "1" { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-fn count(number: u32, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
-}
+/// The result of a call that was never made.
+pub(crate) const UNANSWERED: &str = "This call was not made: the work had ended.";
 
-/// What a call is told that its contract never carried out.
-pub(crate) const UNANSWERED: &str = "This call was not carried out: the work had ended.";
-
-/// What a call is told that was stored in a form that can't be read.
+/// The result of a call whose stored arguments can't be read.
 pub(crate) fn not_called(why: &dyn fmt::Display) -> String {
     format!("not called: the arguments could not be read back from the journal ({why}). Make the call again.")
 }
@@ -236,10 +248,10 @@ pub(crate) const UNREADABLE: &str =
     "\n\n[this reply could not be read back from the journal: its calls are shown without their names and arguments]";
 
 pub(crate) const UNREADABLE_CALL: &str = "unreadable";
-pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached the most tokens that it could have]";
-pub(crate) const NOT_LET_ON: &str = "\n\n[ended here by the model's provider, which would not let it go on]";
-pub(crate) const LAST: &str =
+pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached its maximum number of tokens]";
+pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the reply here]";
+pub(crate) const LAST_REPLY: &str =
     "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
 
-/// What precedes the newest texts where a last request had to be cut.
-pub(crate) const CUT: &str = "The newest of what was said and found so far (the rest had to be cut):";
+/// The text before the newest texts, if a last request had to be cut.
+pub(crate) const CUT_HEADING: &str = "The newest of what was said and found so far (the rest had to be cut):";

@@ -1,4 +1,4 @@
-//! Functions in the seats of models and tools.
+//! Functions as models and tools.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::pin::pin;
@@ -13,11 +13,11 @@ use guildhall_agent::{
 use guildhall_kernel::{AskId, AskKey, Effect, Path};
 use serde_json::{Value, json};
 
-/// What a task comes to that waits for nothing.
-fn at_once<T>(task: impl Future<Output = T>) -> T {
+/// Returns the result of a task that does not wait.
+fn ready<T>(task: impl Future<Output = T>) -> T {
     match pin!(task).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("it waits for nothing"),
+        Poll::Pending => panic!("the task does not wait"),
     }
 }
 
@@ -40,11 +40,11 @@ fn prompt(ask: u32, parts: Vec<Part>) -> Prompt {
 }
 
 fn asked(model: &impl Model, prompt: &Prompt) -> Attempt {
-    at_once(model.ask(prompt, &|_| {}))
+    ready(model.ask(prompt, &|_| {}))
 }
 
 #[test]
-fn a_function_is_shown_the_prompt_and_what_it_read_and_wrote_counts_in_bytes() {
+fn a_function_gets_the_prompt_and_its_usage_is_counted_in_bytes() {
     let parrot = model_fn(|prompt: Prompt| async move { Reply::words(prompt.last_words().unwrap_or_default()) });
     let attempt = asked(&parrot, &prompt(1, vec![Part::Words("Good morning.".to_owned())]));
     assert_eq!(attempt.outcome, Ok(Reply::words("Good morning.")));
@@ -55,18 +55,18 @@ fn a_function_is_shown_the_prompt_and_what_it_read_and_wrote_counts_in_bytes() {
 }
 
 #[test]
-fn a_function_that_says_what_it_used_is_believed_and_one_that_fails_says_why() {
+fn the_usage_and_the_error_that_a_function_returns_are_used() {
     let used = Usage { input: 7, output: 1, ..Usage::default() };
     let counted =
         model_fn(move |_| async move { Attempt { outcome: Ok(Reply::words("yes")), usage: Reported::Whole(used) } });
     assert_eq!(asked(&counted, &prompt(1, Vec::new())).usage, Reported::Whole(used));
     let why = ModelError::Unavailable { provider: "cellar".to_owned(), why: "it is dark".to_owned() };
-    let (told, broken) = (why.clone(), model_fn(move |_| std::future::ready(Err::<Reply, _>(why.clone()))));
-    assert_eq!(asked(&broken, &prompt(1, Vec::new())), Attempt { outcome: Err(told), usage: Reported::Nothing });
+    let (error, broken) = (why.clone(), model_fn(move |_| std::future::ready(Err::<Reply, _>(why.clone()))));
+    assert_eq!(asked(&broken, &prompt(1, Vec::new())), Attempt { outcome: Err(error), usage: Reported::Nothing });
 }
 
 #[test]
-fn no_two_replies_of_a_function_share_the_id_of_a_call() {
+fn call_ids_differ_between_the_replies_of_a_function() {
     let caller = model_fn(|_| async { Reply::call("look", json!({})).and_call("look", json!({"at": 2})) });
     let ids = |ask| -> Vec<String> {
         let reply = asked(&caller, &prompt(ask, Vec::new())).outcome.unwrap();
@@ -82,34 +82,34 @@ fn no_two_replies_of_a_function_share_the_id_of_a_call() {
 }
 
 #[test]
-fn what_an_agent_is_told_now_is_at_hand_and_what_it_was_told_before_is_not() {
+fn last_words_and_last_result_read_only_the_newest_message() {
     let result = |text: &str| Part::Result { call: "c".to_owned(), text: text.to_owned(), failed: false };
-    let told = prompt(1, vec![result("one"), result("two"), Part::Words("Go on.".to_owned())]);
-    assert_eq!((told.last_result(), told.last_words()), (Some("two"), Some("Go on.")));
-    let mut later = told;
+    let newest = prompt(1, vec![result("one"), result("two"), Part::Words("Go on.".to_owned())]);
+    assert_eq!((newest.last_result(), newest.last_words()), (Some("two"), Some("Go on.")));
+    let mut later = newest;
     later.messages.extend([Message::Assistant(Arc::new(Reply::words("Yes."))), Message::User(vec![result("three")])]);
     assert_eq!((later.last_result(), later.last_words()), (Some("three"), None));
 }
 
 #[test]
-fn a_function_tool_is_never_repeated_unless_it_says_that_it_may_be() {
+fn a_function_tool_is_never_repeated_by_default() {
     let tool = tool_fn("ring", "Rings the bell.", json!({"type": "object"}), |_: Value| async { "rung".to_owned() });
     assert_eq!(tool.terms().effect, Effect::Once);
     assert_eq!(tool.clone().effect(Effect::Pure).terms().effect, Effect::Pure);
-    assert_eq!(at_once(tool.call(&key(1), &json!({}))), ToolResult::done("rung"));
+    assert_eq!(ready(tool.call(&key(1), &json!({}))), ToolResult::done("rung"));
 }
 
 #[test]
-fn arguments_that_can_t_be_read_are_told_and_the_function_is_not_called() {
+fn wrong_arguments_fail_the_call_and_the_function_is_not_called() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let half = tool_fn("half", "Halves an even number.", json!({"type": "object"}), move |[number]: [u32; 1]| {
         counted.fetch_add(1, Ordering::Relaxed);
         std::future::ready(if number % 2 == 0 { Ok((number / 2).to_string()) } else { Err("it is odd") })
     });
-    assert_eq!(at_once(half.call(&key(1), &json!([4]))), ToolResult::done("2"));
-    assert_eq!(at_once(half.call(&key(1), &json!([3]))), ToolResult::failed("it is odd"));
-    let refused = at_once(half.call(&key(1), &json!(["four"])));
+    assert_eq!(ready(half.call(&key(1), &json!([4]))), ToolResult::done("2"));
+    assert_eq!(ready(half.call(&key(1), &json!([3]))), ToolResult::failed("it is odd"));
+    let refused = ready(half.call(&key(1), &json!(["four"])));
     assert_eq!((refused.outcome, calls.load(Ordering::Relaxed)), (ToolOutcome::Failed, 2));
     assert!(
         refused.text.starts_with("the arguments are not what half takes: invalid type: string"),

@@ -1,4 +1,4 @@
-//! One agent at work in memory: the real loop, the real prompts, a model that says what it is told to say.
+//! One agent at work in memory: the real loop, the real prompts, and a scripted model.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ use guildhall_kernel::{
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-/// A model that replies from a list, and keeps what it was shown.
+/// A model that replies from a list, and records its prompts.
 #[derive(Default)]
 struct Scripted {
     replies: Mutex<VecDeque<Attempt>>,
@@ -84,7 +84,7 @@ struct Memory {
     texts: Kept,
     to_do: VecDeque<(AskId, Ask, Status)>,
     begun: Vec<AskId>,
-    /// How many facts are durable, and how often somebody waited for that.
+    /// How many facts are durable, and how often the loop waited for the disk.
     durable: usize,
     waits: usize,
 }
@@ -121,7 +121,7 @@ impl Engine for Memory {
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
-        assert_eq!(self.durable, self.facts.len(), "nothing leaves before its fact is durable");
+        assert_eq!(self.durable, self.facts.len(), "no ask is performed before its fact is durable");
         if !self.begun.contains(&id) {
             self.to_do.push_back((id, ask.clone(), Status::of(contract, id, self.now())));
         }
@@ -133,7 +133,7 @@ impl Engine for Memory {
     }
 
     async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
-        let (ask, what, status) = self.to_do.pop_front().expect("the contract is owed something");
+        let (ask, what, status) = self.to_do.pop_front().expect("the contract has an open ask");
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match &what {
             Ask::Model(request) => {
@@ -152,7 +152,7 @@ impl Engine for Memory {
     }
 }
 
-/// Runs one agent on a task; returns its report, what its model was shown, and the engine.
+/// Runs one agent on a task. Returns its report, the prompts of its model, and the engine.
 fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let model = Arc::new(Scripted { replies: Mutex::new(replies.into()), ..Scripted::default() });
     let redactor = Redactor::new(Arc::new(|text: &str| text.into()));
@@ -199,7 +199,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     (report, shown, engine)
 }
 
-/// Waits for a future that is never really pending.
+/// Runs a future that never waits for anything outside.
 fn futures_lite<T>(future: impl Future<Output = T>) -> T {
     let mut future = Box::pin(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -253,8 +253,8 @@ fn a_task_is_solved_through_several_tool_turns() {
     ");
 }
 
-/// One reply with so many calls, whose results come at once, and one with words. Returns how often the engine was shown an
-/// ask, and how often somebody waited for the disk.
+/// Runs an agent with one reply of `count` calls, whose results are ready at the same time, and one reply with words. Returns
+/// how often the engine was shown an ask, and how often the loop waited for the disk.
 fn many_at_once(count: usize) -> (usize, usize) {
     let ids: Vec<String> = (0..count).map(|n| format!("call-{n}")).collect();
     let all: Vec<_> = ids.iter().map(|id| (id.as_str(), "echo", json!({"say": id}))).collect();
@@ -270,16 +270,16 @@ fn each_ask_is_shown_to_the_engine_once_however_many_are_open() {
 }
 
 #[test]
-fn what_has_happened_already_waits_for_the_disk_together() {
-    // The opening, the reply with its calls, all results, the last words.
+fn inputs_that_are_ready_share_one_wait_for_the_disk() {
+    // One wait each for the opening, the reply with its calls, all results, and the last words.
     assert_eq!(many_at_once(10).1, 4);
     assert_eq!(many_at_once(200).1, 4);
-    // Not all of very many: what somebody else has to store must come in between.
+    // Very many inputs take more than one wait, so that other contracts can store their facts in between.
     assert_eq!(many_at_once(1000).1, 4 + 3);
 }
 
 #[test]
-fn what_was_shown_stays_a_prefix_of_what_is_shown_next() {
+fn each_prompt_begins_with_the_prompt_before() {
     let turn = |n: u32| calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string()}))]);
     let (_, shown, _) = work(1000, (0..5).map(turn).chain([says("done")]).collect());
     for (before, after) in shown.iter().zip(&shown[1..]) {
@@ -307,7 +307,7 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
 #[test]
 fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
     let broken = ModelError::Broken { provider: "test".to_owned(), why: "the connection was reset".to_owned() };
-    // What was reported by then is no bill: output is counted at the end.
+    // The usage reported so far is not final: output is counted at the end.
     let broken =
         Attempt { usage: Reported::Whole(Usage { input: 100, output: 1, ..Usage::default() }), ..fails(broken) };
     let (report, _, engine) = work(1000, vec![broken, says("there")]);
@@ -324,14 +324,14 @@ fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
         if let Fact::Answered { answer: Answer::Said(_), cost, .. } = fact { Some(*cost) } else { None }
     };
     let costs = engine.facts.iter().filter_map(cost);
-    // A byte of the reply is a token at most, and each costs one sat here: {"words":null}.
+    // Each byte of the reply {"words":null} counts as one token, which costs one sat.
     let (bytes, counted) = (Msat::from_sat(14).unwrap(), Msat::from_sat(10).unwrap());
     assert_eq!(costs.collect::<Vec<_>>(), [Cost::Estimated(bytes), Cost::Known(counted)]);
-    assert_eq!((report.estimated, report.reserved), (Some(counted), Some(Msat::ZERO)), "no more than was held");
+    assert_eq!((report.estimated, report.reserved), (Some(counted), Some(Msat::ZERO)), "at most the hold");
 }
 
 #[test]
-fn replies_that_are_lost_three_times_in_a_row_end_the_contract_and_it_says_to_what() {
+fn three_lost_replies_in_a_row_end_the_contract_with_the_reason() {
     let lost = || fails(ModelError::Broken { provider: "test".to_owned(), why: "HTTP 502: Bad gateway".to_owned() });
     let (report, _, engine) = work(1000, vec![lost(), lost(), lost()]);
     assert_eq!((report.outcome, report.reserved), (Outcome::Failed, Some(Msat::from_sat(30).unwrap())));
@@ -342,7 +342,7 @@ fn replies_that_are_lost_three_times_in_a_row_end_the_contract_and_it_says_to_wh
 }
 
 #[test]
-fn a_model_that_can_t_be_had_ends_the_contract_with_what_there_is() {
+fn a_model_that_refuses_ends_the_contract_with_the_reason() {
     let refused = ModelError::Refused { provider: "test".to_owned(), why: "wrong key".to_owned() };
     let (report, _, engine) = work(1000, vec![fails(refused)]);
     assert_eq!((report.outcome, report.spent), (Outcome::Failed, Msat::ZERO));
@@ -378,7 +378,7 @@ fn older_results_are_left_out_before_the_window_is_full_and_stay_in_the_journal(
     assert!(last.contains("result of call-1: [400 bytes, left out to save room; call again if you need it]"), "{last}");
     assert!(last.contains(&format!("result of call-2: {long}")), "{last}");
     assert!(engine.facts.iter().any(|fact| matches!(fact, Fact::Compacted { .. })));
-    assert_eq!(engine.texts.0.values().filter(|text| **text == long).count(), 1, "the text is stored, once");
+    assert_eq!(engine.texts.0.values().filter(|text| **text == long).count(), 1, "the text is stored once");
 }
 
 fn too_long() -> Attempt {
@@ -390,11 +390,11 @@ fn echoes(n: u32, bytes: usize) -> Attempt {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_shown_once_more_without_older_results() {
+fn a_prompt_that_is_too_long_is_sent_again_without_older_results() {
     let replies = vec![echoes(1, 900), echoes(2, 100), too_long(), echoes(3, 10), says("done")];
     let (report, shown, engine) = work(1000, replies);
     assert_eq!((report.outcome, report.spent), (Outcome::Done, Msat::from_sat(40).unwrap()));
-    assert_eq!(shown[2].key, shown[3].key, "it is the same ask");
+    assert_eq!(shown[2].key, shown[3].key, "both prompts belong to the same ask");
     let left_out = "result of call-1: [900 bytes, left out to save room; call again if you need it]";
     let newest = format!("result of call-2: {}", "2".repeat(100));
     assert!(!drawn(&shown[2]).contains(left_out));
@@ -406,7 +406,7 @@ fn a_prompt_that_is_too_long_is_shown_once_more_without_older_results() {
 }
 
 #[test]
-fn newest_results_are_left_out_too_if_nothing_else_makes_a_prompt_short() {
+fn newest_results_are_left_out_too_if_nothing_else_makes_a_prompt_short_enough() {
     let (report, shown, _) = work(1000, vec![echoes(1, 900), too_long(), says("done")]);
     assert_eq!(report.outcome, Outcome::Done);
     assert!(
@@ -425,7 +425,7 @@ fn a_prompt_that_stays_too_long_ends_the_contract_at_no_cost() {
 }
 
 #[test]
-fn each_request_says_what_is_left_and_the_last_one_does_not() {
+fn each_request_has_a_status_except_the_last() {
     let (_, shown, _) = work(60, vec![echoes(1, 1), echoes(2, 1), says("done")]);
     let said: Vec<&str> = shown.iter().map(|prompt| prompt.status.as_deref().unwrap_or("none")).collect();
     assert_eq!(
@@ -441,7 +441,7 @@ fn each_request_says_what_is_left_and_the_last_one_does_not() {
 }
 
 #[test]
-fn what_a_request_holds_covers_the_longest_status() {
+fn the_hold_of_a_request_covers_the_longest_status() {
     let (_, shown, engine) = work(1000, vec![echoes(1, 1), echoes(2, 1), says("done")]);
     let asked =
         |fact: &Fact| if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None };
@@ -452,5 +452,5 @@ fn what_a_request_holds_covers_the_longest_status() {
         if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.input_tokens } else { None }
     };
     let counted: Vec<u64> = engine.facts.iter().filter_map(said).collect();
-    assert_eq!(counted, [100 + STATUS_BYTES_MAX; 3], "what was reported, and room for a longer status than that one's");
+    assert_eq!(counted, [100 + STATUS_BYTES_MAX; 3], "the reported tokens, and room for the longest status");
 }

@@ -1,4 +1,4 @@
-//! Redaction of values: of strings and keys, not of JSON as text. What could be read before can be read afterwards.
+//! Redaction of values: of strings and keys, not of JSON as text. Valid JSON stays valid JSON.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use guildhall_agent::{Redactor, hash, task_key};
 use guildhall_kernel::TextKind;
 use serde_json::{Value, json};
 
-/// Knows two secrets by their values.
+/// A redactor that knows two secrets by their values.
 fn redactor() -> Redactor {
     let mark = "[redacted: secret]";
     Redactor::new(Arc::new(move |text: &str| text.replace("hunter-two", mark).replace("88123456", mark).into()))
@@ -17,13 +17,13 @@ fn redactor() -> Redactor {
 fn check(value: &Value, expected: &Value) {
     let clean = redactor().clean_value(value);
     assert_eq!(clean, *expected);
-    assert_eq!(redactor().clean_value(&clean), *expected, "once is enough");
+    assert_eq!(redactor().clean_value(&clean), *expected, "redacting twice gives the same");
     let text = redactor().text(TextKind::Arguments, &value.to_string());
     assert_eq!(serde_json::from_str::<Value>(&text.says).unwrap(), *expected, "as text: {}", text.says);
 }
 
 #[test]
-fn a_secret_is_taken_out_of_strings_wherever_they_stand() {
+fn a_secret_is_taken_out_of_every_string() {
     check(
         &json!({"a": ["x hunter-two", {"b": "hunter-two"}], "c": 1, "d": null, "e": true}),
         &json!({"a": ["x [redacted: secret]", {"b": "[redacted: secret]"}], "c": 1, "d": null, "e": true}),
@@ -31,7 +31,7 @@ fn a_secret_is_taken_out_of_strings_wherever_they_stand() {
 }
 
 #[test]
-fn a_value_is_a_secret_under_a_name_that_says_so() {
+fn a_value_is_a_secret_if_its_name_says_so() {
     let hex = "0123456789abcdef".repeat(2);
     for name in ["X-Api-Key", "api_key", "OPENAI_API_KEY", "password", "db.password", "clientSecret", "access_token"] {
         for secret in [hex.as_str(), "short-but-secret-looking", "Tr0ub4dor&3"] {
@@ -43,7 +43,7 @@ fn a_value_is_a_secret_under_a_name_that_says_so() {
 }
 
 #[test]
-fn what_stands_for_a_secret_or_speaks_of_one_is_left_alone() {
+fn placeholders_and_mentions_of_secrets_are_not_changed() {
     for value in [
         json!({"api_key": "$API_KEY", "password": "${PASSWORD}", "secret": "<your secret>", "passwd": "{{passwd}}"}),
         json!({"api_key": "OPENAI_API_KEY", "password": "short", "secret": "ask the user for it", "apiKey": ""}),
@@ -55,7 +55,7 @@ fn what_stands_for_a_secret_or_speaks_of_one_is_left_alone() {
 }
 
 #[test]
-fn keys_that_become_the_same_are_told_apart() {
+fn keys_that_become_equal_are_numbered() {
     check(
         &json!({"hunter-two": 1, "88123456": 2, "[redacted: secret]": 3, "x hunter-two": 4}),
         &json!({"[redacted: secret]": 1, "[redacted: secret] 2": 2, "[redacted: secret] 3": 3, "x [redacted: secret]": 4}),
@@ -84,14 +84,14 @@ fn json_without_a_secret_stays_as_it_was_written() {
 }
 
 #[test]
-fn a_secret_across_several_strings_is_gone_with_all_of_them() {
+fn a_secret_across_several_strings_replaces_the_whole_json() {
     let redactor = Redactor::new(Arc::new(|text: &str| text.replace(r#""a","b""#, "[redacted: secret]").into()));
     assert_eq!(redactor.clean(r#"{"list":["a","b"]}"#), r#""[redacted: secret]""#);
 }
 
 #[test]
-fn what_is_nested_too_deep_to_be_looked_into_is_left_out() {
-    // Each level takes an array of its own, since each further one in quotes doubles the backslashes.
+fn json_that_is_nested_too_deep_is_left_out() {
+    // Each level is an array, since each level of quotes would double the backslashes.
     let mut value = json!([json!({"api_key": "short-but-secret"}).to_string()]);
     for _ in 0..160 {
         value = json!([value]);
@@ -101,7 +101,7 @@ fn what_is_nested_too_deep_to_be_looked_into_is_left_out() {
 }
 
 #[test]
-fn secrets_are_gone_before_the_hash_is_made() {
+fn secrets_are_taken_out_before_the_hash_is_made() {
     let redactor = Redactor::new(Arc::new(|text: &str| text.replace("s3cret", "[redacted]").into()));
     let text = redactor.text(TextKind::Result, "the key is s3cret");
     assert_eq!(text.says, "the key is [redacted]");
@@ -109,7 +109,7 @@ fn secrets_are_gone_before_the_hash_is_made() {
 }
 
 #[test]
-fn the_same_task_is_known_in_other_clothes() {
+fn a_task_key_ignores_case_blanks_and_punctuation() {
     assert_eq!(task_key("Fix  the\nBUG."), task_key("fix the bug"));
     assert_ne!(task_key("fix the bug"), task_key("fix the bugs"));
 }

@@ -1,5 +1,5 @@
-//! Nothing that a model can say makes a reader of final words panic: words made by chance, from what the rules look for.
-//! The seed is fixed, so a failure is the same each time.
+//! Random final words, made from the texts that the checks look for, make no check panic. The seed is fixed, so a failure can be
+//! repeated.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const PIECES: &[&str] = &[
     "{\"a\": 1}", "#", "é", "漢", "\u{0}", "\u{301}", "İ",
 ];
 
-/// A source of chance that is always the same.
+/// A source of random numbers with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -34,7 +34,7 @@ impl Chance {
 }
 
 #[test]
-fn no_words_make_the_readers_panic_and_all_outcomes_are_reached() {
+fn no_words_make_the_checks_panic_and_all_outcomes_are_reached() {
     let mut chance = Chance(7);
     let checks = [
         r#"{"schema":{"type":["object","array"],"items":{"type":"number","minimum":0},"properties":{"a":{"const":1}}}}"#,

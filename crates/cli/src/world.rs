@@ -240,8 +240,8 @@ impl World {
 fn show_delta(call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
     match delta {
-        Delta::Waiting { seconds, said, .. } => {
-            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(said, 200)));
+        Delta::Waiting { seconds, message, .. } => {
+            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(message, 200)));
         }
         Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
         Delta::Words(words) => screen::stream(call, words),

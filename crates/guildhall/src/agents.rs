@@ -2,10 +2,8 @@
 //! change running work.
 
 use guildhall_agent::Redactor;
-use guildhall_agent::checks::{Check, checks_of};
-use guildhall_agent::roster::{
-    self, AgentFile, Amount, Delegation, DelegationMode, Dialect, ModelChoice, Roster, Team as FileTeam,
-};
+use guildhall_agent::checks::Check;
+use guildhall_agent::roster::{self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam};
 use guildhall_kernel::{AgentName, Msat};
 use guildhall_models::Rate;
 use serde::{Deserialize, Serialize};
@@ -95,10 +93,7 @@ impl Agent {
             description: file.description.clone(),
             tools: file.tools.as_deref().map(names),
             disallowed_tools: names(&file.disallowed),
-            model: match &file.model {
-                ModelChoice::Inherit => None,
-                ModelChoice::Named(model) => Some(model.clone()),
-            },
+            model: file.model.clone(),
             turns_max: file.turns_max,
             background: file.background,
             specialties: file.specialties.clone(),
@@ -149,7 +144,7 @@ impl Hires {
             recursive: file.recursive,
             ad_hoc: file.ad_hoc,
             terms: file.terms.clone(),
-            accept: checks_of(&file.accept),
+            accept: file.accept.clone(),
         }
     }
 }

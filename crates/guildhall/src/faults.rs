@@ -64,7 +64,7 @@ impl Model for Recorder {
             let key = &prompt.key;
             let hear = |delta: Delta<'_>| {
                 match delta {
-                    Delta::Waiting { said, .. } => self.note(key, said),
+                    Delta::Waiting { message, .. } => self.note(key, message),
                     Delta::Words(_) | Delta::Thinking | Delta::Call { .. } | Delta::Used(_) => self.faults.forget(key),
                     // The outcome below has the reason of a lost reply.
                     Delta::Asking | Delta::Received { .. } | Delta::Lost { .. } => {}
@@ -112,7 +112,7 @@ mod tests {
 
     impl Model for Flaky {
         fn ask<'a>(&'a self, _: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
-            watch(Delta::Waiting { seconds: 1, why: WaitReason::RateLimited, said: "HTTP 429" });
+            watch(Delta::Waiting { seconds: 1, why: WaitReason::RateLimited, message: "HTTP 429" });
             watch(Delta::Asking);
             let broken = ModelError::Broken { provider: "test".to_owned(), why: "it fell silent".to_owned() };
             let outcome = if self.answers.load(Ordering::Relaxed) { Ok(Reply::words("yes")) } else { Err(broken) };

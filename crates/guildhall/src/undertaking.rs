@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guildhall_agent::checks::{Check, Schema, told};
+use guildhall_agent::checks::{Check, Schema, described};
 use guildhall_agent::{Task, Text, task_key};
 use guildhall_kernel::{
     self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
@@ -313,7 +313,7 @@ impl Undertaking {
             context: asked.context.clone(),
             opening_bytes: table.first().runtime.opening_bytes()
                 + u64::from(task.of.bytes)
-                + told(&checks).len() as u64,
+                + described(&checks).len() as u64,
             opening: None,
             lineage: Lineage::default(),
             powers: worker.powers.clone(),

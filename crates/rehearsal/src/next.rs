@@ -1,6 +1,6 @@
 //! The next calls of a contract: it answers questions of its hires, searches files, hires, or waits. Without a call it reports.
 
-use guildhall_agent::{Member, PromptData, TeamData};
+use guildhall_agent::{PromptData, Team, Worker};
 use guildhall_kernel::Turn;
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn work(data: &PromptData, tools: &[&str], state: &State) -> Vec<Call> {
     }
     let can_hire = data.status.hiring.is_some_and(|left| left.heads.0 > 0 && left.depth > 0);
     let team = data.team.as_ref().filter(|_| can_hire && !state.has_tried_to_hire);
-    let Some(team) = team.filter(|team| !team.members.is_empty() || state.must_hire) else { return look(state) };
+    let Some(team) = team.filter(|team| team.others().next().is_some() || state.must_hire) else { return look(state) };
     let can_survey = state.order.kinds.is_none() && tools.contains(&"search");
     let survey = if can_survey && state.looks == 0 { searches(state, &state.terms) } else { Vec::new() };
     if !survey.is_empty() {
@@ -111,18 +111,18 @@ fn look(state: &State) -> Vec<Call> {
 }
 
 /// Hires the team members that read the kinds of evidence in the order, each for its own kinds. If no member does, hires all.
-fn hires(team: &TeamData, state: &State) -> Vec<Call> {
+fn hires(team: &Team, state: &State) -> Vec<Call> {
     let asked = state.order.kinds.clone().filter(|kinds| !kinds.is_empty()).unwrap_or(Kind::ALL.to_vec());
-    let reads = |member: &Member| -> Vec<Kind> {
-        let description = format!("{} {} {}", member.name, member.description, member.specialties.join(" "));
+    let reads = |worker: &Worker| -> Vec<Kind> {
+        let description = format!("{} {} {}", worker.name, worker.description, worker.specialties.join(" "));
         Kind::read_by(&description).into_iter().filter(|kind| asked.contains(kind)).collect()
     };
-    let fitting = team.members.iter().map(|member| (member.name.as_str(), reads(member)));
+    let fitting = team.others().map(|worker| (worker.name.as_str(), reads(worker)));
     let mut chosen: Vec<(&str, Vec<Kind>)> = fitting.filter(|(_, kinds)| !kinds.is_empty()).collect();
     if chosen.is_empty() {
-        chosen = team.members.iter().map(|member| (member.name.as_str(), asked.clone())).collect();
+        chosen = team.others().map(|worker| (worker.name.as_str(), asked.clone())).collect();
     }
-    if chosen.is_empty() && team.allows_ad_hoc {
+    if chosen.is_empty() && team.ad_hoc.is_some() {
         chosen.push((AD_HOC, asked));
     }
     let hire = |(agent, kinds): (&str, Vec<Kind>)| {

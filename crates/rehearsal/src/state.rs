@@ -86,7 +86,7 @@ impl State {
                 Heard::Message { .. } => {}
             }
         }
-        state.members = data.team.as_ref().map_or(0, |team| team.members.len());
+        state.members = data.team.as_ref().map_or(0, |team| team.others().count());
         state
     }
 

@@ -64,7 +64,7 @@ fn a_background_hire_is_answered_immediately_and_its_report_comes_with_its_task(
     result of b: <sub-agent-complete id="1.2" agent="far-looker" granted="100sat" used="1.1sat">
     Grey as well.
     </sub-agent-complete>
-    result of c: cook was hired as 1.3; granted 100sat; its report will come.
+    result of c: cook was hired as 1.3; granted 100sat; you will get its report.
     agent: Both sides are grey.
     user: <sub-agent-complete id="1.3" agent="cook" granted="100sat" used="1.1sat">
     task: Taste the cheese.
@@ -112,15 +112,15 @@ fn hires_are_listed_sent_a_message_stopped_and_awaited() {
     assert_snapshot!(shown(&played, "1#13"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task]
-    result of a: near-looker was hired as 1.1; granted 100sat; its report will come.
-    result of b: far-looker was hired as 1.2; granted 100sat; its report will come.
+    result of a: near-looker was hired as 1.1; granted 100sat; you will get its report.
+    result of b: far-looker was hired as 1.2; granted 100sat; you will get its report.
     agent:  [c list_agents]
     result of c: 1.1 near-looker: at work, granted 100sat; task: Look at the near side.
     1.2 far-looker: at work, granted 100sat; task: Look at the far side.
     agent:  [d message_agent]
     result of d: Delivered.
     agent:  [e stop_agent]
-    result of e: The hire was told to stop. You will hear its report.
+    result of e: The hire was told to stop. You will get its report.
     agent:  [f wait_for_agents]
     result of f: The hires that you waited for have reported.
     user: <sub-agent-cancelled id="1.1" agent="near-looker" granted="100sat" used="0sat" reserved="10.467sat" not-accepted>
@@ -155,7 +155,7 @@ fn a_question_is_answered_by_a_message_and_shown_once() {
     assert_snapshot!(shown(&played, "1#6"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: You were sent a message. near-looker goes on as 1.1 in the background; its report will come.
+    result of a: You got a message. near-looker continues as 1.1 in the background; you will get its report.
     user: <question from="1.1">
     Which side?
     </question>
@@ -190,7 +190,7 @@ fn a_board_shows_each_post_with_its_author_and_refuses_long_posts() {
     It is grey here. <\/post>
     </post>
     agent:  [z board]
-    result of z: not posted: 3000 bytes, and a post has at most 2048: say it in fewer words
+    result of z: not posted: the note has 3000 bytes, and at most 2048 are allowed: shorten it
     agent:  [w board]
     result of w: <post from="1.1" agent="near-looker">
     It is grey here. <\/post>
@@ -285,7 +285,7 @@ fn hires_beyond_the_grant_are_refused_with_the_limit() {
     assert_snapshot!(shown(&played, "1#4"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: cook was hired as 1.1; granted 100sat; its report will come.
+    result of a: cook was hired as 1.1; granted 100sat; you will get its report.
     agent:  [b delegate_task]
     failure of b: refused: not enough hires left (1 needed, 0 left): hire fewer agents, or wait for a report.
     ");

@@ -1,12 +1,13 @@
-//! Structured output: the JSON in a report's words. It comes from a model, so it is limited in size and, by the parser, in
-//! depth; and a part of something broken is never taken for the whole.
+//! Structured output: the JSON in a report's words. It comes from a model, so its size is limited, and the parser limits its
+//! depth. A part of broken JSON is never taken for the whole.
 
 use serde_json::Value;
 
-/// The most words in which output is looked for.
+/// The longest report in which output is looked for, in bytes.
 pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Returns the object or list that the words are, that their last block marked `json` has, or the last object among them.
+/// Returns the structured output: all the words if they are one object or list, else the last block marked `json`, else the
+/// last object among the words.
 ///
 /// ```
 /// use guildhall_agent::checks::output;
@@ -17,7 +18,7 @@ pub fn output(words: &str) -> Option<Value> {
     if words.len() > OUTPUT_BYTES_MAX {
         return None;
     }
-    // Who writes a block means it: if that can't be read, nothing else is taken for it.
+    // A block is meant as the output. If it can't be read, nothing else is taken in its place.
     parsed(words).or_else(|| match last_block(words) {
         Some(block) => parsed(block),
         None => last_object(words).and_then(parsed),
@@ -30,7 +31,7 @@ fn parsed(text: &str) -> Option<Value> {
     value.filter(|value: &Value| value.is_object() || value.is_array())
 }
 
-/// The last block marked `json`. One that does not end goes to the end of the words.
+/// Returns the last block marked `json`. A block without an end mark extends to the end of the words.
 fn last_block(words: &str) -> Option<&str> {
     let mut last = None;
     let mut open: Option<(usize, bool)> = None;
@@ -55,7 +56,7 @@ fn last_block(words: &str) -> Option<&str> {
     }
 }
 
-/// The last `{...}` whose braces are balanced, unless it is within an object that does not end.
+/// Returns the last `{...}` whose braces are balanced, unless it is within an object that does not end.
 fn last_object(words: &str) -> Option<&str> {
     let mut open: Vec<usize> = Vec::new();
     let mut last: Option<(usize, usize)> = None;
@@ -65,7 +66,7 @@ fn last_object(words: &str) -> Option<&str> {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
-            // No text of JSON goes on over a line: that was a quotation mark in prose.
+            // A string in JSON does not continue on the next line, so the quotation mark was in prose.
             b'\n' => quoted = false,
             b'"' if !open.is_empty() => quoted = !quoted,
             b'{' if !quoted => open.push(at),

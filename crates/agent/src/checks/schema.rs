@@ -1,20 +1,23 @@
-//! JSON Schema, the part that is understood here. A schema with anything else is refused when it is read: a keyword that
-//! was passed over would accept what its author meant to refuse.
+//! The supported part of JSON Schema. A schema with any other keyword is refused when it is read: if a keyword were ignored,
+//! reports would pass that its author meant to refuse.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// The types that a value may be demanded to have.
+use crate::text::shortened;
+
+/// The types that a schema can demand.
 const TYPES: &[&str] = &["object", "array", "string", "number", "integer", "boolean", "null"];
 
-const TOLD_MAX: usize = 8;
+/// How many failures a hire is shown.
+const FAILURES_MAX: usize = 8;
 
-/// The longest value that is told, in characters.
+/// The longest value that a failure shows, in characters.
 const VALUE_CHARS_MAX: usize = 60;
 
-/// A schema of which every word is understood.
+/// A schema that has only supported keywords.
 ///
 /// ```
 /// use guildhall_agent::checks::Schema;
@@ -30,7 +33,7 @@ pub struct Schema(Value);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{why}", prefix(at))]
 pub struct SchemaError {
-    /// The keys that lead to it.
+    /// The keys that lead to the wrong value.
     pub at: Vec<String>,
     /// What is wrong.
     pub why: String,
@@ -41,90 +44,75 @@ fn prefix(at: &[String]) -> String {
 }
 
 impl Schema {
-    /// Takes a schema, or says everything that is wrong with it.
+    /// Takes a schema, or returns every error in it.
     pub fn new(schema: Value) -> Result<Schema, Vec<SchemaError>> {
-        let mut errors = Errors::default();
-        errors.schema(&schema);
-        if errors.found.is_empty() { Ok(Schema(schema)) } else { Err(errors.found) }
+        let errors = errors(&schema);
+        if errors.is_empty() { Ok(Schema(schema)) } else { Err(errors) }
     }
 
-    /// Returns it as JSON.
+    /// Returns the schema as JSON.
     pub fn value(&self) -> &Value {
         &self.0
     }
 
     pub(super) fn check(&self, output: &Value) -> Result<(), String> {
-        let mut wrong = Wrong::default();
-        wrong.value(&self.0, output, "");
-        let Wrong { mut told, count } = wrong;
+        let mut failures = Failures::default();
+        failures.value(&self.0, output, "");
+        let Failures { mut first, count } = failures;
         if count == 0 {
             return Ok(());
         }
-        if count > told.len() {
-            told.push(format!("and {} more", count - told.len()));
+        if count > first.len() {
+            first.push(format!("and {} more", count - first.len()));
         }
-        Err(format!("Your structured output does not follow the schema:\n- {}", told.join("\n- ")))
+        Err(format!("Your structured output does not follow the schema:\n- {}", first.join("\n- ")))
     }
 }
 
-#[derive(Default)]
-struct Errors {
-    at: Vec<String>,
-    found: Vec<SchemaError>,
+fn errors(schema: &Value) -> Vec<SchemaError> {
+    let Value::Object(keywords) = schema else { return error("a schema must be a map") };
+    keywords.iter().flat_map(|(keyword, value)| under(keyword, keyword_errors(keyword, value))).collect()
 }
 
-impl Errors {
-    fn schema(&mut self, schema: &Value) {
-        let Value::Object(keywords) = schema else {
-            return self.tell("a schema must be a map".to_owned());
-        };
-        for (keyword, value) in keywords {
-            self.within(keyword, |errors| errors.keyword(keyword, value));
+fn keyword_errors(keyword: &str, value: &Value) -> Vec<SchemaError> {
+    let list = value.as_array();
+    let (is_right, wanted) = match keyword {
+        // These describe the schema to people and demand nothing; `const` takes any value.
+        "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => {
+            return Vec::new();
         }
-    }
-
-    fn keyword(&mut self, keyword: &str, value: &Value) {
-        let list = value.as_array();
-        let (is_right, wanted) = match keyword {
-            // They say something to people, and demand nothing.
-            "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | "const" => return,
-            "properties" => return self.properties(value),
-            "items" => return self.schema(value),
-            "type" => (is_type(value), format!("it must be one of {}, or a list of them", TYPES.join(", "))),
-            "required" => {
-                (list.is_some_and(|of| of.iter().all(Value::is_string)), "it must be a list of keys".to_owned())
-            }
-            "additionalProperties" => (value.is_boolean(), "only true or false is supported here".to_owned()),
-            "enum" => (list.is_some_and(|of| !of.is_empty()), "it must be a list of values".to_owned()),
-            "minimum" | "maximum" => (value.is_number(), "it must be a number".to_owned()),
-            "minLength" | "maxLength" | "minItems" | "maxItems" => {
-                (value.is_u64(), "it must be a whole number, not below zero".to_owned())
-            }
-            unknown => (false, format!("the keyword {unknown} is not supported here, so it can't be checked")),
-        };
-        if !is_right {
-            self.tell(wanted);
+        "properties" => {
+            let Value::Object(properties) = value else { return error("it must be a map") };
+            return properties.iter().flat_map(|(key, schema)| under(key, errors(schema))).collect();
         }
-    }
-
-    fn properties(&mut self, properties: &Value) {
-        let Value::Object(properties) = properties else {
-            return self.tell("it must be a map".to_owned());
-        };
-        for (key, schema) in properties {
-            self.within(key, |errors| errors.schema(schema));
+        "items" => return errors(value),
+        "type" => {
+            let types = TYPES.join(", ");
+            return if is_type(value) {
+                Vec::new()
+            } else {
+                error(format!("it must be one of {types}, or a list of them"))
+            };
         }
-    }
+        "required" => (list.is_some_and(|of| of.iter().all(Value::is_string)), "it must be a list of keys"),
+        "additionalProperties" => (value.is_boolean(), "only true or false is supported here"),
+        "enum" => (list.is_some_and(|of| !of.is_empty()), "it must be a list of values"),
+        "minimum" | "maximum" => (value.is_number(), "it must be a number"),
+        "minLength" | "maxLength" | "minItems" | "maxItems" => {
+            (value.is_u64(), "it must be a whole number, not below zero")
+        }
+        unknown => return error(format!("the keyword {unknown} is not supported here, so it can't be checked")),
+    };
+    if is_right { Vec::new() } else { error(wanted) }
+}
 
-    fn within(&mut self, key: &str, walk: impl FnOnce(&mut Errors)) {
-        self.at.push(key.to_owned());
-        walk(self);
-        self.at.pop();
-    }
+fn error(why: impl Into<String>) -> Vec<SchemaError> {
+    vec![SchemaError { at: Vec::new(), why: why.into() }]
+}
 
-    fn tell(&mut self, why: String) {
-        self.found.push(SchemaError { at: self.at.clone(), why });
-    }
+/// Puts a key in front of the keys that lead to each error.
+fn under(key: &str, errors: Vec<SchemaError>) -> impl Iterator<Item = SchemaError> {
+    errors.into_iter().map(|SchemaError { at, why }| SchemaError { at: [vec![key.to_owned()], at].concat(), why })
 }
 
 fn is_type(value: &Value) -> bool {
@@ -145,19 +133,20 @@ impl From<Schema> for Value {
     }
 }
 
-/// What is wrong with a value. The schema was read before, so each of its keywords is known and has a value that it may have.
+/// What is wrong with a value. The schema is valid, so each of its keywords is supported and has a right value.
 #[derive(Default)]
-struct Wrong {
-    told: Vec<String>,
+struct Failures {
+    /// The first failures, as the hire is shown them.
+    first: Vec<String>,
     count: usize,
 }
 
-impl Wrong {
+impl Failures {
     fn value(&mut self, schema: &Value, value: &Value, at: &str) {
         let Value::Object(keywords) = schema else { return };
-        // What has the wrong type would only fail everything else, too.
+        // A value of the wrong type would only fail everything else, too.
         if let Some(wanted) = keywords.get("type").filter(|wanted| !has_type(wanted, value)) {
-            return self.tell(at, &format!("expected {}, found {}", named(wanted), shown(value)));
+            return self.add(at, &format!("expected {}, found {}", named(wanted), shown(value)));
         }
         for (keyword, wanted) in keywords {
             self.keyword(keyword, wanted, value, at);
@@ -172,7 +161,7 @@ impl Wrong {
         }
     }
 
-    /// Checks what one keyword demands of the value itself.
+    /// Checks one keyword against the value itself.
     fn keyword(&mut self, keyword: &str, wanted: &Value, value: &Value, at: &str) {
         let why = match (keyword, value) {
             ("const", _) if !is_same(wanted, value) => format!("expected {}, found {}", shown(wanted), shown(value)),
@@ -193,7 +182,7 @@ impl Wrong {
             }
             _ => return,
         };
-        self.tell(at, &why);
+        self.add(at, &why);
     }
 
     fn count(&mut self, keyword: &str, wanted: &Value, count: usize, what: &str, at: &str) {
@@ -201,9 +190,9 @@ impl Wrong {
         let what = if wanted == 1 { what.to_owned() } else { format!("{what}s") };
         let least = keyword.starts_with("min");
         if least && count < wanted {
-            self.tell(at, &format!("expected at least {wanted} {what}, found {count}"));
+            self.add(at, &format!("expected at least {wanted} {what}, found {count}"));
         } else if !least && count > wanted {
-            self.tell(at, &format!("expected at most {wanted} {what}, found {count}"));
+            self.add(at, &format!("expected at most {wanted} {what}, found {count}"));
         }
     }
 
@@ -211,29 +200,29 @@ impl Wrong {
         let properties = keywords.get("properties").and_then(Value::as_object);
         let required = keywords.get("required").and_then(Value::as_array).into_iter().flatten();
         for key in required.filter_map(Value::as_str).filter(|key| !object.contains_key(*key)) {
-            self.tell(at, &format!("the key {} is missing", short(key)));
+            self.add(at, &format!("the key {} is missing", shortened(key, VALUE_CHARS_MAX)));
         }
         let closed = keywords.get("additionalProperties") == Some(&Value::Bool(false));
         for (key, value) in object {
             match properties.and_then(|properties| properties.get(key)) {
                 Some(schema) => self.value(schema, value, &joined(at, key)),
-                None if closed => self.tell(at, &format!("the key {} is not allowed", short(key))),
+                None if closed => self.add(at, &format!("the key {} is not allowed", shortened(key, VALUE_CHARS_MAX))),
                 None => {}
             }
         }
     }
 
-    fn tell(&mut self, at: &str, why: &str) {
+    fn add(&mut self, at: &str, why: &str) {
         self.count += 1;
-        if self.told.len() < TOLD_MAX {
-            let place = if at.is_empty() { "the whole" } else { at };
-            self.told.push(format!("{place}: {why}"));
+        if self.first.len() < FAILURES_MAX {
+            let place = if at.is_empty() { "the whole output" } else { at };
+            self.first.push(format!("{place}: {why}"));
         }
     }
 }
 
 fn joined(at: &str, key: &str) -> String {
-    let key = short(key);
+    let key = shortened(key, VALUE_CHARS_MAX);
     if at.is_empty() { key } else { format!("{at}.{key}") }
 }
 
@@ -278,7 +267,7 @@ fn compared(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// Whether two values are the same: 1 and 1.0 are.
+/// Whether two values are the same. 1 and 1.0 are the same.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compared(one, other) == Some(Ordering::Equal),
@@ -298,14 +287,7 @@ fn shown(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => "an array".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            short(&value.to_string())
+            shortened(&value.to_string(), VALUE_CHARS_MAX)
         }
     }
-}
-
-fn short(text: &str) -> String {
-    let end = text.char_indices().nth(VALUE_CHARS_MAX).map(|(end, _)| end);
-    let cut = end.map_or(text, |end| &text[..end]);
-    let cut: String = cut.chars().filter(|letter| !letter.is_control()).collect();
-    if end.is_some() { format!("{cut}…") } else { cut }
 }

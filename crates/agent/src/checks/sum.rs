@@ -1,17 +1,20 @@
-//! Sums: numbers at a place of the structured output, added up and held against a cap. What can't be added is told, never
-//! left out, or leaving a price out would be the way to pass.
+//! Sums: the numbers at one place of the structured output are added up and compared with a cap. A value that can't be added
+//! fails the check. Otherwise a report could pass by leaving a price out.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::listed;
 use crate::money::{DecimalError, Hundredths};
+use crate::text::shortened;
 
-const TOLD_MAX: usize = 12;
+/// How many amounts a failure shows.
+const AMOUNTS_MAX: usize = 12;
 
-/// The longest value that is told, in characters.
+/// The longest value that a failure shows, in characters.
 const VALUE_CHARS_MAX: usize = 40;
 
-/// A cap on what the numbers at some place add up to.
+/// A cap on the sum of the numbers at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sum {
@@ -24,13 +27,13 @@ fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::E
     place(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
-/// Says that something is no place in JSON.
+/// Says that a text does not name a place in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no place: write keys joined by dots, such as options.price_usd")]
+#[error("{0:?} is not a place: write keys joined by dots, such as options.price_usd")]
 pub struct SumError(pub String);
 
 impl Sum {
-    /// Caps the sum of the numbers at `of`: keys joined by dots. Lists on the way are walked.
+    /// Caps the sum of the numbers at `of`: keys joined by dots. A list on the way is replaced by each of its items.
     pub fn new(of: &str, max: Hundredths) -> Result<Sum, SumError> {
         Ok(Sum { of: place(of)?, max })
     }
@@ -41,13 +44,13 @@ impl Sum {
         add(output, &keys, "", &mut amounts)?;
         let of = &self.of;
         let sum = amounts.iter().try_fold(Hundredths::default(), |sum, amount| sum.plus(*amount));
-        let sum = sum.ok_or_else(|| format!("The sum of {of} is too large to be told; the cap is {}.", self.max))?;
+        let sum = sum.ok_or_else(|| format!("The sum of {of} is too large; the cap is {}.", self.max))?;
         match sum.over(self.max) {
             None => Ok(()),
             Some(over) => Err(format!(
                 "The sum of {of} is {sum} ({}), which is {over} over the cap of {}. Find options that cost less, or leave \
                  some out.",
-                told(&amounts),
+                listed(&amounts, AMOUNTS_MAX, " + ", ToString::to_string),
                 self.max
             )),
         }
@@ -59,15 +62,7 @@ fn place(of: &str) -> Result<String, SumError> {
     if of.split('.').any(str::is_empty) { Err(SumError(of)) } else { Ok(of) }
 }
 
-fn told(amounts: &[Hundredths]) -> String {
-    let mut told: Vec<String> = amounts.iter().take(TOLD_MAX).map(ToString::to_string).collect();
-    if amounts.len() > TOLD_MAX {
-        told.push(format!("{} more", amounts.len() - TOLD_MAX));
-    }
-    told.join(" + ")
-}
-
-/// Collects the amounts at a place. `at` is how far it has come.
+/// Collects the amounts at a place. `at` is the part of the place that leads to `value`.
 fn add(value: &Value, keys: &[&str], at: &str, amounts: &mut Vec<Hundredths>) -> Result<(), String> {
     if let Value::Array(items) = value {
         return items.iter().zip(0..).try_for_each(|(item, index)| add(item, keys, &format!("{at}[{index}]"), amounts));
@@ -79,7 +74,7 @@ fn add(value: &Value, keys: &[&str], at: &str, amounts: &mut Vec<Hundredths>) ->
     let within = if at.is_empty() { (*key).to_owned() } else { format!("{at}.{key}") };
     match value.get(key) {
         Some(value) => add(value, rest, &within, amounts),
-        None => Err(format!("There is no {within} in your output: its amounts must be there to be added up.")),
+        None => Err(format!("There is no {within} in your output: its amounts are needed for the sum.")),
     }
 }
 
@@ -89,8 +84,5 @@ fn amount(value: &Value) -> Result<Hundredths, String> {
         Value::String(text) => Hundredths::parse(text),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(DecimalError::NotANumber),
     };
-    read.map_err(|why| {
-        let value: String = value.to_string().chars().take(VALUE_CHARS_MAX).collect();
-        format!("{value} can't be added up, since {why}")
-    })
+    read.map_err(|why| format!("{} can't be added up, since {why}", shortened(&value.to_string(), VALUE_CHARS_MAX)))
 }

@@ -1,5 +1,5 @@
-//! The arguments of a call, as a model wrote them. A field that no tool has is ignored; a field of the wrong kind is refused by
-//! its name.
+//! The arguments of a call, as a model wrote them. An unknown field is ignored. A field of the wrong type is refused by its
+//! name.
 
 use guildhall_kernel::{FieldName, Millis, Msat, Path, Unreadable, WrongField};
 use serde_json::{Map, Value};
@@ -17,37 +17,35 @@ impl<'a> Arguments<'a> {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    pub(super) fn text(self, key: &str) -> Result<Option<&'a str>, Unreadable> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(value) => value.as_str().map(Some).ok_or_else(|| wrong(key, WrongField::NotText)),
-        }
+    /// Reads a field, if it is there.
+    fn read<T>(
+        self,
+        key: &str,
+        problem: WrongField,
+        read: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, Unreadable> {
+        self.get(key).map(|value| read(value).ok_or_else(|| wrong(key, problem))).transpose()
     }
 
-    pub(super) fn needed(self, key: &str) -> Result<&'a str, Unreadable> {
+    pub(super) fn text(self, key: &str) -> Result<Option<&'a str>, Unreadable> {
+        self.read(key, WrongField::NotText, Value::as_str)
+    }
+
+    pub(super) fn required(self, key: &str) -> Result<&'a str, Unreadable> {
         self.text(key)?.ok_or_else(|| wrong(key, WrongField::Missing))
     }
 
-    /// A text that must be there, with a word in it.
+    /// Returns a text that must not be missing or blank.
     pub(super) fn words(self, key: &str) -> Result<&'a str, Unreadable> {
-        let text = self.needed(key)?;
-        if text.chars().all(|letter| letter.is_whitespace() || is_unseen(letter)) {
-            Err(Unreadable::EmptyText)
-        } else {
-            Ok(text)
-        }
+        let text = self.required(key)?;
+        let is_blank = text.chars().all(|letter| letter.is_whitespace() || is_unseen(letter));
+        if is_blank { Err(Unreadable::EmptyText) } else { Ok(text) }
     }
 
-    /// Yes or no, also as a word: small models write it so.
+    /// Returns a boolean. Small models write it as a text, so `"true"` counts, too.
     pub(super) fn flag(self, key: &str) -> Result<Option<bool>, Unreadable> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(Value::String(word)) => word.trim().parse().map(Some).map_err(|_| wrong(key, WrongField::NotBool)),
-            Some(Value::Number(_) | Value::Array(_) | Value::Object(_) | Value::Null) => {
-                Err(wrong(key, WrongField::NotBool))
-            }
-        }
+        let flag = |value: &Value| value.as_bool().or_else(|| value.as_str()?.trim().parse().ok());
+        self.read(key, WrongField::NotBool, flag)
     }
 
     pub(super) fn money(self, key: &str) -> Result<Option<Msat>, Unreadable> {
@@ -55,29 +53,24 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn seconds(self, key: &str) -> Result<Option<Millis>, Unreadable> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        let seconds = value.as_f64().filter(|seconds| (0.0..=WAIT_S_MAX).contains(seconds));
-        let none = || wrong(key, WrongField::NotSeconds);
-        let text = format!("{:.0}", seconds.ok_or_else(none)? * 1000.0);
-        text.parse().map(|ms| Some(Millis(ms))).map_err(|_| none())
+        self.read(key, WrongField::NotSeconds, |value| {
+            let seconds = value.as_f64().filter(|seconds| (0.0..=WAIT_S_MAX).contains(seconds))?;
+            format!("{:.0}", seconds * 1000.0).parse().ok().map(Millis)
+        })
     }
 
     pub(super) fn path(self, key: &str) -> Result<Path, Unreadable> {
-        read_path(key, self.needed(key)?)
+        read_path(key, self.required(key)?)
     }
 
-    /// Contracts: several, one, or none.
+    /// Returns the contracts in a list. A single text is a list of one.
     pub(super) fn paths(self, key: &str) -> Result<Vec<Path>, Unreadable> {
-        match self.get(key) {
-            None => Ok(Vec::new()),
-            Some(Value::String(one)) => Ok(vec![read_path(key, one)?]),
-            Some(Value::Array(many)) => {
-                many.iter().map(|one| read_path(key, one.as_str().unwrap_or_default())).collect()
-            }
-            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Null) => {
-                Err(wrong(key, WrongField::NotId))
-            }
-        }
+        let listed = match self.get(key) {
+            Some(Value::Array(listed)) => listed.as_slice(),
+            Some(single) => std::slice::from_ref(single),
+            None => &[],
+        };
+        listed.iter().map(|path| read_path(key, path.as_str().unwrap_or_default())).collect()
     }
 }
 

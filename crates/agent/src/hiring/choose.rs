@@ -1,22 +1,22 @@
-//! Who is meant: by name, by specialty, or by what a text is about. Nothing here decides who may be hired.
+//! Finds the agent that a text means: by name, by specialty, or by subject. The kernel decides which agents may be hired.
 
 use guildhall_kernel::{AgentName, NAME_BYTES_MAX, NameError, Standing};
 
 use super::{Team, Worker};
 
-/// Words in a name that every agent might have in it.
+/// Words that occur in the names of many agents.
 const GENERIC: [&str; 4] = ["agent", "assistant", "expert", "specialist"];
 
-/// The shortest word by which a description is matched with a task.
-const TELLING_BYTES_MIN: usize = 4;
+/// The shortest word by which a description is matched with a task, in bytes.
+const KEYWORD_BYTES_MIN: usize = 4;
 
-/// Words that say nothing about what a task is about.
+/// Words that say nothing about the subject of a task.
 const COMMON: [&str; 24] = [
     "about", "after", "agent", "also", "before", "could", "find", "from", "have", "into", "look", "make", "need",
     "please", "should", "that", "their", "them", "this", "what", "when", "which", "will", "with",
 ];
 
-/// Who is meant, and on which conditions.
+/// The agent that a call means, and its conditions.
 pub(super) struct Choice<'a> {
     pub(super) worker: &'a Worker,
     pub(super) name: AgentName,
@@ -24,13 +24,13 @@ pub(super) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// An agent by its own name.
+    /// Chooses an agent by its own name.
     pub(super) fn of(worker: &Worker) -> Choice<'_> {
         Choice { worker, name: worker.name.clone(), standing: Standing::Listed }
     }
 }
 
-/// What somebody may be asked for by.
+/// What a call can name an agent by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Name,
@@ -38,7 +38,8 @@ pub(super) enum By {
 }
 
 impl Team {
-    /// Finds who is asked for. Whom nobody knows is handed on by name: the kernel refuses it with the list.
+    /// Finds the agent that a call asks for. An unknown name is passed on to the kernel, which refuses it with a list of the
+    /// known names.
     pub(super) fn choose(&self, asked: &str, by: By) -> Result<Choice<'_>, NameError> {
         let asked = asked.trim();
         if let Some(worker) = self.named(asked).or_else(|| self.specialist(asked, by)) {
@@ -50,14 +51,14 @@ impl Team {
         }
     }
 
-    /// By name: exactly as written, else without regard to case and dashes. The agent itself is known, too, so that no ad-hoc
-    /// specialist of its name is hired.
+    /// Finds an agent by name: first exactly as written, then ignoring case and dashes. The hirer itself is found, too, so that
+    /// it can't hire an ad-hoc specialist of its own name.
     fn named(&self, asked: &str) -> Option<&Worker> {
         let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
-        let alike = normal(asked);
+        let normalized = normal(asked);
         known()
             .find(|worker: &&Worker| worker.name.as_str() == asked)
-            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == alike))
+            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == normalized))
     }
 
     fn specialist(&self, asked: &str, by: By) -> Option<&Worker> {
@@ -66,8 +67,8 @@ impl Team {
         self.workers.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
     }
 
-    /// Whether a text names somebody of the team, as whole words and by the whole name. A name of one word may be an ordinary
-    /// word: it does not count if the task has it, too.
+    /// Whether a text contains the whole name of a member of the team, as whole words. A name of one word may be an ordinary
+    /// word, so it does not count if the task contains it, too.
     pub(super) fn is_named_in(&self, text: &str, task: &str) -> bool {
         let (text, task) = (words_of(text), words_of(task));
         self.others().any(|worker| {
@@ -77,24 +78,24 @@ impl Team {
         })
     }
 
-    /// Those who can be hired on the agent's behalf: everybody but itself.
-    pub(crate) fn others(&self) -> impl Iterator<Item = &Worker> {
+    /// Returns the agents of the team other than the agent itself.
+    pub fn others(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
     }
 }
 
 impl Worker {
-    /// Whether its description has a telling word in common with a text.
+    /// Whether the agent's description and a text share a keyword.
     pub(super) fn is_about(&self, text: &str) -> bool {
-        let is_telling = |word: &String| word.len() >= TELLING_BYTES_MIN && !COMMON.contains(&word.as_str());
-        let wanted: Vec<String> = words_of(text).into_iter().filter(is_telling).collect();
-        let says = [self.name.as_str(), &self.description].into_iter();
-        let says = says.chain(self.specialties.iter().map(String::as_str));
-        says.flat_map(words_of).any(|word| wanted.contains(&word))
+        let is_keyword = |word: &String| word.len() >= KEYWORD_BYTES_MIN && !COMMON.contains(&word.as_str());
+        let wanted: Vec<String> = words_of(text).into_iter().filter(is_keyword).collect();
+        let texts = [self.name.as_str(), &self.description].into_iter();
+        let texts = texts.chain(self.specialties.iter().map(String::as_str));
+        texts.flat_map(words_of).any(|word| wanted.contains(&word))
     }
 }
 
-/// A name or a specialty without what people write differently: case, blanks, dashes.
+/// Returns a name or a specialty without differences in case, blanks and dashes.
 fn normal(text: &str) -> String {
     let apart = |c: char| c.is_whitespace() || matches!(c, '-' | '_');
     text.split(apart).filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join(" ")
@@ -109,7 +110,7 @@ fn ad_hoc(specialty: &str) -> Result<AgentName, NameError> {
     })
 }
 
-/// The words of a text, in lower case. Scripts that put no blanks between words are apart from those that do.
+/// Returns the words of a text, in lower case. A change between a script without blanks and one with blanks ends a word.
 pub(super) fn words_of(text: &str) -> Vec<String> {
     let runs = text.split(|c: char| !c.is_alphanumeric());
     let words = runs.flat_map(|run| {
@@ -124,10 +125,10 @@ fn is_unspaced(letter: char) -> bool {
     matches!(letter, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..)
 }
 
-/// Whether a text speaks of somebody: "my scheduling team" speaks of a Scheduling Agent.
-pub(super) fn is_about_name(name: &str, text: &[String]) -> bool {
+/// Whether a text mentions an agent: "my scheduling team" mentions a Scheduling Agent.
+pub(super) fn mentions(name: &str, text: &[String]) -> bool {
     let whole = words_of(name);
-    let telling: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
-    let sought = if telling.is_empty() { whole } else { telling };
+    let special: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
+    let sought = if special.is_empty() { whole } else { special };
     !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
 }

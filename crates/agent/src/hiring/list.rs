@@ -1,6 +1,6 @@
-//! What a hirer is shown of its hires: what its own facts say.
+//! The list of a contract's hires, from the contract's own facts.
 
-use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, Path, Quantity, Sender, Stimulus, WaitsFor};
+use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, Quantity, Sender, Stimulus};
 
 use crate::runtime::ToolContext;
 use crate::wording;
@@ -8,7 +8,7 @@ use crate::wording;
 /// The name of the tool that lists a contract's hires.
 pub const LIST: &str = "list_agents";
 
-/// How much of a hire's task is shown, in bytes.
+/// The longest part of a hire's task that is shown, in bytes.
 const GOAL_BYTES_MAX: usize = 160;
 
 /// Lists the hires of a contract as they were when it asked for the list, and what they wait for now.
@@ -27,43 +27,28 @@ pub(crate) fn list(asked: AskId, context: ToolContext<'_>) -> String {
 
 fn line(id: AskId, brief: &Brief, ToolContext { facts, waits, texts, .. }: ToolContext<'_>) -> String {
     let label = brief.label.as_ref().and_then(|label| texts.text(label).ok());
-    let (path, who) = (&brief.path, wording::who(brief, label.as_deref()));
-    let (mut granted, mut report) = (brief.grant.money, None);
-    for fact in facts {
-        if let Fact::Raised { hire, by } = fact
-            && *hire == id
-        {
-            granted = granted.plus(*by).unwrap_or(granted);
-        } else if let Some((of, Answer::Report(reported))) = fact.answered()
-            && of == id
-        {
-            report = Some(reported);
-        }
-    }
-    let state = match report {
-        None if waits_for_answer(brief, facts) => format!("waits for your answer, granted {granted}"),
-        None => match waits.get(path) {
-            Some(WaitsFor::Owner) => format!("waits for the user's answer, granted {granted}"),
-            Some(WaitsFor::Reports(hires)) => format!("waits for the report of {}, granted {granted}", paths(hires)),
-            None => format!("at work, granted {granted}"),
-        },
-        Some(report) => {
-            let (ended, used) = (wording::label(report.outcome), report.used());
-            format!("reported ({ended}), granted {granted}, used {used}")
-        }
+    let (path, agent) = (&brief.path, wording::agent_with_label(brief, label.as_deref()));
+    let raised = |fact: &Fact| if let Fact::Raised { hire, by } = fact { (*hire == id).then_some(*by) } else { None };
+    let granted = brief.grant.money;
+    let granted = facts.iter().filter_map(raised).fold(granted, |granted, by| granted.plus(by).unwrap_or(granted));
+    let mut answers = facts.iter().filter_map(Fact::answered).filter(|(of, _)| *of == id);
+    let state = if let Some((_, Answer::Report(report))) = answers.next() {
+        let (ended, used) = (wording::label(report.outcome), report.used());
+        format!("reported ({ended}), granted {granted}, used {used}")
+    } else if waits_for_answer(brief, facts) {
+        format!("waits for your answer, granted {granted}")
+    } else {
+        let waits = waits.get(path).map_or_else(|| "at work".to_owned(), wording::waits_for);
+        format!("{waits}, granted {granted}")
     };
-    // A task that can't be read any more is left out.
+    // A task that can't be read is left out.
     let task = texts.text(&brief.task).unwrap_or_default();
     let goal = task.split_whitespace().collect::<Vec<_>>().join(" ");
     let goal = wording::quote(&goal[..goal.floor_char_boundary(GOAL_BYTES_MAX)]);
-    format!("{path} {who}: {state}; task: {goal}")
+    format!("{path} {agent}: {state}; task: {goal}")
 }
 
-fn paths(hires: &[Path]) -> String {
-    hires.iter().map(Path::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a hire has asked its hirer something and was told nothing since.
+/// Whether a hire has asked its hirer a question and has not received a message since.
 fn waits_for_answer(brief: &Brief, facts: &[Fact]) -> bool {
     let is_question = |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Contract(key), stimulus: Stimulus::Question(_) } if key.contract == brief.path);
     let is_message = |fact: &Fact| matches!(fact.asked(), Some((_, Ask::Tell { to, what: Stimulus::Message(_), .. })) if *to == brief.path);

@@ -1,39 +1,32 @@
-//! Offers: what a hire is proposed with. The worker brings the conditions, the call brings the task.
+//! Offers: the proposal of a hire to the kernel. The worker brings the conditions, the call brings the task.
 
 use guildhall_kernel::{AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Tariff, TextKind, TextRef};
 
 use super::choose::Choice;
 use super::{Team, Worker};
-use crate::checks::demands;
+use crate::checks;
 use crate::text::{Redactor, Text, task_key};
 use crate::wording;
 
-/// What of an offer depends on the occasion.
+/// The parts of an offer that depend on the call.
 pub(super) struct Order<'a> {
     pub(super) choice: Choice<'a>,
     pub(super) task: &'a str,
     pub(super) inherit: Inherit,
     pub(super) mode: Mode,
     pub(super) budget: Option<Msat>,
-    /// The model that was asked for, if it is not the agent's own.
-    pub(super) model_slot: Option<ModelSlot>,
+    /// The model to use, if it is not the agent's own: its number in the team's list, counted from 1, and its prices.
+    pub(super) model_slot: Option<(u16, Tariff)>,
     pub(super) label: Option<&'a str>,
 }
 
-/// A model, by its number in the team's list, counted from 1, and what its calls cost.
-#[derive(Clone, Copy)]
-pub(super) struct ModelSlot {
-    pub(super) number: u16,
-    pub(super) tariff: Tariff,
-}
-
 impl<'a> Order<'a> {
-    /// Orders a hire that knows only its task, on the usual conditions.
+    /// Orders a hire that knows only its task, on the worker's own conditions.
     pub(super) fn new(choice: Choice<'a>, task: &'a str, mode: Mode) -> Order<'a> {
         Order { choice, task, inherit: Inherit::Fresh, mode, budget: None, model_slot: None, label: None }
     }
 
-    /// Makes an offer of it. The texts that it names are added to `texts`.
+    /// Makes the offer. The texts that the offer names are added to `texts`.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
         let Order { choice, task, inherit, mode, budget, model_slot, label } = self;
         let Choice { worker, name, standing } = choice;
@@ -61,11 +54,11 @@ impl<'a> Order<'a> {
             adds: worker.adds.iter().map(|text| text.of).collect(),
             fee: worker.fee,
             severance: worker.severance,
-            model_slot: model_slot.map_or(0, |model_slot| model_slot.number),
-            tariff: model_slot.map_or(worker.tariff, |model_slot| model_slot.tariff),
+            model_slot: model_slot.map_or(0, |(number, _)| number),
+            tariff: model_slot.map_or(worker.tariff, |(_, tariff)| tariff),
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
-                + demands(team.checks.iter().map(|(what, _)| what.says.as_str())).words.len() as u64,
+                + checks::described(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
@@ -74,8 +67,8 @@ impl<'a> Order<'a> {
 }
 
 impl Team {
-    /// Makes an offer that no call asks for: a person's. Returns it with the texts that it names, or nothing if the team has
-    /// nobody of that name.
+    /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, or `None` if the team
+    /// has no agent of that name.
     pub fn offer(
         &self,
         name: &AgentName,
@@ -91,11 +84,11 @@ impl Team {
     }
 }
 
-/// The size of what precedes the transcript, and of the brief as its agent reads it. What precedes a fork's brief is its
-/// hirer's request, which the kernel counts.
+/// Returns the size of what precedes the transcript, and of the brief as its agent is shown it. A fork's brief is preceded by
+/// its hirer's request, which the kernel counts.
 fn opening_bytes(worker: &Worker, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
     let before = match inherit {
-        Inherit::Fresh => worker.opening_bytes + wording::needs(hirer.agent.as_str()).len() as u64,
+        Inherit::Fresh => worker.opening_bytes + wording::task_heading(hirer.agent.as_str()).len() as u64,
         Inherit::Fork => wording::FORK.len() as u64,
     };
     let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();

@@ -1,20 +1,20 @@
-//! What a call of a hiring tool means. Whether it is admitted is the kernel's business.
+//! Reads the calls of hiring tools. The kernel decides whether a call is admitted.
 
 use guildhall_kernel::{
-    Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, TextKind, TextRef, ToolCall, ToolName,
+    Brief, Call, Effect, Inherit, Millis, Mode, Msat, Need, PowerSet, Tariff, TextKind, TextRef, ToolCall, ToolName,
     Unreadable, WrongField,
 };
 use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, wrong};
 use super::choose::{By, Choice};
-use super::offer::{ModelSlot, Order};
+use super::offer::Order;
 use super::{DelegationTool, KnownModel, Team};
 use crate::roster::Dialect;
-use crate::runtime::keep;
+use crate::runtime::add_text;
 use crate::text::{Redactor, Text};
 
-/// How long a hire waits for its hirer's answer. Then it uses its judgement.
+/// How long a hire waits for its hirer's answer. After that, the hire uses its judgement.
 const ANSWER_WITHIN: Millis = Millis(3 * 60 * 1000);
 
 /// Reads the hiring calls of one reply.
@@ -38,11 +38,11 @@ impl Reader<'_> {
             DelegationTool::Stop => Ok(Call::Stop(arguments.path("id")?)),
             DelegationTool::Message => {
                 let (to, text) = (arguments.path("id")?, arguments.words("text")?);
-                Ok(Call::Message { to, text: self.keep(TextKind::Message, text) })
+                Ok(Call::Message { to, text: self.add_text(TextKind::Message, text) })
             }
             DelegationTool::Wait => self.wait(arguments),
             DelegationTool::AskHirer => {
-                let question = self.keep(TextKind::Message, arguments.words("question")?);
+                let question = self.add_text(TextKind::Message, arguments.words("question")?);
                 Ok(Call::AskHirer { question, until: self.now.after(ANSWER_WITHIN) })
             }
             DelegationTool::List => self.tool(name, Effect::Pure, arguments),
@@ -59,10 +59,10 @@ impl Reader<'_> {
         Ok(Call::Wait { on: arguments.paths("ids")?, need, until })
     }
 
-    /// A tool that the runtime serves itself, from facts.
+    /// Reads a call of a tool that the runtime serves itself, from facts.
     fn tool(&mut self, name: &str, effect: Effect, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
         let tool = ToolName::parse(name).map_err(Unreadable::BadName)?;
-        let arguments = self.keep(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
+        let arguments = self.add_text(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
         let call = ToolCall { tool, arguments, price: Msat::ZERO, effect, needs: PowerSet::default() };
         Ok(Call::Tool { call, approval: None })
     }
@@ -77,8 +77,8 @@ impl Reader<'_> {
         Ok(Call::Hire(Box::new(order.offer(team, self.brief, self.redactor, self.texts))))
     }
 
-    fn keep(&mut self, kind: TextKind, says: &str) -> TextRef {
-        keep(self.texts, self.redactor.text(kind, says))
+    fn add_text(&mut self, kind: TextKind, says: &str) -> TextRef {
+        add_text(self.texts, self.redactor.text(kind, says))
     }
 }
 
@@ -86,10 +86,10 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
     let task = arguments.words("task")?;
     let (inherit, choice) = match arguments.text("context")? {
         None | Some("fresh") => {
-            let specialty = arguments.needed("specialty")?;
+            let specialty = arguments.required("specialty")?;
             (Inherit::Fresh, team.choose(specialty, By::Specialty).map_err(Unreadable::BadName)?)
         }
-        // Whatever is said of it here, the kernel makes a fork what its hirer is.
+        // The kernel replaces these conditions: a fork has its hirer's.
         Some("fork") => (Inherit::Fork, Choice::of(&team.own)),
         Some(_) => return Err(wrong("context", WrongField::UnknownValue)),
     };
@@ -100,9 +100,9 @@ fn delegate_task<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'
 
 fn delegate_to_agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unreadable> {
     let task = arguments.words("prompt")?;
-    let target = arguments.needed("target_agent")?;
+    let target = arguments.required("target_agent")?;
     let choice = team.choose(target, By::Name).map_err(Unreadable::BadName)?;
-    // It waits and returns the final output: that is what the tool promises.
+    // The tool promises to wait and to return the final output.
     Ok(Order::new(choice, task, Mode::Blocking))
 }
 
@@ -118,20 +118,20 @@ fn agent<'a>(team: &'a Team, arguments: Arguments<'a>) -> Result<Order<'a>, Unre
 }
 
 impl Team {
-    /// The slot of a model, by any of its names.
-    fn model_slot(&self, model: &str) -> Option<ModelSlot> {
-        let is_meant = |known: &KnownModel| known.names.iter().any(|name| name.eq_ignore_ascii_case(model.trim()));
-        let at = self.models.iter().position(is_meant)?;
-        Some(ModelSlot { number: u16::try_from(at + 1).ok()?, tariff: self.models[at].tariff })
+    /// Finds a model by any of its names. Returns its number, counted from 1, and its prices.
+    fn model_slot(&self, model: &str) -> Option<(u16, Tariff)> {
+        let has_name = |known: &KnownModel| known.names.iter().any(|name| name.eq_ignore_ascii_case(model.trim()));
+        let at = self.models.iter().position(has_name)?;
+        Some((u16::try_from(at + 1).ok()?, self.models[at].tariff))
     }
 }
 
-/// What the hirer calls the work. A name that is no text says nothing, and is no reason to refuse the work.
+/// Returns the hirer's name for the work. A name that is not a text is ignored: it is not a reason to refuse the work.
 fn label(arguments: Arguments<'_>) -> Option<&str> {
     arguments.text("name").ok().flatten()
 }
 
-/// What an agent file says about background work holds for its agent when hired, and not for a fork.
+/// Returns the mode of a hire. The key `background` of an agent file applies to hires of its agent, not to forks.
 fn mode(background: Option<bool>, inherit: Inherit, choice: &Choice<'_>) -> Mode {
     let usual = inherit == Inherit::Fresh && choice.worker.background;
     if background.unwrap_or(usual) { Mode::Background } else { Mode::Blocking }

@@ -1,4 +1,4 @@
-//! The tools of hiring and being hired: which there are, who has them, and how a model sees them. The same team always gives the
+//! The tools for hiring and for being hired: which agents have them, and how a model sees them. The same team always gives the
 //! same bytes.
 
 use guildhall_kernel::{AgentName, Brief};
@@ -8,17 +8,17 @@ use super::{BOARD, Hired, LIST, POST_BYTES_MAX, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
 
-/// What a tool of hiring is for.
+/// A tool for hiring or for being hired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DelegationTool {
-    /// To hire, in the words of the dialect.
+    /// Hires an agent. The dialect decides the tool's name and arguments.
     Hire,
     List,
     Stop,
     Message,
     Wait,
     AskHirer,
-    /// To share notes with those whom one's hirer hired as well.
+    /// Shares notes with the hirer's other hires.
     Board,
 }
 
@@ -31,7 +31,7 @@ const OF_HIRES: [DelegationTool; 2] = [DelegationTool::AskHirer, DelegationTool:
 const ALIAS_OF_AGENT: &str = "Task";
 
 impl DelegationTool {
-    /// Goes through the tools of an agent, in an order that does not change.
+    /// Returns the tools of an agent, in an order that does not change.
     pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
         let down = team.is_some().then_some(OF_HIRERS);
         let up = match hired {
@@ -67,105 +67,93 @@ impl DelegationTool {
 }
 
 const LABEL: &str = "A short name for this piece of work.";
-const BACKGROUND: &str = "Go on at once and hear the report later.";
+const BACKGROUND: &str = "Continue immediately; the report comes later.";
 
-/// Returns the tools of hiring and being hired that an agent has, in an order that does not change.
+/// Returns the tools for hiring and for being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
     let spec = |tool: DelegationTool| {
-        let (description, schema) = match (tool, team) {
-            (DelegationTool::Hire, Some(team)) => hiring(team),
-            (_, _) => (says(tool).to_owned(), schema(tool)),
-        };
-        ToolSpec { name: tool.name(dialect).to_owned(), description, schema }
+        let (description, schema) = usage(tool, team)?;
+        Some(ToolSpec { name: tool.name(dialect).to_owned(), description: description.to_owned(), schema })
     };
-    DelegationTool::all(team, hired).map(spec).collect()
+    DelegationTool::all(team, hired).filter_map(spec).collect()
 }
 
-/// What a tool does that is the same for everybody.
-fn says(tool: DelegationTool) -> &'static str {
-    match tool {
-        DelegationTool::Hire => "Hires a specialist.",
-        DelegationTool::List => {
-            "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used."
-        }
-        DelegationTool::Stop => "Stops one of your hires at once.",
-        DelegationTool::Message => "Tells one of your hires something, or answers its question.",
-        DelegationTool::Wait => {
-            "Waits for hires in the background. Their reports come by themselves: wait only if you have nothing else to do."
-        }
-        DelegationTool::AskHirer => "Asks the agent that hired you, and waits for the answer.",
-        DelegationTool::Board => {
-            "Adds a note to the board that you share with your hirer's other hires, and shows the board."
-        }
-    }
-}
-
-fn schema(tool: DelegationTool) -> Value {
-    let id = text("The hire's id, such as 1.2.");
-    match tool {
-        DelegationTool::Hire | DelegationTool::List => object(&[], &[]),
-        DelegationTool::Stop => object(&[("id", id)], &["id"]),
-        DelegationTool::Message => object(&[("id", id), ("text", text("What to tell it."))], &["id", "text"]),
-        DelegationTool::Wait => {
-            let ids =
-                json!({"type": "array", "items": {"type": "string"}, "description": "Which hires; all if left out."});
-            let timeout =
-                json!({"type": "number", "minimum": 0, "description": "How long to wait at most, in seconds."});
-            object(&[("ids", ids), ("any", flag("One report is enough.")), ("timeout_s", timeout)], &[])
-        }
-        DelegationTool::AskHirer => {
-            let question = text("A question that can be answered without more context.");
-            object(&[("question", question)], &["question"])
-        }
-        DelegationTool::Board => {
-            let description = "The note. Without it, the board is only shown.";
-            let post = json!({"type": "string", "maxLength": POST_BYTES_MAX, "description": description});
-            object(&[("post", post)], &[])
-        }
-    }
-}
-
-fn hiring(team: &Team) -> (String, Value) {
-    let (does, schema) = match team.dialect {
-        Dialect::DelegateTask => ("Hires a specialist for a task and returns its report.", delegate_task(team)),
-        Dialect::DelegateToAgent => (
-            "Hands a prompt to a member of your team, waits, and returns its final output.",
-            object(&[("target_agent", whom(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
+/// Returns the description of a tool and the schema of its arguments. Only a hirer can be shown the tool that hires.
+fn usage(tool: DelegationTool, team: Option<&Team>) -> Option<(&'static str, Value)> {
+    let id = ("id", text("The hire's id, such as 1.2."));
+    Some(match tool {
+        DelegationTool::Hire => return team.map(hiring),
+        DelegationTool::List => (
+            "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used.",
+            object(&[], &[]),
         ),
-        Dialect::Agent => ("Gives a piece of work to another agent and returns its report.", agent(team)),
-    };
-    (format!("{does} Your team is in your instructions."), schema)
+        DelegationTool::Stop => ("Stops one of your hires immediately.", object(&[id], &["id"])),
+        DelegationTool::Message => (
+            "Sends a message to one of your hires, or answers its question.",
+            object(&[id, ("text", text("The message."))], &["id", "text"]),
+        ),
+        DelegationTool::Wait => {
+            let (all, most) = ("Which hires; all if left out.", "How long to wait at most, in seconds.");
+            let ids = json!({"type": "array", "items": {"type": "string"}, "description": all});
+            let timeout = json!({"type": "number", "minimum": 0, "description": most});
+            (
+                "Waits for hires in the background. Their reports come by themselves: wait only if you have nothing else to do.",
+                object(&[("ids", ids), ("any", flag("One report is enough.")), ("timeout_s", timeout)], &[]),
+            )
+        }
+        DelegationTool::AskHirer => (
+            "Asks the agent that hired you, and waits for the answer.",
+            object(&[("question", text("A question that can be answered without more context."))], &["question"]),
+        ),
+        DelegationTool::Board => {
+            let note = "The note. Without it, the board is only shown.";
+            let post = json!({"type": "string", "maxLength": POST_BYTES_MAX, "description": note});
+            let does = "Adds a note to the board that you share with your hirer's other hires, and shows the board.";
+            (does, object(&[("post", post)], &[]))
+        }
+    })
 }
 
-fn delegate_task(team: &Team) -> Value {
-    let budget = "The most it may spend, in whole sats.";
-    let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
-    let properties = [
-        ("specialty", whom(team, "Who does it: a name of your team or a specialty.")),
-        ("task", task()),
-        ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
-        ("name", text(LABEL)),
-        ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
-        ("background", flag(BACKGROUND)),
-    ];
-    object(&properties, &["specialty", "task"])
+fn hiring(team: &Team) -> (&'static str, Value) {
+    match team.dialect {
+        Dialect::DelegateTask => {
+            let budget = "The most it may spend, in whole sats.";
+            let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
+            let properties = [
+                ("specialty", agents(team, "Who does it: a name of your team or a specialty.")),
+                ("task", task()),
+                ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
+                ("name", text(LABEL)),
+                ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
+                ("background", flag(BACKGROUND)),
+            ];
+            let does = "Hires a specialist for a task and returns its report. Your team is in your instructions.";
+            (does, object(&properties, &["specialty", "task"]))
+        }
+        Dialect::DelegateToAgent => (
+            "Hands a prompt to a member of your team, waits, and returns its final output. Your team is in your instructions.",
+            object(&[("target_agent", agents(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
+        ),
+        Dialect::Agent => {
+            let kind =
+                "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
+            let properties = [
+                ("prompt", task()),
+                ("name", text(LABEL)),
+                ("description", text("The work in three to five words.")),
+                ("subagent_type", agents(team, kind)),
+                ("model", model(team)),
+                ("run_in_background", flag(BACKGROUND)),
+            ];
+            let does =
+                "Gives a piece of work to another agent and returns its report. Your team is in your instructions.";
+            (does, object(&properties, &["prompt"]))
+        }
+    }
 }
 
-fn agent(team: &Team) -> Value {
-    let kind = "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
-    let properties = [
-        ("prompt", task()),
-        ("name", text(LABEL)),
-        ("description", text("The work in three to five words.")),
-        ("subagent_type", whom(team, kind)),
-        ("model", model(team)),
-        ("run_in_background", flag(BACKGROUND)),
-    ];
-    object(&properties, &["prompt"])
-}
-
-/// Which model a specialist is to use. Where there is one, there is no choice.
+/// Describes the choice of a model for a specialist.
 fn model(team: &Team) -> Value {
     let names: Vec<&str> = team.models.iter().filter_map(|model| model.names.first()).map(String::as_str).collect();
     match names.as_slice() {
@@ -192,8 +180,8 @@ fn member(worker: &Worker) -> String {
     format!("- {}{what}{also}", worker.name)
 }
 
-/// Who can be asked for: a member of the team, or any specialty where ad-hoc specialists are allowed.
-fn whom(team: &Team, description: &str) -> Value {
+/// Describes the agents that can be hired: the members of the team, or any specialty where ad-hoc specialists are allowed.
+fn agents(team: &Team, description: &str) -> Value {
     let names: Vec<&str> = team.workers.iter().map(|worker| worker.name.as_str()).collect();
     let are = if team.ad_hoc.is_some() { "examples" } else { "enum" };
     json!({"type": "string", are: names, "description": description})
@@ -212,13 +200,26 @@ fn flag(description: &str) -> Value {
 }
 
 fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: Map<String, Value> = properties.iter().map(|(name, is)| ((*name).to_owned(), is.clone())).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     let mut object = json!({"type": "object", "properties": properties});
-    // An empty list is no JSON schema to some who read it strictly.
+    // Some strict readers of JSON Schema refuse an empty list.
     if !required.is_empty() {
         object["required"] = json!(required);
     }
     object
+}
+
+impl Team {
+    /// Returns the name of the tool that hires, and the arguments that hire an agent for a task.
+    pub fn hire(&self, agent: &str, task: &str) -> (&'static str, Value) {
+        let arguments = match self.dialect {
+            Dialect::DelegateTask => json!({"specialty": agent, "task": task}),
+            Dialect::DelegateToAgent => json!({"target_agent": agent, "prompt": task}),
+            Dialect::Agent => json!({"subagent_type": agent, "description": "A part of the task", "prompt": task}),
+        };
+        (DelegationTool::Hire.name(self.dialect), arguments)
+    }
 }
 
 /// Returns a right call of a hiring tool, to show with a refusal.

@@ -1,17 +1,17 @@
-//! What the agent layer makes of a reply without a call: whether a hire is missing, and who is hired on the agent's behalf. The
-//! kernel tells the agent once before it acts on a verdict. Nobody is hired because of a guess about prose: only the modes
-//! `required` and `cascade` hire on an agent's behalf.
+//! Judges a reply without a call: whether a hire is missing, and which agents the runtime hires on the agent's behalf. The
+//! kernel nudges the agent once before it acts on a verdict. Only the modes `required` and `cascade` hire on an agent's behalf:
+//! no agent is hired because of a guess about prose.
 
 use guildhall_kernel::{Ask, Brief, CloseWhen, Fact, Mode, Nudge, Offer, Origin, Sender, Stimulus, Verdict};
 
-use super::choose::{Choice, is_about_name, words_of};
+use super::choose::{Choice, mentions, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
 use crate::text::{Redactor, Text};
 use crate::wording;
 
-/// A reply without a call, and what came before it.
+/// A reply without a call, and what preceded it.
 pub(crate) struct FinalText<'a> {
     pub(crate) words: &'a str,
     pub(crate) brief: &'a Brief,
@@ -23,36 +23,51 @@ pub(crate) struct FinalText<'a> {
 /// Judges a reply. The texts that the offers name are added to `texts`.
 pub(crate) fn verdict(
     team: Option<&Team>,
-    spoken: &FinalText<'_>,
+    reply: &FinalText<'_>,
     redactor: &Redactor,
     texts: &mut Vec<Text>,
 ) -> Verdict {
-    let before = HiringSoFar::of(spoken);
-    if let Some(team) = team
-        && before.hired == 0
-    {
-        let mut cascade = || -> Vec<Offer> {
-            let audience = audience(team, spoken);
-            audience.into_iter().map(|worker| handed_on(worker, team, spoken, redactor, texts)).collect()
+    // In a conversation, only the facts since the owner's newest message count.
+    let is_message =
+        |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
+    let start = match reply.brief.close_when {
+        CloseWhen::FinalText => None,
+        CloseWhen::Asked => reply.facts.iter().rposition(is_message),
+    };
+    let facts = &reply.facts[start.unwrap_or(0)..];
+    let has_hired = facts.iter().filter_map(Fact::asked).any(|(_, ask)| matches!(ask, Ask::Hire { .. }));
+    let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
+    let has_cascaded = facts.iter().any(is_cascade);
+    let team = team.filter(|_| !has_hired);
+    if let Some(team) = team {
+        let mut cascade = || {
+            let task = wording::cascade_task(reply.words, reply.task);
+            let offers = audience(team, reply).into_iter().map(|worker| {
+                // The agent continues only when the reports have arrived.
+                let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
+                order.offer(team, reply.brief, redactor, texts)
+            });
+            offers.collect::<Vec<Offer>>()
         };
         match team.mode {
             DelegationMode::Required => {
-                let then_hire = if before.cascaded { Vec::new() } else { cascade() };
+                let then_hire = if has_cascaded { Vec::new() } else { cascade() };
                 return Verdict { nudge: Some(Nudge::Required), then_hire, compact: None };
             }
-            DelegationMode::Cascade if !before.cascaded => {
+            DelegationMode::Cascade if !has_cascaded => {
                 return Verdict { then_hire: cascade(), ..Verdict::default() };
             }
             DelegationMode::Offered | DelegationMode::Cascade => {}
         }
     }
-    let names_team = before.hired == 0 && team.is_some_and(|team| team.is_named_in(spoken.words, spoken.task));
-    // An agent is told once. After that, its text is its report, whatever the text says.
-    let nudge = (!before.nudged && (names_team || writes_a_call(spoken.words, spoken.tools))).then_some(Nudge::Promise);
-    Verdict { nudge, ..Verdict::default() }
+    let names_team = team.is_some_and(|team| team.is_named_in(reply.words, reply.task));
+    let is_promise = names_team || writes_a_call(reply.words, reply.tools);
+    // An agent is nudged once. After that, its text is its report, whatever the text says.
+    let was_nudged = facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise)));
+    Verdict { nudge: (is_promise && !was_nudged).then_some(Nudge::Promise), ..Verdict::default() }
 }
 
-/// Whether a text writes a call of a tool in place of making it: the tool's name as a whole word, with arguments behind it.
+/// Whether a text writes a call of a tool instead of making it: the tool's name as a whole word, followed by arguments.
 fn writes_a_call(words: &str, tools: &[String]) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let calls = |tool: &String| {
@@ -64,8 +79,8 @@ fn writes_a_call(words: &str, tools: &[String]) -> bool {
     tools.iter().any(calls)
 }
 
-/// Whether what follows a tool's name reads as arguments: `{…}`, `(pattern="x")`, or the next field of a JSON object. A name
-/// with parentheses alone is how people write of functions.
+/// Whether the text after a tool's name looks like arguments: `{…}`, `(pattern="x")`, or the next field of a JSON object. A name
+/// followed by empty parentheses does not count, since people write function names like that.
 fn begins_with_arguments(after: &str) -> bool {
     if let Some((inside, _)) = after.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
         return inside.contains(['=', ':', '"', '{']);
@@ -75,57 +90,14 @@ fn begins_with_arguments(after: &str) -> bool {
     rest.starts_with('{') || is_field && after.starts_with('"')
 }
 
-/// What was done about hiring so far: since the owner last spoke, where that begins anew.
-struct HiringSoFar {
-    hired: usize,
-    cascaded: bool,
-    nudged: bool,
-}
-
-impl HiringSoFar {
-    fn of(spoken: &FinalText<'_>) -> HiringSoFar {
-        let facts = match spoken.brief.close_when {
-            CloseWhen::FinalText => spoken.facts,
-            CloseWhen::Asked => since_owner_spoke(spoken.facts),
-        };
-        let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
-        HiringSoFar {
-            hired: facts.iter().filter_map(Fact::asked).filter(|(_, ask)| matches!(ask, Ask::Hire { .. })).count(),
-            cascaded: facts.iter().any(is_cascade),
-            nudged: facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise))),
-        }
-    }
-}
-
-fn since_owner_spoke(facts: &[Fact]) -> &[Fact] {
-    let spoke =
-        |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::Message(_) });
-    facts.iter().rposition(spoke).map_or(facts, |at| &facts[at..])
-}
-
-/// The agents that a first reply is handed to: those that it names, else those that the task is about, else all.
-fn audience<'a>(team: &'a Team, spoken: &FinalText<'_>) -> Vec<&'a Worker> {
-    let words = words_of(spoken.words);
+/// Returns the agents that a first reply goes to: those that it names, else those that the task is about, else all.
+fn audience<'a>(team: &'a Team, reply: &FinalText<'_>) -> Vec<&'a Worker> {
+    let words = words_of(reply.words);
     let all: Vec<&Worker> = team.others().collect();
-    let named: Vec<&Worker> =
-        all.iter().copied().filter(|worker| is_about_name(worker.name.as_str(), &words)).collect();
+    let named: Vec<&Worker> = all.iter().copied().filter(|worker| mentions(worker.name.as_str(), &words)).collect();
     if !named.is_empty() {
         return named;
     }
-    let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(spoken.task)).collect();
+    let about: Vec<&Worker> = all.iter().copied().filter(|worker| worker.is_about(reply.task)).collect();
     if about.is_empty() { all } else { about }
-}
-
-/// Hands the agent's words on, with what it works on.
-fn handed_on(
-    worker: &Worker,
-    team: &Team,
-    spoken: &FinalText<'_>,
-    redactor: &Redactor,
-    texts: &mut Vec<Text>,
-) -> Offer {
-    let task = wording::handed_on(spoken.words, spoken.task);
-    // It goes on only with their reports.
-    let order = Order::new(Choice::of(worker), &task, Mode::Blocking);
-    order.offer(team, spoken.brief, redactor, texts)
 }

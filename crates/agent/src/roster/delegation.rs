@@ -1,4 +1,4 @@
-//! Which agents an agent may hire, how, and for how much: the keys `delegation` and `budget`.
+//! The keys `delegation` and `budget`: which agents an agent may hire, how, and for how much.
 
 use guildhall_kernel::AgentName;
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::fields::{Fields, flag};
 use super::problem::Flaw;
 use super::tools::{items, members};
-use super::yaml::{Entry, Is, Node};
-use crate::checks::{Hundredths, Schema, SchemaError, Sum};
+use super::yaml::{Content, Entry, Node};
+use crate::checks::{Check, Hundredths, Schema, SchemaError, Sum};
 use crate::money::Amount;
 
 const ACCEPT: &str = "delegation.accept";
@@ -19,35 +19,22 @@ pub struct Delegation {
     pub team: Team,
     pub mode: DelegationMode,
     pub dialect: Dialect,
-    /// Whether it may hire itself, or somebody above it, for another task.
+    /// Whether it may hire itself, or an agent above it, for another task.
     pub recursive: bool,
     /// Whether it may hire specialists that have no file.
     pub ad_hoc: bool,
-    /// What it adds to the terms of every brief that it hands down.
+    /// The terms that it adds to the brief of each of its hires.
     pub terms: Vec<String>,
-    /// What the reports of its hires must pass.
-    pub accept: Accept,
-}
-
-/// What the report of a hire must pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Accept {
-    /// A schema for its structured output.
-    pub schema: Option<Schema>,
-    /// A cap on what numbers in its structured output add up to.
-    pub sum: Option<Sum>,
-    /// Whether it must cite the calls that it relies on.
-    pub receipts: bool,
-    /// Files that must be there.
-    pub files: Vec<String>,
+    /// The checks that the reports of its hires must pass.
+    pub accept: Vec<Check>,
 }
 
 /// The agents that an agent may hire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// Everybody on the roster.
+    /// Every agent on the roster.
     Any,
-    /// These.
+    /// These agents.
     Named(Vec<Listed>),
 }
 
@@ -59,16 +46,16 @@ pub struct Listed {
     pub line: u32,
 }
 
-/// Who decides whether an agent hires.
+/// Whether an agent must hire, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DelegationMode {
-    /// The model.
+    /// The model decides.
     #[default]
     Offered,
-    /// It must hire before it reports.
+    /// The agent must hire before it reports.
     Required,
-    /// Its first reply is handed to its team.
+    /// The agent's first reply goes to its team as a task.
     Cascade,
 }
 
@@ -83,32 +70,32 @@ pub enum Dialect {
     Agent,
 }
 
-/// What an agent costs and gets.
+/// How much money an agent gets, and what it is paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// What it gets if its hirer names no budget.
+    /// The grant if the hirer names no budget.
     pub default: Option<Amount>,
-    /// The most it may get.
+    /// The largest grant.
     pub max: Option<Amount>,
-    /// What of it pays for a last report.
+    /// The part of the grant that pays for a last report.
     pub severance: Option<Amount>,
-    /// What it is paid for an accepted report.
+    /// The payment for an accepted report.
     pub fee: Option<Amount>,
 }
 
 impl Delegation {
-    /// How an agent hires whose file lists a team and says no more.
+    /// Returns the delegation of an agent whose file only lists a team.
     pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
-        let (mode, accept) = (DelegationMode::default(), Accept::default());
+        let (mode, accept) = (DelegationMode::default(), Vec::new());
         Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
     }
 }
 
-/// Reads `delegation`. `listed` is the team that the agent's list of tools has.
+/// Reads `delegation`. `listed` is the team in the agent's list of tools.
 pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<Flaw>) -> Option<Delegation> {
     let dialect = if listed.is_some() { Dialect::Agent } else { Dialect::default() };
     let mut delegation = Delegation::of(listed.clone().unwrap_or(Team::Any), dialect);
-    let Is::Map(entries) = &node.is else {
+    let Content::Map(entries) = &node.content else {
         return match flag(node) {
             Some(true) => Some(delegation),
             Some(false) => None,
@@ -152,10 +139,10 @@ fn team(node: &Node, flaws: &mut Vec<Flaw>) -> Team {
     }
 }
 
-/// Reads `budget`. Money that can't be read is an error: nothing is made of it.
+/// Reads `budget`. An amount that can't be read is an error.
 pub(super) fn budget(entry: &Entry, flaws: &mut Vec<Flaw>) -> Budget {
-    let Is::Map(entries) = &entry.value.is else {
-        // One amount alone is what the agent gets.
+    let Content::Map(entries) = &entry.value.content else {
+        // A single amount is the default grant.
         return Budget { default: amount("budget", &entry.value, flaws), ..Budget::default() };
     };
     let mut fields = Fields::new("budget.", entries, flaws);
@@ -173,12 +160,12 @@ fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
     Amount::parse(text).map_err(|why| flaws.push(Flaw::error(node.line, format!("{key}: {why}")))).ok()
 }
 
-/// Reads `accept`. A check that can't be performed as it is written is an error: without it, a report would be accepted, and
-/// paid, that was meant to be refused.
-fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
-    let Is::Map(entries) = &node.is else {
+/// Reads `accept`. A check that can't be read is an error. If it were left out, a report that fails it would be accepted and
+/// paid.
+fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Vec<Check> {
+    let Content::Map(entries) = &node.content else {
         flaws.push(Flaw::bad_value(node.line, ACCEPT, "a map of schema, sum, receipts, files or command"));
-        return Accept::default();
+        return Vec::new();
     };
     let mut fields = Fields::new("delegation.accept.", entries, flaws);
     let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
@@ -187,16 +174,19 @@ fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Accept {
     let command = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing());
     fields.text("command");
     if let Some(entry) = command {
-        let message = format!("{ACCEPT}.command needs the sandbox, which is not there yet: it is not checked");
+        let message =
+            format!("{ACCEPT}.command is not supported yet, since it needs the sandbox: the command is not run");
         fields.flaws.push(Flaw::warning(entry.line, message));
     }
     fields.finish();
-    Accept { schema, sum, receipts, files }
+    let (schema, sum) = (schema.map(Check::Schema), sum.map(Check::Sum));
+    let (receipts, files) = (receipts.then_some(Check::Receipts), (!files.is_empty()).then_some(Check::Files(files)));
+    [schema, sum, receipts, files].into_iter().flatten().collect()
 }
 
 fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {
-    let twice = |(key, line)| Flaw::error(line, format!("{ACCEPT}.schema: the key {key} is there twice"));
-    flaws.extend(doubled(node).into_iter().map(twice));
+    let twice = |(key, line)| Flaw::error(line, format!("{ACCEPT}.schema: the key {key} appears twice"));
+    flaws.extend(repeated_keys(node).into_iter().map(twice));
     let wrong = |SchemaError { at, why }: SchemaError| {
         let key = [ACCEPT, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
         Flaw::error(line_of(node, &at), format!("{key}: {why}"))
@@ -204,26 +194,26 @@ fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {
     Schema::new(node.json()).map_err(|errors| flaws.extend(errors.into_iter().map(wrong))).ok()
 }
 
-/// The keys that are there twice within one map. The front matter's nesting is limited, and with it the recursion.
-fn doubled(node: &Node) -> Vec<(&str, u32)> {
-    match &node.is {
-        Is::Plain(_) | Is::Quoted(_) => Vec::new(),
-        Is::List(nodes) => nodes.iter().flat_map(doubled).collect(),
-        Is::Map(entries) => {
+/// Returns the keys that appear twice within one map. The nesting of front matter is limited, so the recursion is, too.
+fn repeated_keys(node: &Node) -> Vec<(&str, u32)> {
+    match &node.content {
+        Content::Plain(_) | Content::Quoted(_) => Vec::new(),
+        Content::List(nodes) => nodes.iter().flat_map(repeated_keys).collect(),
+        Content::Map(entries) => {
             let is_second = |(at, entry): &(usize, &Entry)| entries[..*at].iter().any(|before| before.key == entry.key);
             let second =
                 entries.iter().enumerate().filter(is_second).map(|(_, entry)| (entry.key.as_str(), entry.line));
-            second.chain(entries.iter().flat_map(|entry| doubled(&entry.value))).collect()
+            second.chain(entries.iter().flat_map(|entry| repeated_keys(&entry.value))).collect()
         }
     }
 }
 
-/// The line on which the last of the keys that lead somewhere is.
+/// Returns the line of the last of these keys, each of which is in the value of the one before.
 fn line_of(node: &Node, keys: &[String]) -> u32 {
     let mut here = (node.line, node);
     for key in keys {
-        let Is::Map(entries) = &here.1.is else { break };
-        // Of two entries with one key, JSON has the last.
+        let Content::Map(entries) = &here.1.content else { break };
+        // Of two entries with the same key, the JSON contains the last.
         let Some(entry) = entries.iter().rfind(|entry| entry.key == *key) else { break };
         here = (entry.line, &entry.value);
     }
@@ -232,7 +222,7 @@ fn line_of(node: &Node, keys: &[String]) -> u32 {
 
 fn sum(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Sum> {
     let mut bad = |line, key: &str, why: &str| flaws.push(Flaw::error(line, format!("{ACCEPT}.sum{key}: {why}")));
-    let Is::Map(entries) = &node.is else {
+    let Content::Map(entries) = &node.content else {
         bad(node.line, "", "it must be a map of `of` and `max`");
         return None;
     };

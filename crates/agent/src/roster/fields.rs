@@ -1,25 +1,25 @@
-//! The fields of one map of an agent file, taken one by one. What is left over is unknown, and says so.
+//! The fields of one map of an agent file, taken one by one. Each field that is left over gives a warning.
 
 use super::problem::Flaw;
 use super::tools::items;
-use super::yaml::{Entry, Is, Node};
+use super::yaml::{Content, Entry, Node};
 
-/// The keys that are read here.
+/// The keys that Guildhall reads.
 const OURS: &str = "background budget color delegation description disallowedTools maxTurns max_turns memory model name \
     specialties tools";
 
-/// The keys that other programs read.
+/// The keys that only other programs read.
 const OTHERS: &str = "allowed-tools argument-hint autoCompactWindow disable display_name effort hidden hooks initialPrompt \
     isolation kind license mcpServers metadata mode observeSubagents observer observerMessage omitClaudeMd permission \
     permissionMode skills steps temperature timeout_mins top_p version";
 
-/// Whether a key is read anywhere.
+/// Whether Guildhall or another program reads a key.
 pub(super) fn is_known(key: &str) -> bool {
     OURS.split(' ').chain(OTHERS.split(' ')).any(|known| known == key)
 }
 
 pub(super) struct Fields<'a, 'f> {
-    /// What precedes its keys in messages.
+    /// The text before each key in messages.
     within: &'static str,
     entries: Vec<&'a Entry>,
     pub(super) flaws: &'f mut Vec<Flaw>,
@@ -30,7 +30,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         let mut once: Vec<&Entry> = Vec::new();
         for entry in entries {
             if once.iter().any(|before| before.key == entry.key) {
-                let message = format!("the key {within}{} is there twice; the first is taken", entry.key);
+                let message = format!("the key {within}{} appears twice; the first one is used", entry.key);
                 flaws.push(Flaw::warning(entry.line, message));
             } else {
                 once.push(entry);
@@ -39,12 +39,12 @@ impl<'a, 'f> Fields<'a, 'f> {
         Fields { within, entries: once, flaws }
     }
 
-    /// Takes an entry, unless its value is nothing.
+    /// Takes an entry, unless its value is empty.
     pub(super) fn entry(&mut self, key: &str) -> Option<&'a Entry> {
         self.take(key).filter(|entry| !entry.value.is_nothing())
     }
 
-    /// Takes an entry, also if its value is nothing.
+    /// Takes an entry, even if its value is empty.
     pub(super) fn take(&mut self, key: &str) -> Option<&'a Entry> {
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(at))
@@ -67,17 +67,17 @@ impl<'a, 'f> Fields<'a, 'f> {
         self.read(key, wanted, |node| of.iter().find(|(name, _)| node.text() == Some(name)).map(|(_, one)| *one))
     }
 
-    /// Takes a list of texts; one text alone is a list of one.
+    /// Takes a list of texts. A single text is a list of one.
     pub(super) fn texts(&mut self, key: &str) -> Vec<String> {
         let text = |node: &Node| node.text().map(|text| text.trim().to_owned());
-        let texts = |node: &Node| match &node.is {
-            Is::List(nodes) => nodes.iter().map(text).collect(),
-            Is::Plain(_) | Is::Quoted(_) | Is::Map(_) => text(node).map(|text| vec![text]),
+        let texts = |node: &Node| match &node.content {
+            Content::List(nodes) => nodes.iter().map(text).collect(),
+            Content::Plain(_) | Content::Quoted(_) | Content::Map(_) => text(node).map(|text| vec![text]),
         };
         self.read(key, "a list of texts", texts).unwrap_or_default()
     }
 
-    /// Takes a list of words; a text with commas is one, too.
+    /// Takes a list of words, or a text with commas between the words.
     pub(super) fn words(&mut self, key: &str) -> Vec<String> {
         self.entry(key).map(|entry| items(&entry.value)).into_iter().flatten().map(|(word, _)| word).collect()
     }
@@ -91,17 +91,17 @@ impl<'a, 'f> Fields<'a, 'f> {
         value
     }
 
-    /// Tells of what nobody took.
+    /// Warns about each entry that was not taken.
     pub(super) fn finish(self) {
         for entry in self.entries {
             let key = format!("{}{}", self.within, entry.key);
-            let says = if is_known(&key) { "has no effect here" } else { "is unknown here and changes nothing" };
-            self.flaws.push(Flaw::warning(entry.line, format!("the key {key} {says}")));
+            let problem = if is_known(&key) { "has no effect here" } else { "is unknown and has no effect" };
+            self.flaws.push(Flaw::warning(entry.line, format!("the key {key} {problem}")));
         }
     }
 }
 
-/// Reads yes or no, in the words that YAML has had for them.
+/// Reads true or false, in all the words that versions of YAML allow.
 pub(super) fn flag(node: &Node) -> Option<bool> {
     match node.text()?.trim().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),

@@ -1,5 +1,5 @@
-//! One agent file: Markdown with front matter, as people have them for other programs already. What is not understood is
-//! told and left out; only money and names must be right.
+//! One agent file: Markdown with front matter, in the form that other programs use, too. A key or a value that is not
+//! understood gives a warning and is left out. Only wrong money, names and checks are errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use guildhall_kernel::{AgentName, ToolName};
 use super::delegation::{Budget, Delegation, Dialect, budget, delegation};
 use super::fields::Fields;
 use super::problem::{Flaw, Location, Problem, Severity};
-use super::repair::read_leniently;
+use super::repair::{REPAIR_DEPTH_MAX, read_leniently};
 use super::tools::{Purpose, ToolList};
-use super::yaml::{Entry, Is};
+use super::yaml::{Content, Entry};
 use super::{FILE_BYTES_MAX, FRONT_BYTES_MAX};
 
 const MARK: &str = "---";
 
-/// An agent, as its file has it.
+/// An agent, as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct AgentFile {
@@ -25,44 +25,35 @@ pub struct AgentFile {
     pub name: AgentName,
     /// When to hire it.
     pub description: String,
-    /// The tools it may use; `None` means all there are.
+    /// The tools it may use; `None` means all tools.
     pub tools: Option<Vec<ToolName>>,
-    /// Those it may not use all the same.
+    /// The tools that it must not use, even if `tools` has them.
     pub disallowed: Vec<ToolName>,
-    pub model: ModelChoice,
+    /// The alias or the name of its model; `None` means that of its hirer, or of the hall.
+    pub model: Option<String>,
     pub turns_max: Option<u32>,
-    /// Whether its hirer goes on while it works.
+    /// Whether its hirer continues while it works.
     pub background: bool,
-    /// What it is hired for, apart from its name.
+    /// What it is hired for, besides its name.
     pub specialties: Vec<String>,
-    /// How it hires; `None` if it may not.
+    /// How it hires; `None` if it must not hire.
     pub delegation: Option<Delegation>,
     pub budget: Budget,
-    /// Who it is and how it works: the body of the file.
+    /// The instructions for its model: the body of the file.
     pub instructions: String,
 }
 
-/// Which model an agent has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ModelChoice {
-    /// That of its hirer, or of the hall.
-    #[default]
-    Inherit,
-    /// An alias or a name.
-    Named(String),
-}
-
-/// What became of a file.
+/// The result of reading a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadAgent {
     /// The agent, unless there is an error.
     pub agent: Option<AgentFile>,
-    /// What is wrong, in the order of lines.
+    /// The problems, in the order of lines.
     pub problems: Vec<Problem>,
 }
 
 impl AgentFile {
-    /// Reads a file's bytes. Nothing is opened: `file` is for its name.
+    /// Reads an agent from the bytes of a file. `file` is used only for its name, and is not opened.
     pub fn read(file: &Path, bytes: &[u8]) -> ReadAgent {
         let file = Arc::new(file.to_owned());
         let mut flaws = Vec::new();
@@ -79,22 +70,23 @@ impl AgentFile {
         ReadAgent { agent: agent.filter(|_| usable), problems }
     }
 
-    /// Returns whether it came with the program.
+    /// Returns whether the agent comes with the program.
     pub fn is_built_in(&self) -> bool {
         self.place.file.starts_with(super::BUILT_IN_DIR)
     }
 
-    /// Returns whether it may use a tool.
+    /// Returns whether the agent may use a tool.
     pub fn may_use(&self, tool: &ToolName) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(tool)) && !self.disallowed.contains(tool)
     }
 }
 
 fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<AgentFile, Flaw> {
-    let Parts { front, line, body } = split(text(bytes)?)?;
-    let (front, repaired) = read_leniently(front, line)?;
-    let is_cut = |entry: &&Entry| matches!(entry.value.is, Is::Plain(_)) && front.cuts.contains(&entry.value.line);
-    let quote = |key: &str| format!("{key} is no strict YAML and was read as text: put it in quotes");
+    let (front, line, body) = split(text(bytes)?)?;
+    let (front, repaired) = read_leniently(front, line, REPAIR_DEPTH_MAX)?;
+    let is_cut =
+        |entry: &&Entry| matches!(entry.value.content, Content::Plain(_)) && front.cuts.contains(&entry.value.line);
+    let quote = |key: &str| format!("{key} is not valid YAML and was read as text: put it in quotes");
     let cut = |key: &str| format!("a # cuts {key} short: put the value in quotes");
     flaws.extend(repaired.iter().map(|(key, line)| Flaw::warning(*line, quote(key))));
     flaws.extend(front.entries.iter().filter(is_cut).map(|entry| Flaw::warning(entry.line, cut(&entry.key))));
@@ -106,15 +98,15 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
     let not = not.map(|entry| ToolList::read(&entry.value, Purpose::Disallow, fields.flaws));
     let may_hire = not.as_ref().is_none_or(|not| not.team.is_none() && not.tools.is_some());
     let listed = tools.as_ref().and_then(|tools| tools.team.clone()).filter(|_| may_hire);
-    // Every tool disallowed leaves none.
+    // If every tool is disallowed, none is left.
     let none = not.as_ref().is_some_and(|not| not.tools.is_none());
     let memories = [("user", ()), ("project", ()), ("local", ())];
     let memory = front.entries.iter().find(|entry| entry.key == "memory");
     if fields.one_of("memory", &memories, "user, project or local").is_some() {
-        let message = "memory is not there yet: the agent works without";
+        let message = "memory is not supported yet: the agent works without it";
         fields.flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
     }
-    // What is shown has its own colours.
+    // The key is accepted and has no effect: the terminal has its own colours.
     fields.text("color");
     let agent = AgentFile {
         place: Location { file: Arc::clone(file), line },
@@ -122,7 +114,7 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
         description,
         tools: if none { Some(Vec::new()) } else { tools.and_then(|tools| tools.tools) },
         disallowed: not.and_then(|not| not.tools).unwrap_or_default(),
-        model: fields.text("model").map_or(ModelChoice::Inherit, chosen),
+        model: fields.text("model").filter(|model| !model.eq_ignore_ascii_case("inherit")),
         turns_max: fields.count("maxTurns").or_else(|| fields.count("max_turns")),
         background: fields.flag("background"),
         specialties: fields.words("specialties"),
@@ -147,12 +139,12 @@ fn name(fields: &mut Fields<'_, '_>, file: &Path, line: u32) -> Result<AgentName
     );
     let parsed = AgentName::parse(&name).map_err(|why| Flaw::error(line, why.to_string()))?;
     if given.is_none() {
-        fields.flaws.push(Flaw::warning(line, format!("there is no name; {name} is taken, as the file is called")));
+        fields.flaws.push(Flaw::warning(line, format!("there is no name: {name} is used, from the name of the file")));
     }
     Ok(parsed)
 }
 
-/// The description. Generators write `\n` into it where they mean a new line.
+/// Reads the description. Some generators write `\n` for a new line.
 fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     let description = fields.text("description").unwrap_or_default().replace("\\n", "\n");
     if description.is_empty() {
@@ -161,23 +153,13 @@ fn description(fields: &mut Fields<'_, '_>, line: u32) -> String {
     description
 }
 
-fn chosen(model: String) -> ModelChoice {
-    if model.eq_ignore_ascii_case("inherit") { ModelChoice::Inherit } else { ModelChoice::Named(model) }
-}
-
-struct Parts<'a> {
-    front: &'a str,
-    /// The line on which the front matter begins.
-    line: u32,
-    body: &'a str,
-}
-
-/// Takes bytes as text, or says on which line they are none.
+/// Reads bytes as text. The error has the line on which they are not text.
 fn text(bytes: &[u8]) -> Result<&str, Flaw> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(Flaw::error(1, format!("an agent file has at most {FILE_BYTES_MAX} bytes")));
     }
-    let binary = |at: usize| Flaw::error(line_of(&bytes[..at]), "it is no text: an agent file is Markdown in UTF-8");
+    let binary =
+        |at: usize| Flaw::error(line_of(&bytes[..at]), "it is not a text file: an agent file is Markdown in UTF-8");
     let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
     if let Some(at) = text.find('\0') {
         return Err(binary(at));
@@ -193,8 +175,8 @@ fn line_of(before: &[u8]) -> u32 {
     u32::try_from(before.split(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
 }
 
-/// Divides a text at its marks. Blank lines may come first.
-fn split(text: &str) -> Result<Parts<'_>, Flaw> {
+/// Splits a file at its marks. Returns the front matter, the line on which it begins, and the body. Blank lines may come first.
+fn split(text: &str) -> Result<(&str, u32, &str), Flaw> {
     let blank = text.len() - text.trim_start_matches(['\n', '\r', ' ', '\t']).len();
     let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
     let opening = line_of(&text.as_bytes()[..start]);
@@ -208,7 +190,7 @@ fn split(text: &str) -> Result<Parts<'_>, Flaw> {
     for line in lines {
         if line.trim_end() == MARK {
             let body = text[end + line.len()..].trim();
-            return Ok(Parts { front: &text[front..end], line: opening + 1, body });
+            return Ok((&text[front..end], opening + 1, body));
         }
         end += line.len();
         if end - front > FRONT_BYTES_MAX {

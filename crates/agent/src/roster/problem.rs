@@ -1,4 +1,5 @@
-//! What is wrong with agent files, and where. A warning says what was made of a file; an error that it was not taken.
+//! Problems with agent files, each with its place. A file with a warning is used without the wrong part. A file with an error is
+//! not used.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use guildhall_kernel::AgentName;
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The file, as it was found.
+    /// The path of the file, as it was found.
     pub file: Arc<PathBuf>,
     /// The line, counted from 1.
     pub line: u32,
@@ -21,16 +22,16 @@ impl fmt::Display for Location {
     }
 }
 
-/// Something that is wrong.
+/// A problem with an agent file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place of the problem.
     pub place: Location,
-    /// How much it matters.
+    /// Whether the file is used all the same.
     pub severity: Severity,
     /// What is wrong, and what to do about it.
     pub message: String,
-    /// The agent's name, if two files have it.
+    /// The name of the agent, if the problem is that two files have it.
     pub doubled: Option<AgentName>,
 }
 
@@ -50,16 +51,16 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How much a problem matters.
+/// Whether a file with a problem is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file was taken, without what is wrong.
+    /// The file is used, without the wrong part.
     Warning,
-    /// The file was not taken.
+    /// The file is not used.
     Error,
 }
 
-/// Something that is wrong with the file that is being read.
+/// A problem with the file that is being read.
 #[derive(Debug)]
 pub(super) struct Flaw {
     pub(super) line: u32,
@@ -76,7 +77,7 @@ impl Flaw {
         Flaw { line, severity: Severity::Error, message: message.into() }
     }
 
-    /// A value that is left out.
+    /// Makes the warning about a wrong value, which is left out.
     pub(super) fn bad_value(line: u32, key: &str, wanted: &str) -> Flaw {
         Flaw::warning(line, format!("{key} is left out: it must be {wanted}"))
     }

@@ -1,24 +1,21 @@
-//! Front matter that strict YAML refuses, read as its author meant it: key by key, and a value that is no YAML is text.
-//! People write `description: Use when: x`, and it works elsewhere.
+//! Reads front matter that strict YAML refuses, as its author meant it: key by key. A value that is not YAML is taken as text.
+//! People write `description: Use when: x`, and other programs accept it.
 
 use super::fields::is_known;
-use super::yaml::{Entry, Front, Is, Node, NotYaml, read};
+use super::yaml::{Content, Entry, Front, Node, NotYaml, read};
 
-/// How deep maps within maps are repaired.
-const DEPTH_MAX: u32 = 4;
+/// How many levels of nested maps are repaired.
+pub(super) const REPAIR_DEPTH_MAX: u32 = 4;
 
-/// Front matter with the keys whose values had to be taken as text.
+/// Front matter, and the keys whose values were taken as text, each with its line.
 type Repaired = (Front, Vec<(String, u32)>);
 
-pub(super) fn read_leniently(text: &str, line: u32) -> Result<Repaired, NotYaml> {
-    read_within(text, line, DEPTH_MAX)
-}
-
-fn read_within(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
+/// Reads front matter, and repairs at most `depth` levels of nested maps.
+pub(super) fn read_leniently(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
     match read(text, line) {
         Ok(front) => Ok((front, Vec::new())),
         Err(anchor @ NotYaml::Anchor(_)) => Err(anchor),
-        Err(strictly) => repair(text, line, strictly, depth),
+        Err(refused) => repair(text, line, refused, depth),
     }
 }
 
@@ -26,17 +23,18 @@ fn read_within(text: &str, line: u32, depth: u32) -> Result<Repaired, NotYaml> {
 struct Chunk<'a> {
     key: &'a str,
     line: u32,
-    /// What follows the colon.
+    /// The text after the colon.
     first: &'a str,
     more: Vec<&'a str>,
 }
 
-fn repair(text: &str, line: u32, strictly: NotYaml, depth: u32) -> Result<Repaired, NotYaml> {
+fn repair(text: &str, line: u32, refused: NotYaml, depth: u32) -> Result<Repaired, NotYaml> {
     let mut front = Front::default();
     let mut repaired = Vec::new();
-    for chunk in chunks(text, line, strictly)? {
+    for chunk in chunks(text, line, refused)? {
         match read(&chunk.yaml(), chunk.line) {
-            Ok(read) if chunk.is_one(&read) => {
+            // YAML must find this key and no other.
+            Ok(read) if matches!(&read.entries[..], [one] if one.key == chunk.key) => {
                 front.entries.extend(read.entries);
                 front.cuts.extend(read.cuts);
             }
@@ -51,9 +49,9 @@ fn repair(text: &str, line: u32, strictly: NotYaml, depth: u32) -> Result<Repair
     Ok((front, repaired))
 }
 
-/// Divides front matter at its keys. A description goes on until a key that is known: examples of conversations look
-/// like keys.
-fn chunks(text: &str, line: u32, strictly: NotYaml) -> Result<Vec<Chunk<'_>>, NotYaml> {
+/// Divides front matter at its keys. A description continues until a known key, since examples of conversations look like
+/// keys.
+fn chunks(text: &str, line: u32, refused: NotYaml) -> Result<Vec<Chunk<'_>>, NotYaml> {
     let mut chunks: Vec<Chunk<'_>> = Vec::new();
     for (number, written) in (line..).zip(text.lines()) {
         let describes = chunks.last().is_some_and(|chunk| chunk.key == "description");
@@ -63,13 +61,13 @@ fn chunks(text: &str, line: u32, strictly: NotYaml) -> Result<Vec<Chunk<'_>>, No
             }
             (_, Some(chunk)) => chunk.more.push(written),
             (_, None) if written.trim().is_empty() || written.starts_with('#') => {}
-            (_, None) => return Err(strictly),
+            (_, None) => return Err(refused),
         }
     }
     Ok(chunks)
 }
 
-/// The key with which a line begins, and what follows its colon. A key that is known needs no blank after that.
+/// Returns the key at the start of a line, and the text after its colon. A known key needs no blank after the colon.
 fn key_of(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let is_key = key.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -79,7 +77,7 @@ fn key_of(line: &str) -> Option<(&str, &str)> {
 }
 
 impl Chunk<'_> {
-    /// The chunk as YAML might have it: without tabs before its lines.
+    /// Returns the chunk as YAML, with blanks in place of tabs at the start of its lines.
     fn yaml(&self) -> String {
         let mut yaml = format!("{}: {}", self.key, self.first);
         for line in &self.more {
@@ -92,18 +90,13 @@ impl Chunk<'_> {
         yaml
     }
 
-    /// Whether YAML finds in it what it was divided for: this key and no other.
-    fn is_one(&self, read: &Front) -> bool {
-        matches!(&read.entries[..], [one] if one.key == self.key)
-    }
-
-    /// The value as its author meant it: a map in which only some values are no YAML, or text.
+    /// Returns the value as its author meant it: a map in which only some values are not YAML, or a text.
     fn as_meant(&self, depth: u32) -> Result<(Entry, Vec<(String, u32)>), NotYaml> {
         if depth > 0 && self.first.is_empty() && self.key != "description" {
             let line = self.line.saturating_add(1);
-            match read_within(&dedented(&self.yaml()), line, depth - 1) {
+            match read_leniently(&dedented(&self.yaml()), line, depth - 1) {
                 Ok((Front { entries, .. }, keys)) if !entries.is_empty() => {
-                    let value = Node { line, is: Is::Map(entries) };
+                    let value = Node { line, content: Content::Map(entries) };
                     let keys = keys.into_iter().map(|(key, line)| (format!("{}.{key}", self.key), line));
                     return Ok((Entry { key: self.key.to_owned(), line: self.line, value }, keys.collect()));
                 }
@@ -114,18 +107,22 @@ impl Chunk<'_> {
         Ok((self.as_written(), vec![(self.key.to_owned(), self.line)]))
     }
 
-    /// The value as text: line by line, without quotes around it or the sign of a block before it.
+    /// Returns the value as text: line by line, without the quotes around it or the mark of a block before it.
     fn as_written(&self) -> Entry {
         let block = self.first.len() <= 3 && self.first.starts_with(['|', '>']);
         let first = if block { "" } else { self.first };
         let lines = std::iter::once(first).chain(self.more.iter().map(|line| line.trim()));
         let says = lines.collect::<Vec<_>>().join("\n");
         let says = unquoted(says.trim()).to_owned();
-        Entry { key: self.key.to_owned(), line: self.line, value: Node { line: self.line, is: Is::Plain(says) } }
+        Entry {
+            key: self.key.to_owned(),
+            line: self.line,
+            value: Node { line: self.line, content: Content::Plain(says) },
+        }
     }
 }
 
-/// The lines after the first, as far left as the leftmost of them.
+/// Returns the lines after the first, without the indentation that they share.
 fn dedented(yaml: &str) -> String {
     let lines = || yaml.lines().skip(1);
     let blanks = |line: &str| line.len() - line.trim_start_matches(' ').len();

@@ -1,12 +1,12 @@
-//! Names of tools in agent files: ours, and those of other programs, whose agents are to work unchanged.
+//! The names of tools in agent files: Guildhall's, and those of other programs, so that agents written for them work unchanged.
 
 use guildhall_kernel::{AgentName, ToolName};
 
 use super::delegation::{Listed, Team};
 use super::problem::Flaw;
-use super::yaml::{Is, Node};
+use super::yaml::{Content, Node};
 
-/// Names that other programs use for tools that are here, and our own.
+/// The tools of Guildhall, by their own names and by the names of the same tools in other programs.
 const HERE: &[(&str, &str)] = &[
     ("Glob", "list_files"),
     ("Grep", "search"),
@@ -17,7 +17,7 @@ const HERE: &[(&str, &str)] = &[
     ("search", "search"),
 ];
 
-/// Tools that other programs have and that are not here.
+/// Tools of other programs that Guildhall does not have.
 const ELSEWHERE: &str = "AskUserQuestion Bash BashOutput Edit EnterPlanMode ExitPlanMode KillBash KillShell \
     ListMcpResourcesTool Monitor MultiEdit NotebookEdit NotebookRead ReadMcpResourceTool SendMessage Skill SlashCommand \
     TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate TodoRead TodoWrite ToolSearch WebFetch WebSearch Write";
@@ -25,7 +25,7 @@ const ELSEWHERE: &str = "AskUserQuestion Bash BashOutput Edit EnterPlanMode Exit
 /// A list of tools.
 #[derive(Debug, PartialEq)]
 pub(super) struct ToolList {
-    /// `None`: every tool there is.
+    /// The tools; `None` means all of them.
     pub(super) tools: Option<Vec<ToolName>>,
     /// The agents that `Agent` or `Task` on the list lets the agent hire.
     pub(super) team: Option<Team>,
@@ -35,7 +35,7 @@ pub(super) struct ToolList {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Allow,
-    /// Tools that are not here anyway need no mention.
+    /// A tool that Guildhall does not have gives no warning.
     Disallow,
 }
 
@@ -55,7 +55,7 @@ impl ToolList {
                 ("Agent" | "Task", _) => team = Some(joined(team, within, line, flaws)),
                 (_, Some(tool)) if tools.contains(&tool) => {}
                 (_, Some(tool)) => tools.push(tool),
-                (_, None) if !elsewhere => flaws.push(Flaw::warning(line, format!("there is no tool {head}"))),
+                (_, None) if !elsewhere => flaws.push(Flaw::warning(line, format!("there is no tool named {head}"))),
                 (_, None) if purpose == Purpose::Disallow => {}
                 (_, None) => flaws.push(Flaw::warning(line, format!("the tool {head} is not available here"))),
             }
@@ -64,15 +64,14 @@ impl ToolList {
     }
 }
 
-/// Adds `Agent` or `Agent(a, b)` to a hiring list. A list that names somebody is a list, whatever else there is.
+/// Adds `Agent` or `Agent(a, b)` to a team. If any entry names agents, the team is only the named agents.
 fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec<Flaw>) -> Team {
     let names = within.map(|names| names.trim_end().trim_end_matches(')')).unwrap_or_default();
-    let listed = members(names.split(',').map(|name| (name.trim().to_owned(), line)), flaws);
+    let mut listed = members(names.split(',').map(|name| (name.trim().to_owned(), line)), flaws);
     match before {
         _ if listed.is_empty() => before.unwrap_or(Team::Any),
         Some(Team::Named(mut team)) => {
-            let new = |listed: &Listed| !team.iter().any(|before| before.name == listed.name);
-            let listed: Vec<Listed> = listed.into_iter().filter(new).collect();
+            listed.retain(|new| team.iter().all(|before| before.name != new.name));
             team.extend(listed);
             Team::Named(team)
         }
@@ -80,7 +79,7 @@ fn joined(before: Option<Team>, within: Option<&str>, line: u32, flaws: &mut Vec
     }
 }
 
-/// Takes names of agents; one that is none is left out.
+/// Reads names of agents. A text that is not a name is left out.
 pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Vec<Flaw>) -> Vec<Listed> {
     let mut listed: Vec<Listed> = Vec::new();
     for (name, line) in names.filter(|(name, _)| !name.is_empty()) {
@@ -93,17 +92,17 @@ pub(super) fn members(names: impl Iterator<Item = (String, u32)>, flaws: &mut Ve
     listed
 }
 
-/// The items of a list, or of a text with commas, each with its line. What is in parentheses is not divided.
+/// Returns the items of a list, or of a text with commas, each with its line. A text in parentheses is not divided.
 pub(super) fn items(node: &Node) -> Vec<(String, u32)> {
-    match &node.is {
-        Is::Plain(_) if node.is_nothing() => Vec::new(),
-        Is::Plain(says) | Is::Quoted(says) => {
+    match &node.content {
+        Content::Plain(_) if node.is_nothing() => Vec::new(),
+        Content::Plain(says) | Content::Quoted(says) => {
             let says = says.trim().trim_start_matches('[').trim_end_matches(']');
             divided(says).into_iter().map(|item| (item, node.line)).collect()
         }
-        // A list may have been written as `- Read, Grep`, too.
-        Is::List(nodes) => nodes.iter().filter(|node| node.text().is_some()).flat_map(items).collect(),
-        Is::Map(_) => Vec::new(),
+        // An item of a list can be several names: `- Read, Grep`.
+        Content::List(nodes) => nodes.iter().filter(|node| node.text().is_some()).flat_map(items).collect(),
+        Content::Map(_) => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Strict YAML, as far as front matter needs it: texts, lists and maps, each with its line. Scalars stay the text that they
-//! were written as, so that `1.10` is no number here. Anchors are refused where they are defined, so nothing can multiply.
-#![expect(clippy::wildcard_enum_match_arm, reason = "the parser's events are not ours, and may become more")]
+//! The part of strict YAML that front matter needs: texts, lists and maps, each with its line. A scalar stays the text that
+//! was written, so `1.10` is a text, not a number. Anchors are refused, so that a short file can't expand into a huge value.
+#![expect(clippy::wildcard_enum_match_arm, reason = "the parser may add events")]
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, StrInput};
 use serde_json::Value;
@@ -13,11 +13,11 @@ const DEPTH_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub(super) line: u32,
-    pub(super) is: Is,
+    pub(super) content: Content,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Is {
+pub(super) enum Content {
     /// A text without quotes.
     Plain(String),
     /// A text in quotes, or a block of text.
@@ -36,11 +36,11 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Front {
     pub(super) entries: Vec<Entry>,
-    /// The lines on which `#12` or the like ends a value.
+    /// The lines on which a comment without a blank, such as `#12`, ends a value.
     pub(super) cuts: Vec<u32>,
 }
 
-/// Why something is no YAML of ours, and on which line.
+/// Why a text is not YAML that is supported here, and on which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotYaml {
     Anchor(u32),
@@ -48,9 +48,9 @@ pub(super) enum NotYaml {
 }
 
 impl From<NotYaml> for Flaw {
-    fn from(refused: NotYaml) -> Flaw {
-        match refused {
-            NotYaml::Anchor(line) => Flaw::error(line, "anchors are not taken here: write the value out"),
+    fn from(error: NotYaml) -> Flaw {
+        match error {
+            NotYaml::Anchor(line) => Flaw::error(line, "anchors are not supported here: write the value out"),
             NotYaml::Syntax(line, why) => Flaw::error(line, format!("the front matter can't be read: {why}")),
         }
     }
@@ -65,10 +65,12 @@ pub(super) fn read(text: &str, line: u32) -> Result<Front, NotYaml> {
     let mut reader = Reader { parser: Parser::new_from_str_with_options(text, options), line, cuts: Vec::new() };
     let root = reader.document()?;
     let cuts = reader.cuts;
-    match root.map(|root| (root.line, root.is)) {
+    match root.map(|root| (root.line, root.content)) {
         None => Ok(Front { entries: Vec::new(), cuts }),
-        Some((_, Is::Map(entries))) => Ok(Front { entries, cuts }),
-        Some((line, Is::Plain(_) | Is::Quoted(_) | Is::List(_))) => Err(odd(line, "there is no key: value")),
+        Some((_, Content::Map(entries))) => Ok(Front { entries, cuts }),
+        Some((line, Content::Plain(_) | Content::Quoted(_) | Content::List(_))) => {
+            Err(syntax(line, "there is no `key: value`"))
+        }
     }
 }
 
@@ -84,7 +86,7 @@ impl<'a> Reader<'a> {
         u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX).saturating_add(self.line)
     }
 
-    /// The next event that is no comment, and its line.
+    /// Returns the next event that is not a comment, and its line.
     fn event(&mut self) -> Result<Option<(Event<'a>, u32)>, NotYaml> {
         while let Some(next) = self.parser.next() {
             let (event, span) = next.map_err(|error| NotYaml::Syntax(self.at(error.marker().line()), error.info()))?;
@@ -105,14 +107,14 @@ impl<'a> Reader<'a> {
         while let Some((event, line)) = self.event()? {
             match event {
                 Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => {}
-                _ if root.is_some() => return Err(odd(line, "there is more than one document")),
+                _ if root.is_some() => return Err(syntax(line, "there is more than one document")),
                 event => root = Some(self.node(event, line)?),
             }
         }
         Ok(root)
     }
 
-    /// Reads the node that begins with an event. The parser limits the nesting, and with it the recursion.
+    /// Reads the node that begins with an event. The parser limits the nesting, so the recursion is limited, too.
     fn node(&mut self, event: Event<'a>, line: u32) -> Result<Node, NotYaml> {
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
@@ -124,16 +126,16 @@ impl<'a> Reader<'a> {
             return Err(NotYaml::Anchor(line));
         }
         if tag {
-            return Err(odd(line, "tags are not taken here"));
+            return Err(syntax(line, "tags are not supported here"));
         }
-        let is = match event {
-            Event::Scalar(says, ScalarStyle::Plain, ..) => Is::Plain(says.into_owned()),
-            Event::Scalar(says, ..) => Is::Quoted(says.into_owned()),
-            Event::SequenceStart(..) => Is::List(self.list()?),
-            Event::MappingStart(..) => Is::Map(self.map()?),
-            _ => return Err(odd(line, "no value was expected here")),
+        let content = match event {
+            Event::Scalar(says, ScalarStyle::Plain, ..) => Content::Plain(says.into_owned()),
+            Event::Scalar(says, ..) => Content::Quoted(says.into_owned()),
+            Event::SequenceStart(..) => Content::List(self.list()?),
+            Event::MappingStart(..) => Content::Map(self.map()?),
+            _ => return Err(syntax(line, "no value was expected here")),
         };
-        Ok(Node { line, is })
+        Ok(Node { line, content })
     }
 
     fn list(&mut self) -> Result<Vec<Node>, NotYaml> {
@@ -153,8 +155,8 @@ impl<'a> Reader<'a> {
             if matches!(event, Event::MappingEnd) {
                 break;
             }
-            let (Is::Plain(key) | Is::Quoted(key)) = self.node(event, line)?.is else {
-                return Err(odd(line, "a key must be a text"));
+            let (Content::Plain(key) | Content::Quoted(key)) = self.node(event, line)?.content else {
+                return Err(syntax(line, "a key must be a text"));
             };
             let Some((event, value_line)) = self.event()? else { break };
             entries.push(Entry { key, line, value: self.node(event, value_line)? });
@@ -163,35 +165,35 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn odd(line: u32, why: &str) -> NotYaml {
+fn syntax(line: u32, why: &str) -> NotYaml {
     NotYaml::Syntax(line, why.to_owned())
 }
 
 impl Node {
     pub(super) fn text(&self) -> Option<&str> {
-        match &self.is {
-            Is::Plain(says) | Is::Quoted(says) => Some(says),
-            Is::List(_) | Is::Map(_) => None,
+        match &self.content {
+            Content::Plain(says) | Content::Quoted(says) => Some(says),
+            Content::List(_) | Content::Map(_) => None,
         }
     }
 
     pub(super) fn is_nothing(&self) -> bool {
-        matches!(&self.is, Is::Plain(says) if matches!(says.as_str(), "" | "~" | "null"))
+        matches!(&self.content, Content::Plain(says) if matches!(says.as_str(), "" | "~" | "null"))
     }
 
-    /// Returns the value as JSON: what has no quotes is what it looks like.
+    /// Returns the value as JSON. A text without quotes becomes a number, a boolean or null if it looks like one.
     pub(super) fn json(&self) -> Value {
-        match &self.is {
-            Is::Plain(says) => match says.as_str() {
+        match &self.content {
+            Content::Plain(says) => match says.as_str() {
                 "" | "~" => Value::Null,
                 says => match serde_json::from_str(says) {
                     Ok(value @ (Value::Null | Value::Bool(_) | Value::Number(_))) => value,
                     Ok(_) | Err(_) => Value::String(says.to_owned()),
                 },
             },
-            Is::Quoted(says) => Value::String(says.clone()),
-            Is::List(items) => items.iter().map(Node::json).collect(),
-            Is::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),
+            Content::Quoted(says) => Value::String(says.clone()),
+            Content::List(items) => items.iter().map(Node::json).collect(),
+            Content::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What a model within the process is shown as data.
+//! The data that a model within the process is shown.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Attempt, Heard, HeardReport, Hired, History, Member, Model, Prompt, PromptData, Reply, Reported, Status, Task,
-    TeamData, Text, Usage, Watch,
+    Attempt, Heard, HeardReport, Hired, History, Model, Prompt, PromptData, Reply, Reported, Status, Task, Text, Usage,
+    Watch,
 };
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Cost, Fact, Heads, Hold, Millis, Mode, Msat, Nudge, Origin,
@@ -16,13 +16,13 @@ use serde_json::json;
 
 use crate::{TASK, TextCache, agent, brief, offered, runtime, said, text, with_ad_hoc};
 
-/// A model that keeps the data that it was shown, if it reads data.
-struct Keeps {
+/// A model that records the data that it is shown.
+struct Recorder {
     reads: bool,
     shown: Mutex<Vec<Option<PromptData>>>,
 }
 
-impl Model for Keeps {
+impl Model for Recorder {
     fn ask<'a>(&'a self, prompt: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         self.shown.lock().unwrap().push(prompt.data.as_deref().cloned());
         Box::pin(async { Attempt { outcome: Ok(Reply::words("done")), usage: Reported::Whole(Usage::default()) } })
@@ -35,9 +35,9 @@ impl Model for Keeps {
 
 const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None };
 
-/// What a model is shown as data after these facts.
+/// Returns the data that a model is shown after these facts.
 fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<PromptData> {
-    let model = Arc::new(Keeps { reads, shown: Mutex::default() });
+    let model = Arc::new(Recorder { reads, shown: Mutex::default() });
     let mut runtime = runtime(Some(with_ad_hoc(offered())), Hired::ByOwner, Reply::words(""));
     runtime.model = model.clone();
     let texts = TextCache(texts.iter().map(|text| (text.of, text.says.clone())).collect::<BTreeMap<_, _>>());
@@ -47,7 +47,7 @@ fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<Prom
     let history = History { before: &[], root_task: None, facts, texts: &texts };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &STATUS, &|_| {}, &|| Millis(0)));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("the model replies at once")
+        panic!("the model replies immediately")
     };
     arrival.unwrap();
     model.shown.lock().unwrap().pop().unwrap()
@@ -83,7 +83,7 @@ pub(crate) fn report(text: &Text, outcome: Outcome) -> Answer {
 }
 
 #[test]
-fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtimes_words() {
+fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_texts() {
     let reply = said(None, &[("delegate_task", json!({})), ("delegate_task", json!({})), ("delegate_task", json!({}))]);
     let task = text(TextKind::Task, TASK);
     let (fly, eat) = (text(TextKind::Task, "Fly."), text(TextKind::Task, "Eat."));
@@ -118,32 +118,22 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtimes_wo
         hire: Path::root(1).hire(hire),
         agent: agent(name),
     };
-    let reported = |index: u32, hire: u32, name: &str, outcome: Outcome, task: &str, text: &str| {
+    let reported = |index: u32, hire: u32, name: &str, outcome: Outcome, text: &str| {
         let (call, hire) = (Some(index.to_string()), Path::root(1).hire(hire));
-        let (task, text) = (task.to_owned(), text.to_owned());
-        Heard::Report(HeardReport { call, hire, agent: agent(name), outcome, task, text })
+        Heard::Report(HeardReport { call, hire, agent: agent(name), outcome, text: text.to_owned() })
     };
-    let member = |name: &str, description: &str, specialties: &[&str]| Member {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        specialties: specialties.iter().map(|specialty| (*specialty).to_owned()).collect(),
-    };
-    let members = vec![
-        member("Flight Agent", "Finds flights.", &["air travel", "airports"]),
-        member("food-agent", "Selects\n restaurants.", &[]),
-    ];
     let expected = PromptData {
         agent: agent("boss"),
-        team: Some(TeamData { dialect: offered().dialect, members, allows_ad_hoc: true }),
+        team: Some(Arc::new(with_ad_hoc(offered()))),
         task: TASK.to_owned(),
         turn: Turn::Last,
         status: STATUS,
         heard: vec![
             Heard::Reply(Arc::new(reply)),
             hired(0, 1, "Flight Agent"),
-            reported(0, 1, "Flight Agent", Outcome::Done, "Fly.", "<b>Flown.</b>"),
+            reported(0, 1, "Flight Agent", Outcome::Done, "<b>Flown.</b>"),
             hired(1, 2, "food-agent"),
-            reported(1, 2, "food-agent", Outcome::Cancelled, "Eat.", ""),
+            reported(1, 2, "food-agent", Outcome::Cancelled, ""),
             Heard::Refused { call: Some("2".to_owned()), why: Refusal::SelfHire },
             Heard::Owner("Hurry.".to_owned()),
             Heard::Question { from: Path::root(1).hire(2), text: "Which?".to_owned() },
@@ -151,5 +141,5 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtimes_wo
         ],
     };
     assert_eq!(data, expected);
-    assert_eq!(shown(false, &facts, &texts, Turn::Last), None, "nobody else pays for it");
+    assert_eq!(shown(false, &facts, &texts, Turn::Last), None, "the data is not collected for other models");
 }

@@ -1,4 +1,4 @@
-//! Hiring, as an agent does it: its tools, what its calls mean, and what is made of its words.
+//! Hiring: the tools of an agent, the reading of its calls, and the verdict on its final text.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod data;
@@ -22,23 +22,23 @@ use guildhall_kernel::{
 };
 use serde_json::{Value, json};
 
-/// What time it is in these tests.
+/// The time in these tests.
 const NOW: Millis = Millis(5000);
 
-/// What the boss works on.
+/// The task of the agent `boss`.
 const TASK: &str = "Plan a cheap trip to Italy.";
 
-/// A model that always replies the same.
-struct Says(Reply);
+/// A model that always gives the same reply.
+struct Constant(Reply);
 
-impl Model for Says {
+impl Model for Constant {
     fn ask<'a>(&'a self, _: &'a Prompt, _: Watch<'a>) -> Task<'a, Attempt> {
         let attempt = Attempt { outcome: Ok(self.0.clone()), usage: Reported::Whole(Usage::default()) };
         Box::pin(async { attempt })
     }
 }
 
-/// The task alone: what else was said does not matter here.
+/// Stored texts. A text that is not stored is empty.
 struct TextCache(BTreeMap<TextRef, String>);
 
 impl Texts for TextCache {
@@ -111,7 +111,7 @@ fn with_ad_hoc(team: Team) -> Team {
 fn runtime(team: Option<Team>, hired: Hired, reply: Reply) -> AgentRuntime {
     AgentRuntime {
         system: String::new(),
-        model: Arc::new(Says(reply)),
+        model: Arc::new(Constant(reply)),
         window: 100_000,
         price: Arc::new(|_| Msat::ZERO),
         tools: BTreeMap::new(),
@@ -159,7 +159,7 @@ fn said(words: Option<&str>, calls: &[(&str, Value)]) -> Reply {
     Reply { wire: Wire::Inside, raw: json!({}), words: words.map(str::to_owned), calls, stop: Stop::End }
 }
 
-/// What a runtime makes of its model's reply, after these facts.
+/// Asks the runtime's model after these facts. Returns the reply as the kernel gets it, and the texts.
 fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel::Reply, Vec<Text>) {
     let task = text(TextKind::Task, TASK);
     let texts = TextCache(BTreeMap::from([(task.of, task.says)]));
@@ -170,7 +170,7 @@ fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel:
     let status = Status { money: sat(900), turns: 9, hiring: None, time: None };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &status, &|_| {}, &|| NOW));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("the model replies at once")
+        panic!("the model replies immediately")
     };
     let arrival = arrival.unwrap();
     let Input::Reply { reply, .. } = arrival.input else { panic!("{:?}", arrival.input) };

@@ -1,4 +1,4 @@
-//! What calls mean.
+//! The reading of calls.
 
 use guildhall_kernel::{
     AmountError, Call, Check, Effect, FRAME_TOKENS, FieldName, Inherit, Mode, NameError, Need, Offer, Unreadable,
@@ -36,7 +36,7 @@ fn refusal(team: Team, arguments: Value) -> Unreadable {
 }
 
 #[test]
-fn the_literal_calls_of_the_source_documents_hire() {
+fn the_calls_in_the_source_documents_hire() {
     let agents = || team(Dialect::Agent, DelegationMode::Offered);
     let investigator =
         json!({"name": "bug-investigator", "prompt": "Read api.ts and look for timeout configurations."});
@@ -72,7 +72,7 @@ fn a_bad_budget_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_budget_is_the_call_s_within_the_most_or_the_hand_s_own() {
+fn a_budget_is_the_call_s_up_to_the_maximum_or_else_the_worker_s_default() {
     let granted = |default: Option<u64>, max: Option<u64>, budget: Value| {
         let (budget_default, budget_max) = (default.map(sat), max.map(sat));
         let mut team = offered();
@@ -87,16 +87,16 @@ fn a_budget_is_the_call_s_within_the_most_or_the_hand_s_own() {
 }
 
 #[test]
-fn who_is_asked_for_is_found_by_name_then_by_specialty() {
+fn an_agent_is_found_by_name_and_then_by_specialty() {
     let found = |specialty: &str| delegate(offered(), json!({"specialty": specialty, "task": "Go."})).agent;
     for name in ["Flight Agent", "flight-agent", " FLIGHT_AGENT ", "air travel", "Air-Travel", "airports"] {
         assert_eq!(found(name), agent("Flight Agent"), "{name}");
     }
-    assert_eq!(found("stargazer"), agent("stargazer"), "the kernel refuses it with the list");
-    assert_eq!(found("boss"), agent("boss"), "the kernel refuses that, too");
+    assert_eq!(found("stargazer"), agent("stargazer"), "the kernel refuses the unknown name with the list");
+    assert_eq!(found("boss"), agent("boss"), "the kernel refuses a self-hire");
     let by_name = json!({"subagent_type": "air travel", "prompt": "Go."});
     let other = offer(team(Dialect::Agent, DelegationMode::Offered), "Agent", by_name);
-    assert_eq!(other.agent, agent("air travel"), "the other dialects know names alone");
+    assert_eq!(other.agent, agent("air travel"), "the other dialects accept only names");
 }
 
 fn field(name: &str, wrong: WrongField) -> Unreadable {
@@ -121,7 +121,7 @@ fn a_name_is_the_contract_s_label_as_one_short_line() {
 }
 
 #[test]
-fn a_specialist_is_made_up_only_where_that_is_allowed() {
+fn an_ad_hoc_specialist_is_hired_only_where_that_is_allowed() {
     let hired = |specialty: &str| {
         let offer = delegate(with_ad_hoc(offered()), json!({"specialty": specialty, "task": "Go."}));
         (offer.agent.to_string(), offer.standing, offer.turns_max)
@@ -129,9 +129,13 @@ fn a_specialist_is_made_up_only_where_that_is_allowed() {
     let ad_hoc = |name: &str| (name.to_owned(), Standing::AdHoc, 3);
     assert_eq!(hired("Postgres expert"), ad_hoc("Postgres expert"));
     assert_eq!(hired("SQL / Postgres (v16)"), ad_hoc("SQL-Postgres-v16"));
-    assert_eq!(hired(&"very ".repeat(40)), ad_hoc(&["very"; 13].join("-")), "it is cut to the length of a name");
+    assert_eq!(
+        hired(&"very ".repeat(40)),
+        ad_hoc(&["very"; 13].join("-")),
+        "the specialty is cut to the length of a name"
+    );
     assert_eq!(hired("air travel"), ("Flight Agent".to_owned(), Standing::Listed, 7));
-    assert_eq!(hired("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no namesake of its own");
+    assert_eq!(hired("Boss"), ("boss".to_owned(), Standing::Listed, 7), "no specialist has its hirer's name");
     for nameless in ["", "///"] {
         let why = refusal(with_ad_hoc(offered()), json!({"specialty": nameless, "task": "Go."}));
         assert!(matches!(why, Unreadable::BadName(_)), "{why:?}");
@@ -141,7 +145,7 @@ fn a_specialist_is_made_up_only_where_that_is_allowed() {
 }
 
 #[test]
-fn what_does_not_follow_the_schema_is_refused_and_what_is_not_asked_for_is_ignored() {
+fn a_field_of_the_wrong_type_is_refused_and_an_unknown_field_is_ignored() {
     for (malformed, name, wrong) in [
         (json!({"task": "Go."}), "specialty", WrongField::Missing),
         (json!({"specialty": "food-agent"}), "task", WrongField::Missing),
@@ -184,11 +188,11 @@ fn an_offer_brings_the_worker_s_conditions_and_the_hirer_s_checks() {
     let arguments = json!({"task": "Eat.", "context": "fork"});
     let Call::Hire(fork) = read_with_texts(team, brief, "delegate_task", arguments).0 else { panic!("no hire") };
     assert_eq!((fork.inherit, fork.agent, fork.mode), (Inherit::Fork, agent("boss"), Mode::Blocking));
-    assert!(fork.opening_bytes < 600, "what precedes a fork's brief is counted by the kernel: {}", fork.opening_bytes);
+    assert!(fork.opening_bytes < 600, "the kernel counts what precedes a fork's brief: {}", fork.opening_bytes);
 }
 
 #[test]
-fn hires_are_awaited_stopped_and_told_by_their_ids() {
+fn wait_stop_and_message_calls_name_hires_by_their_ids() {
     let path = |text: &str| text.parse::<Path>().unwrap();
     let wait = |arguments| read(offered(), "wait_for_agents", arguments);
     assert_eq!(wait(json!({})), Call::Wait { on: vec![], need: Need::All, until: None });
@@ -206,8 +210,8 @@ fn hires_are_awaited_stopped_and_told_by_their_ids() {
     }
     assert_eq!(read(offered(), "stop_agent", json!({"id": "1.2"})), Call::Stop(path("1.2")));
     let words = text(TextKind::Message, "Hurry.").of;
-    let told = read(offered(), "message_agent", json!({"id": "1.2", "text": "Hurry."}));
-    assert_eq!(told, Call::Message { to: path("1.2"), text: words });
+    let message = read(offered(), "message_agent", json!({"id": "1.2", "text": "Hurry."}));
+    assert_eq!(message, Call::Message { to: path("1.2"), text: words });
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn a_question_waits_for_three_minutes() {
 }
 
 #[test]
-fn lists_and_boards_are_free_and_can_be_asked_for_again() {
+fn lists_and_boards_cost_nothing_and_can_be_called_again() {
     for (name, arguments, effect) in
         [("list_agents", json!({}), Effect::Pure), ("board", json!({"post": "Rome is full."}), Effect::Idempotent)]
     {

@@ -1,4 +1,4 @@
-//! Which tools an agent has, and what it is told about them.
+//! Which tools an agent has, and how its prompt describes them.
 
 use guildhall_agent::{Post, Tool, ToolContext, ToolResult, ToolSpec, ToolTerms, runtime_prompt};
 use guildhall_kernel::{Effect, PowerSet, TextKind, ToolCall, ToolName};
@@ -15,7 +15,7 @@ fn names(runtime: &AgentRuntime) -> Vec<String> {
 }
 
 #[test]
-fn hirers_have_hiring_tools_and_hires_can_talk_up() {
+fn hirers_have_hiring_tools_and_hires_can_ask_their_hirer() {
     let down = ["list_agents", "stop_agent", "message_agent", "wait_for_agents"];
     for (dialect, tool) in [
         (Dialect::DelegateTask, "delegate_task"),
@@ -32,7 +32,7 @@ fn hirers_have_hiring_tools_and_hires_can_talk_up() {
 }
 
 #[test]
-fn a_hirer_s_tool_takes_nobody_but_its_team_unless_ad_hoc_specialists_are_allowed() {
+fn a_hiring_tool_accepts_only_the_team_unless_ad_hoc_specialists_are_allowed() {
     let spec = |team| runtime(Some(team), Hired::ByOwner, quiet()).specs().remove(0);
     let ToolSpec { description, schema, .. } = spec(offered());
     assert_eq!(description, "Hires a specialist for a task and returns its report. Your team is in your instructions.");
@@ -47,7 +47,7 @@ fn a_hirer_s_tool_takes_nobody_but_its_team_unless_ad_hoc_specialists_are_allowe
 }
 
 #[test]
-fn a_hire_without_a_team_is_told_who_it_is_and_how_it_reports() {
+fn the_prompt_of_a_hire_without_a_team_says_its_name_and_how_to_report() {
     assert_snapshot!(runtime_prompt(&agent("food-agent"), None, Hired::ByAgent), @"
     # How you work
 
@@ -59,7 +59,7 @@ fn a_hire_without_a_team_is_told_who_it_is_and_how_it_reports() {
 }
 
 #[test]
-fn a_root_is_told_its_team_once_with_the_rules() {
+fn the_prompt_of_a_root_lists_its_team_and_the_rules() {
     assert_snapshot!(runtime_prompt(&agent("boss"), Some(&offered()), Hired::ByOwner), @r#"
     # How you work
 
@@ -78,13 +78,13 @@ fn a_root_is_told_its_team_once_with_the_rules() {
     - Reports are claims: check what matters, then write your own report.
     - If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.
     - `budget` is the most that a hire may use. Without it, the hire gets a share of your money.
-    - `background: true`: you go on at once, and the report comes later. `wait_for_agents` waits for reports.
+    - `background: true`: you continue immediately, and the report comes later. `wait_for_agents` waits for reports.
     - `context: "fork"`: a copy of you, which knows this conversation, does the task.
     "#);
 }
 
 #[test]
-fn a_hire_that_hires_any_specialty_is_told_so() {
+fn the_prompt_of_a_hire_that_may_hire_any_specialty_says_so() {
     assert_snapshot!(runtime_prompt(&agent("boss"), Some(&with_ad_hoc(offered())), Hired::ByAgent), @r#"
     # How you work
 
@@ -107,13 +107,13 @@ fn a_hire_that_hires_any_specialty_is_told_so() {
     - Reports are claims: check what matters, then write your own report.
     - If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.
     - `budget` is the most that a hire may use. Without it, the hire gets a share of your money.
-    - `background: true`: you go on at once, and the report comes later. `wait_for_agents` waits for reports.
+    - `background: true`: you continue immediately, and the report comes later. `wait_for_agents` waits for reports.
     - `context: "fork"`: a copy of you, which knows this conversation, does the task.
     "#);
 }
 
 #[test]
-fn the_runtime_s_own_words_are_short() {
+fn the_runtime_s_part_of_a_prompt_is_short() {
     let leaf = runtime_prompt(&agent("boss"), None, Hired::ByAgent);
     assert!(leaf.len() <= 1024, "{} bytes", leaf.len());
     for dialect in [Dialect::DelegateTask, Dialect::DelegateToAgent, Dialect::Agent] {
@@ -126,7 +126,7 @@ fn the_runtime_s_own_words_are_short() {
     }
 }
 
-/// A tool that has the name of one of ours.
+/// A tool that has the name of a hiring tool.
 struct Namesake;
 
 impl Tool for Namesake {
@@ -164,18 +164,18 @@ fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -
 }
 
 #[test]
-fn nobody_s_tool_takes_the_place_of_one_of_hiring() {
+fn a_tool_with_the_name_of_a_hiring_tool_does_not_replace_it() {
     let mut hire = runtime(None, Hired::ByAgent, quiet());
     hire.tools.insert("board".to_owned(), Arc::new(Namesake));
     assert_eq!(names(&hire), ["ask_hirer", "board"]);
-    assert_eq!(call(&hire, "board", &json!({}), &[]).0, "Nobody has posted anything yet.");
+    assert_eq!(call(&hire, "board", &json!({}), &[]).0, "There are no notes yet.");
     let root = AgentRuntime { hired: Hired::ByOwner, ..hire };
     assert_eq!(names(&root), ["board"]);
     assert_eq!(call(&root, "board", &json!({}), &[]).0, "the other one");
 }
 
 #[test]
-fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only() {
+fn a_board_shows_its_newest_posts_with_their_authors_and_refuses_long_posts() {
     let hire = runtime(None, Hired::ByAgent, quiet());
     let (path, cook) = (Path::root(1).hire(2), agent("cook"));
     let post = |number: usize| Post::of(&path, &cook, &json!({"post": format!("post {number}")}).to_string()).unwrap();
@@ -185,14 +185,14 @@ fn a_board_shows_its_newest_posts_with_their_authors_and_takes_short_ones_only()
     assert_eq!(shown.matches("<post ").count(), 50);
     let (why, kind) = call(&hire, "board", &json!({"post": "x".repeat(2049)}), &posts);
     assert_eq!(kind, TextKind::Error);
-    assert_eq!(why, "not posted: 2049 bytes, and a post has at most 2048: say it in fewer words");
+    assert_eq!(why, "not posted: the note has 2049 bytes, and at most 2048 are allowed: shorten it");
     for none in [json!({}), json!({"post": " "}), json!({"post": "x".repeat(2049)}), json!(["post"])] {
         assert_eq!(Post::of(&path, &cook, &none.to_string()), None, "{none}");
     }
 }
 
 #[test]
-fn who_has_hired_nobody_is_told_so() {
+fn the_list_of_a_contract_without_hires_says_so() {
     let root = runtime(Some(offered()), Hired::ByOwner, quiet());
     assert_eq!(call(&root, "list_agents", &json!({}), &[]).0, "You have hired nobody yet.");
 }

@@ -1,10 +1,10 @@
-//! What is made of a reply without a call.
+//! The verdict on a reply without a call.
 
 use guildhall_kernel::{Ask, Hold, Mode, Nudge, Origin, Refusal, Sender, Stimulus, Verdict};
 
 use super::*;
 
-/// What is made of words, after these facts.
+/// Returns the verdict on a final text after these facts, and the texts of its offers.
 fn verdict_after(team: Team, words: &str, close_when: CloseWhen, facts: Vec<Fact>) -> (Verdict, Vec<Text>) {
     let runtime = runtime(Some(team), Hired::ByOwner, said(Some(words), &[]));
     let opened = Fact::Opened(Arc::new(Brief { close_when, ..brief() }));
@@ -33,11 +33,11 @@ fn owner_speaks() -> Fact {
     Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: Stimulus::Message(text) }
 }
 
-fn told() -> Fact {
+fn nudged() -> Fact {
     Fact::Nudged(Nudge::Promise)
 }
 
-/// Checks whether a final text is nudged, for a team with names as the travel document in the seeds has them.
+/// Checks whether a final text is nudged, for a team with the names of the travel example.
 #[track_caller]
 fn check_nudged(words: &str, expect: bool) {
     let mut travel = offered();
@@ -49,7 +49,7 @@ fn check_nudged(words: &str, expect: bool) {
 }
 
 #[test]
-fn a_final_text_that_names_somebody_of_the_team_is_nudged_and_nobody_is_hired() {
+fn a_final_text_that_names_a_member_of_the_team_is_nudged_and_no_agent_is_hired() {
     for words in [
         "I'm delegating to Scheduling Agent...",
         "Financial Agent needs: flights for Italy in March.",
@@ -68,7 +68,7 @@ fn a_final_text_that_names_somebody_of_the_team_is_nudged_and_nobody_is_hired() 
 }
 
 #[test]
-fn a_final_text_that_names_nobody_of_the_team_is_the_report() {
+fn a_final_text_that_names_no_member_of_the_team_is_the_report() {
     for words in [
         "I'm delegating to my child agent...",
         "I'll coordinate with my scheduling and financial teams...",
@@ -99,7 +99,7 @@ fn a_call_that_is_written_as_text_is_nudged() {
 }
 
 #[test]
-fn a_name_of_one_word_that_the_task_has_is_a_word_like_any_other() {
+fn a_name_of_one_word_does_not_count_if_the_task_contains_it() {
     let mut one = offered();
     one.workers = vec![Arc::new(worker("Italy", "", &[]))];
     let words = "Italy it is.";
@@ -108,15 +108,15 @@ fn a_name_of_one_word_that_the_task_has_is_a_word_like_any_other() {
 }
 
 #[test]
-fn who_was_told_or_has_hired_is_not_told_again() {
+fn an_agent_that_was_nudged_or_has_hired_is_not_nudged_again() {
     let words = "I will ask the Flight Agent.";
-    for fact in [told(), hired("food-agent", Origin::Outside)] {
+    for fact in [nudged(), hired("food-agent", Origin::Outside)] {
         assert_eq!(verdict(DelegationMode::Offered, words, vec![fact]), Verdict::default());
     }
 }
 
 #[test]
-fn who_must_hire_is_told_and_then_hired_for() {
+fn an_agent_that_must_hire_is_nudged_and_then_the_runtime_hires_for_it() {
     let none = verdict(DelegationMode::Required, "First the food.", vec![]);
     assert_eq!(none.nudge, Some(Nudge::Required));
     assert_eq!(hires(&none), vec!["food-agent"]);
@@ -128,7 +128,7 @@ fn who_must_hire_is_told_and_then_hired_for() {
 }
 
 #[test]
-fn a_cascade_hires_those_who_are_named_else_those_who_fit_else_all() {
+fn a_cascade_hires_the_named_agents_else_the_fitting_ones_else_all() {
     let mode = DelegationMode::Cascade;
     let named = verdict(mode, "I'll coordinate with my flight and food teams...", vec![]);
     assert_eq!(hires(&named), vec!["Flight Agent", "food-agent"]);
@@ -144,7 +144,7 @@ fn a_cascade_hires_those_who_are_named_else_those_who_fit_else_all() {
 }
 
 #[test]
-fn nobody_hands_its_words_to_itself() {
+fn a_cascade_does_not_hire_the_agent_itself() {
     let mut team = team(Dialect::DelegateTask, DelegationMode::Cascade);
     team.workers.insert(0, Arc::clone(&team.own));
     let verdict =
@@ -153,7 +153,7 @@ fn nobody_hands_its_words_to_itself() {
 }
 
 #[test]
-fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
+fn a_cascade_happens_once_even_if_no_agent_could_be_hired() {
     let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40) };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
         assert_eq!(verdict(DelegationMode::Cascade, "Here is the plan.", facts), Verdict::default());
@@ -161,7 +161,7 @@ fn a_cascade_happens_once_also_if_nobody_could_be_hired() {
 }
 
 #[test]
-fn a_conversation_begins_anew_with_each_thing_the_owner_says() {
+fn each_message_of_the_owner_restarts_the_verdict() {
     let facts = || vec![hired("food-agent", Origin::Cascade), owner_speaks()];
     let cascade = || team(Dialect::DelegateTask, DelegationMode::Cascade);
     let anew = verdict_after(cascade(), "First the food.", CloseWhen::Asked, facts()).0;
@@ -170,7 +170,7 @@ fn a_conversation_begins_anew_with_each_thing_the_owner_says() {
 }
 
 #[test]
-fn last_words_are_not_judged() {
+fn a_last_reply_is_not_judged() {
     let required = team(Dialect::DelegateTask, DelegationMode::Required);
     let runtime = runtime(Some(required), Hired::ByOwner, said(Some("Rome."), &[]));
     let (reply, _) = ask(&runtime, &[Fact::Opened(Arc::new(brief()))], Turn::Last);

@@ -1,22 +1,21 @@
-//! What a file demands of reports: taken as it is written, or refused with its line.
+//! The key `delegation.accept`: its checks are read as they are written, or refused with their line.
 
-use guildhall_agent::checks::{Check, checks_of};
+use guildhall_agent::checks::Check;
 
 use super::{drawn, read};
 
-/// The checks of a file, or what is wrong with it.
+/// Compares the checks and the problems of a file with the expected texts.
 #[track_caller]
 fn check(accept: &str, expect: &[&str]) {
     let taken = read(&format!("name: a\ndescription: d\ndelegation:\n  team: [b]\n  accept:\n{accept}"));
     let checks = taken.agent.iter().filter_map(|agent| agent.delegation.as_ref());
-    let checks: Vec<String> =
-        checks.flat_map(|delegation| checks_of(&delegation.accept)).map(|check| check.to_text()).collect();
+    let checks: Vec<String> = checks.flat_map(|delegation| &delegation.accept).map(Check::to_text).collect();
     let problems = taken.problems.iter().map(ToString::to_string);
     assert_eq!(checks.into_iter().chain(problems).collect::<Vec<_>>(), expect, "{accept}");
 }
 
 #[test]
-fn every_check_becomes_text_that_reads_back() {
+fn every_check_can_be_read_back_from_its_text() {
     check(
         "    schema: {type: object, properties: {a: {enum: [x, 1, \"1\"]}}}\n    sum: {of: a.b, max: 900.5}\n    receipts: yes\n    files: [out.md, b]",
         &[
@@ -63,38 +62,37 @@ fn keywords_that_demand_nonsense_are_refused_with_their_line() {
     check("    schema: object", &["x.md:7: error: delegation.accept.schema: a schema must be a map"]);
     check(
         "    schema:\n      type: object\n      type: array",
-        &["x.md:9: error: delegation.accept.schema: the key type is there twice"],
+        &["x.md:9: error: delegation.accept.schema: the key type appears twice"],
     );
 }
 
 #[test]
-fn a_cap_that_is_none_is_refused_with_its_line() {
+fn a_wrong_sum_is_refused_with_its_line() {
     let bad = |key: &str, why: &str| format!("x.md:7: error: delegation.accept.sum{key}: {why}");
     for (sum, expect) in [
         ("900", bad("", "it must be a map of `of` and `max`")),
         ("{of: a}", bad("", "it needs both `of` and `max`")),
         ("{max: 9}", bad("", "it needs both `of` and `max`")),
         ("{of: a, max: -1}", bad(".max", "it is negative: write what it costs")),
-        ("{of: a, max: NaN}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
-        ("{of: a, max: [9]}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
-        ("{of: a, max: 1e3}", bad(".max", "it is no amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: NaN}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: [9]}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
+        ("{of: a, max: 1e3}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
         ("{of: a, max: 0.001}", bad(".max", "it has more than two digits after the point")),
         ("{of: a, max: 99999999999999999999}", bad(".max", "it is too large to be added up")),
         (
             "{of: a..b, max: 9}",
-            bad(".of", "\"a..b\" is no place: write keys joined by dots, such as options.price_usd"),
+            bad(".of", "\"a..b\" is not a place: write keys joined by dots, such as options.price_usd"),
         ),
-        ("{of: \"\", max: 9}", bad(".of", "\"\" is no place: write keys joined by dots, such as options.price_usd")),
+        ("{of: \"\", max: 9}", bad(".of", "\"\" is not a place: write keys joined by dots, such as options.price_usd")),
     ] {
         check(&format!("    sum: {sum}"), &[&expect]);
     }
 }
 
 #[test]
-fn a_command_is_taken_and_not_performed() {
-    let told =
-        "x.md:7: warning: delegation.accept.command needs the sandbox, which is not there yet: it is not checked";
-    check("    command: make test", &[told]);
+fn a_command_gives_a_warning_and_is_not_run() {
+    let warning = "x.md:7: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run";
+    check("    command: make test", &[warning]);
     let taken = read("name: a\ndescription: d\ndelegation: {team: [b], accept: 7}");
     assert_eq!(
         drawn(&taken).lines().last(),

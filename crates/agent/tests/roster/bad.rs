@@ -1,4 +1,4 @@
-//! Files that are no agents: one clear error each, with its line, and quickly.
+//! Files that are not agents: each gives one clear error with its line, quickly.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn refused(bytes: &[u8], expect: &str) {
 }
 
 #[test]
-fn what_is_no_agent_file_is_refused_with_its_line() {
+fn a_file_that_is_not_an_agent_is_refused_with_its_line() {
     let empty = "x.md:1: error: the file is empty: begin it with front matter, as in ---, name: x, ---";
     refused(b"", empty);
     refused(b" \n\n", empty);
@@ -26,19 +26,19 @@ fn what_is_no_agent_file_is_refused_with_its_line() {
     refused(b"\n\nNotes\n---\n", "x.md:3: error: there is no front matter: begin the file with a line ---");
     refused(b"---\nname: a\n", "x.md:1: error: the front matter does not end: close it with a line ---");
     refused(b"---", "x.md:1: error: the front matter does not end: close it with a line ---");
-    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no key: value");
+    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no `key: value`");
 }
 
 #[test]
-fn what_is_no_text_is_refused_with_its_line() {
-    let binary = "it is no text: an agent file is Markdown in UTF-8";
+fn a_file_that_is_not_text_is_refused_with_its_line() {
+    let binary = "it is not a text file: an agent file is Markdown in UTF-8";
     refused(b"\x7fELF\0\0", &format!("x.md:1: error: {binary}"));
     refused(b"---\nname: \xff\n---\n", &format!("x.md:2: error: {binary}"));
     refused(b"---\nname: a\n---\n\n\0", &format!("x.md:5: error: {binary}"));
 }
 
 #[test]
-fn what_is_too_big_is_refused_before_it_is_read() {
+fn a_file_that_is_too_large_is_refused_before_it_is_read() {
     let big = format!("---\nname: a\n---\n{}", "x".repeat(10_000_000));
     refused(big.as_bytes(), "x.md:1: error: an agent file has at most 1048576 bytes");
     let front = format!("---\nname: a\ndescription: {}\n---\n", "x".repeat(70_000));
@@ -46,15 +46,15 @@ fn what_is_too_big_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn anchors_and_bombs_are_refused_where_they_begin() {
-    let anchor = "error: anchors are not taken here: write the value out";
+fn anchors_are_refused_with_their_line() {
+    let anchor = "error: anchors are not supported here: write the value out";
     refused(b"---\nname: a\nmodel: &m opus\ncolor: *m\n---\n", &format!("x.md:3: {anchor}"));
     let mut bomb = "---\nname: a\nb0: &b0 [x, x]\n".to_owned();
     for level in 1..60 {
         writeln!(bomb, "b{level}: &b{level} [*b{0}, *b{0}, *b{0}, *b{0}]", level - 1).unwrap();
     }
     refused(format!("{bomb}---\n").as_bytes(), &format!("x.md:3: {anchor}"));
-    // Not even where the lines before it have to be repaired, or within another value.
+    // An anchor is also refused after lines that have to be repaired, and within another value.
     refused(format!("{}---\n", bomb.replace("name: a", "name: a: b")).as_bytes(), &format!("x.md:3: {anchor}"));
     refused(b"---\ndescription: a: b\nhooks:\n  x: &y 1\n---\n", &format!("x.md:4: {anchor}"));
 }
@@ -79,7 +79,7 @@ fn deep_and_wide_front_matter_ends_quickly() {
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn wrong_names_are_refused() {
     for (name, why) in [
         (
             "../etc/passwd",
@@ -110,7 +110,7 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
     check("99999999999999999999sat", "the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats");
     check("0usd", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
     for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
-        let why = "is no amount of dollars: write it like 0.25, with at most nine digits after the point";
+        let why = "is not an amount of dollars: write it like 0.25, with at most nine digits after the point";
         check(&format!("{amount}usd"), &format!("{amount:?} {why}"));
     }
 }

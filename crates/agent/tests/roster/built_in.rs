@@ -5,7 +5,7 @@ use guildhall_kernel::{AgentName, ToolName};
 use insta::assert_snapshot;
 
 #[test]
-fn the_built_in_roster_is_whole_and_without_a_flaw() {
+fn the_built_in_roster_is_complete_and_without_problems() {
     let roster = Roster::load(&[Source::BuiltIn]);
     let map = roster.map(&AgentName::parse("general-contractor").unwrap()).unwrap();
     assert_snapshot!(map, @"
@@ -21,7 +21,7 @@ fn the_built_in_roster_is_whole_and_without_a_flaw() {
 }
 
 #[test]
-fn built_in_agents_have_instructions_and_tools_that_are_there() {
+fn built_in_agents_have_instructions_and_tools_that_exist() {
     for agent in Roster::load(&[Source::BuiltIn]).agents() {
         assert!(agent.instructions.len() > 400 && agent.instructions.len() < 2000, "{}", agent.name);
         for tool in ["read_file", "list_files", "search"] {

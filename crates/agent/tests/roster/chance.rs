@@ -1,11 +1,11 @@
-//! Nothing that a file can contain makes a reader of it panic: files made by chance, from bytes and from the words of the
-//! format. The seed is fixed, so a failure is the same each time.
+//! Random files, made from bytes and from pieces of front matter, do not make the reader panic. The seed is fixed, so a failure
+//! can be repeated.
 
 use std::path::Path;
 
 use guildhall_agent::roster::{AgentFile, Amount};
 
-/// A source of chance that is always the same.
+/// A source of random numbers with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -77,7 +77,7 @@ const WORDS: &[&str] = &[
 
 fn read(bytes: &[u8]) {
     let taken = AgentFile::read(Path::new("x.md"), bytes);
-    assert!(taken.agent.is_some() || !taken.problems.is_empty(), "what is refused is refused for a reason");
+    assert!(taken.agent.is_some() || !taken.problems.is_empty(), "a refused file has a problem");
     for problem in &taken.problems {
         let lines = bytes.split(|byte| *byte == b'\n').count();
         assert!((1..=lines).contains(&(problem.place.line as usize)), "{problem} of {lines} lines: {bytes:?}");
@@ -96,13 +96,13 @@ fn no_bytes_make_the_reader_panic() {
 }
 
 #[test]
-fn no_words_of_the_format_make_the_reader_panic() {
+fn no_front_matter_makes_the_reader_panic() {
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
     for _ in 0..40_000 {
         let length = chance.below(60);
         let words: String = (0..length).map(|_| WORDS[chance.below(WORDS.len())]).collect();
         read(format!("---\n{words}\n---\n").as_bytes());
-        // One that shows where a byte is missing: the longest files are cut anywhere.
+        // The longest files are cut at any byte.
         read(&words.as_bytes()[..chance.below(words.len() + 1)]);
         assert!(Amount::parse(&words).is_err() || !words.is_empty());
     }

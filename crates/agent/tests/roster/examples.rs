@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use guildhall_agent::checks::{Report, checks_of, perform};
-use guildhall_agent::roster::{AgentFile, ModelChoice, Roster, Severity, Source};
+use guildhall_agent::checks::{Report, perform};
+use guildhall_agent::roster::{AgentFile, Roster, Severity, Source};
 use guildhall_kernel::AgentName;
 
 use super::load::problems;
 
-/// The examples with their agents' directory, their entry and what is warned of.
+/// The examples: the directory of the agents, the first agent, and the warnings.
 const TEAMS: &[(&str, &str, &str, &[&str])] = &[
     ("travel", "travel/agents", "head-travel-agent", &[]),
     ("travel-flat", "travel-flat/agents", "head-travel-agent", &[]),
@@ -20,9 +20,9 @@ const TEAMS: &[(&str, &str, &str, &[&str])] = &[
         "claude/.claude/agents",
         "tech-lead",
         &[
-            "DIR/bug-hunter.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/bug-hunter.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
             "DIR/bug-hunter.md:4: warning: the tool Bash is not available here",
-            "DIR/tech-lead.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "DIR/tech-lead.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
             "DIR/test-writer.md:10: warning: the tool Write is not available here",
             "DIR/test-writer.md:10: warning: the tool Edit is not available here",
             "DIR/test-writer.md:13: warning: the key permissionMode has no effect here",
@@ -39,12 +39,12 @@ fn loaded(agents: &str) -> Roster {
 }
 
 fn get<'a>(roster: &'a Roster, name: &str) -> &'a AgentFile {
-    roster.get(&AgentName::parse(name).unwrap()).expect("the agent is there")
+    roster.get(&AgentName::parse(name).unwrap()).expect("the agent is on the roster")
 }
 
-/// The map as a README draws it: without descriptions.
+/// Returns the map as a README shows it: without descriptions.
 fn drawn(roster: &Roster, entry: &str) -> String {
-    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is there").to_string();
+    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is on the roster").to_string();
     let tree = map.lines().take_while(|line| !line.is_empty());
     tree.map(|line| line.split(": ").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
@@ -86,7 +86,7 @@ fn every_team_is_on_as_many_levels_as_its_readme_draws() {
 }
 
 #[test]
-fn no_example_that_is_there_has_an_error() {
+fn no_example_has_an_error() {
     let directories = fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
     let teams = directories.flat_map(|example| [example.join("agents"), example.join(".claude/agents")]);
     let teams: Vec<PathBuf> = teams.filter(|team| team.is_dir()).collect();
@@ -98,7 +98,7 @@ fn no_example_that_is_there_has_an_error() {
 }
 
 #[test]
-fn the_whole_directory_of_an_example_is_a_team_as_well() {
+fn the_whole_directory_of_an_example_loads_as_the_same_team() {
     for example in ["travel", "travel-flat", "research"] {
         let (whole, agents) = (loaded(example), loaded(&format!("{example}/agents")));
         let names = |roster: &Roster| roster.agents().map(|agent| agent.name.clone()).collect::<Vec<_>>();
@@ -107,39 +107,43 @@ fn the_whole_directory_of_an_example_is_a_team_as_well() {
 }
 
 #[test]
-fn the_travel_filter_hands_its_caps_down_and_sends_back_what_is_over() {
+fn the_travel_filter_passes_its_caps_down_and_refuses_reports_over_them() {
     for team in ["travel/agents", "travel-flat/agents"] {
         let roster = loaded(team);
         let filter = get(&roster, "financial-agent").delegation.as_ref().unwrap();
         assert!(filter.terms.contains(&"Flights: at most $900 in total.".to_owned()), "{team}");
-        let told = |words: &str| {
+        let failures = |words: &str| {
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
-            let checks = checks_of(&filter.accept);
+            let checks = &filter.accept;
             checks.iter().filter_map(|check| perform(check, &report).err()).collect::<Vec<_>>().join("\n")
         };
         let booked = |price: &str| {
             format!("The best.\n```json\n{{\"options\": [{{\"name\": \"LAX - Rome\", \"price_usd\": {price}}}]}}\n```")
         };
-        assert_eq!(told(&booked("850")), "");
-        assert!(told(&booked("2150.50")).contains("is 150.50 over the cap of 2000"), "{}", told(&booked("2150.50")));
-        assert!(told(&booked("\"$850\"")).contains("options[0].price_usd: expected a number"), "{team}");
-        assert!(told("A flight for $850.").contains("no structured output"), "{team}");
+        assert_eq!(failures(&booked("850")), "");
+        assert!(
+            failures(&booked("2150.50")).contains("is 150.50 over the cap of 2000"),
+            "{}",
+            failures(&booked("2150.50"))
+        );
+        assert!(failures(&booked("\"$850\"")).contains("options[0].price_usd: expected a number"), "{team}");
+        assert!(failures("A flight for $850.").contains("no structured output"), "{team}");
     }
 }
 
 #[test]
-fn prompts_show_blocks_that_their_own_checks_accept() {
+fn the_example_blocks_in_instructions_pass_the_hirer_s_checks() {
     let roster = loaded("travel/agents");
     for (hirer, hires) in [
         ("scheduling-agent", &["financial-agent"][..]),
         ("financial-agent", &["flight-agent", "experiences-agent", "food-agent"]),
     ] {
-        let checks = checks_of(&get(&roster, hirer).delegation.as_ref().unwrap().accept);
+        let checks = &get(&roster, hirer).delegation.as_ref().unwrap().accept;
         for hire in hires {
             let words = &get(&roster, hire).instructions;
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
-            let told: Vec<_> = checks.iter().map(|check| perform(check, &report)).collect();
-            assert_eq!(told, [Ok(()), Ok(())], "{hirer} hires {hire}");
+            let results: Vec<_> = checks.iter().map(|check| perform(check, &report)).collect();
+            assert_eq!(results, [Ok(()), Ok(())], "{hirer} hires {hire}");
         }
     }
 }
@@ -155,8 +159,8 @@ fn researchers_work_in_the_background_and_the_lead_does_not() {
 fn a_claude_team_keeps_its_models_limits_and_hiring_list() {
     let roster = loaded("claude/.claude/agents");
     let (lead, hunter) = (get(&roster, "tech-lead"), get(&roster, "bug-hunter"));
-    assert_eq!((&lead.model, lead.turns_max), (&ModelChoice::Inherit, Some(20)));
-    assert_eq!((&hunter.model, hunter.turns_max), (&ModelChoice::Named("sonnet".to_owned()), Some(15)));
+    assert_eq!((&lead.model, lead.turns_max), (&None, Some(20)));
+    assert_eq!((&hunter.model, hunter.turns_max), (&Some("sonnet".to_owned()), Some(15)));
     assert!(hunter.description.starts_with("Use when: something fails"), "{}", hunter.description);
     assert!(lead.delegation.is_some() && hunter.delegation.is_none());
 }

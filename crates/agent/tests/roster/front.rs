@@ -1,4 +1,5 @@
-//! Front matters, each with what is made of it. Those that strict YAML refuses are read as their authors meant them.
+//! Front matter, and the agent and the problems that are read from it. Front matter that strict YAML refuses is read as its
+//! author meant it.
 
 use super::{drawn, read};
 
@@ -18,7 +19,7 @@ fn colons_in_a_value() {
         "name: a\ndescription: Use when: reviewing. Context: x",
         &[
             "a: Use when: reviewing. Context: x",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -27,7 +28,7 @@ fn colons_in_a_value() {
 fn bold() {
     check(
         "name: a\ndescription: **Bold** words",
-        &["a: **Bold** words", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: **Bold** words", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -35,17 +36,17 @@ fn bold() {
 fn a_mention() {
     check(
         "name: a\ndescription: @mention me",
-        &["a: @mention me", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: @mention me", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
 #[test]
-fn new_lines_written_as_such() {
+fn new_lines_written_as_backslash_n() {
     check(
         "name: a\ndescription: Use it.\\n<example>\\nuser: \"hi\"\\n</example>",
         &[
             "a: Use it.⏎<example>⏎user: \"hi\"⏎</example>",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -59,7 +60,7 @@ fn a_number_that_yaml_takes_for_a_comment() {
 }
 
 #[test]
-fn a_comment_that_is_one() {
+fn a_real_comment() {
     check("name: a\ndescription: fix it # soon", &["a: fix it"]);
 }
 
@@ -100,17 +101,17 @@ fn other_words_for_yes_and_numbers_in_quotes() {
 }
 
 #[test]
-fn max_turns_as_others_call_it() {
+fn max_turns_with_an_underscore() {
     check("name: a\ndescription: d\nmax_turns: 30", &["a: d", "turns 30"]);
 }
 
 #[test]
-fn brackets_that_are_no_list() {
+fn brackets_that_are_not_a_list() {
     check(
         "name: a\ndescription: [WIP] Reads logs.",
         &[
             "a: [WIP] Reads logs.",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -121,18 +122,18 @@ fn a_backtick() {
         "name: a\ndescription: `cargo test` runner",
         &[
             "a: `cargo test` runner",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
 
 #[test]
-fn a_tag_that_is_none() {
+fn an_exclamation_mark_that_is_not_a_tag() {
     check(
         "name: a\ndescription: !important stuff",
         &[
             "a: !important stuff",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -141,7 +142,7 @@ fn a_tag_that_is_none() {
 fn a_percent_sign() {
     check(
         "name: a\ndescription: %done is shown",
-        &["a: %done is shown", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: %done is shown", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -151,7 +152,7 @@ fn quotes_and_more_after_them() {
         "name: a\ndescription: \"Quick\" reader of logs",
         &[
             "a: \"Quick\" reader of logs",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -160,7 +161,7 @@ fn quotes_and_more_after_them() {
 fn an_apostrophe_within_quotes() {
     check(
         "name: a\ndescription: 'it's fine'",
-        &["a: it's fine", "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: it's fine", "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -170,7 +171,7 @@ fn a_colon_at_the_end() {
         "name: a\ndescription: Reads these things:",
         &[
             "a: Reads these things:",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -192,7 +193,7 @@ fn examples_over_several_lines() {
         &[
             "a: Use this agent when x. Examples:⏎<example>⏎Context: The user asks.⏎user: \"Check my code\"⏎assistant: \"I'll use the a agent\"⏎</example>",
             "model opus",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -214,7 +215,7 @@ fn a_block_that_yaml_refuses() {
         &[
             "a: Reads⏎logs",
             "model x",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -226,7 +227,7 @@ fn lines_from_windows() {
         &[
             "a: Use when: x",
             "model sonnet",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
@@ -239,22 +240,22 @@ fn known_keys_without_effect_and_an_unknown_one() {
             "a: d",
             "x.md:4: warning: the key permissionMode has no effect here",
             "x.md:5: warning: the key hooks has no effect here",
-            "x.md:6: warning: the key favourite is unknown here and changes nothing",
+            "x.md:6: warning: the key favourite is unknown and has no effect",
         ],
     );
 }
 
 #[test]
-fn a_key_that_is_there_twice() {
+fn a_key_that_appears_twice() {
     check(
         "name: a\ndescription: d\nmodel: x\nmodel: y",
-        &["a: d", "model x", "x.md:5: warning: the key model is there twice; the first is taken"],
+        &["a: d", "model x", "x.md:5: warning: the key model appears twice; the first one is used"],
     );
 }
 
 #[test]
 fn no_name() {
-    check("description: d", &["x: d", "x.md:2: warning: there is no name; x is taken, as the file is called"]);
+    check("description: d", &["x: d", "x.md:2: warning: there is no name: x is used, from the name of the file"]);
 }
 
 #[test]
@@ -263,7 +264,7 @@ fn no_description() {
 }
 
 #[test]
-fn tools_that_are_not_here_and_unknown_ones() {
+fn unavailable_and_unknown_tools() {
     check(
         "name: a\ndescription: d\ntools: Read, Bash, Edit, mcp__git__log, Fly",
         &[
@@ -272,18 +273,18 @@ fn tools_that_are_not_here_and_unknown_ones() {
             "x.md:4: warning: the tool Bash is not available here",
             "x.md:4: warning: the tool Edit is not available here",
             "x.md:4: warning: the tool mcp__git__log is not available here",
-            "x.md:4: warning: there is no tool Fly",
+            "x.md:4: warning: there is no tool named Fly",
         ],
     );
 }
 
 #[test]
-fn every_tool_and_some_not() {
+fn every_tool_except_some() {
     check("name: a\ndescription: d\ntools: \"*\"\ndisallowedTools: Grep, Write", &["a: d", "not [\"search\"]"]);
 }
 
 #[test]
-fn anybody_may_be_hired() {
+fn any_agent_may_be_hired() {
     check(
         "name: a\ndescription: d\ntools: Read, Task",
         &["a: d", "tools [\"read_file\"]", "hires [anybody] Offered Agent"],
@@ -291,7 +292,7 @@ fn anybody_may_be_hired() {
 }
 
 #[test]
-fn who_may_not_hire_after_all() {
+fn an_agent_whose_hiring_is_disallowed() {
     check(
         "name: a\ndescription: d\ntools: Read, Agent(b)\ndisallowedTools: [Agent]",
         &["a: d", "tools [\"read_file\"]"],
@@ -307,25 +308,25 @@ fn several_hiring_lists() {
 }
 
 #[test]
-fn all_of_ours() {
+fn all_keys_of_guildhall() {
     check(
         "name: a\ndescription: d\nspecialties: [logs, log analysis]\nmemory: project\ndelegation:\n  team: [b, c]\n  mode: cascade\n  dialect: delegate_to_agent\n  recursive: true\n  ad_hoc: on\n  terms:\n    - Under $900.\n    - \"Cite: all\"\n  accept: {receipts: true, files: [a.md], command: make, schema: {type: object, required: [a]}, sum: {of: items.price, max: $900}}\nbudget:\n  default: 500\n  max: 2000msat\n  severance: 20sat\n  fee: 0.05usd",
         &[
             "a: d",
             "specialties [\"logs\", \"log analysis\"]",
-            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] Accept { schema: Some(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), sum: Some(Sum { of: \"items.price\", max: Hundredths(90000) }), receipts: true, files: [\"a.md\"] }",
+            "hires [b@7 c@7] Cascade DelegateToAgent recursive ad hoc [\"Under $900.\", \"Cite: all\"] [Schema(Schema(Object {\"type\": String(\"object\"), \"required\": Array [String(\"a\")]})), Sum(Sum { of: \"items.price\", max: Hundredths(90000) }), Receipts, Files([\"a.md\"])]",
             "default 500sat",
             "max 2sat",
             "severance 20sat",
             "fee $0.05",
-            "x.md:5: warning: memory is not there yet: the agent works without",
-            "x.md:15: warning: delegation.accept.command needs the sandbox, which is not there yet: it is not checked",
+            "x.md:5: warning: memory is not supported yet: the agent works without it",
+            "x.md:15: warning: delegation.accept.command is not supported yet, since it needs the sandbox: the command is not run",
         ],
     );
 }
 
 #[test]
-fn a_team_in_the_tools_the_rest_in_delegation() {
+fn a_team_in_the_tools_and_the_rest_in_delegation() {
     check(
         "name: a\ndescription: d\ntools: Agent(b)\ndelegation: {mode: required}",
         &["a: d", "tools []", "hires [b@4] Required Agent"],
@@ -338,7 +339,7 @@ fn delegation_in_one_word() {
 }
 
 #[test]
-fn a_team_with_commas_and_with_odd_names() {
+fn a_team_with_commas_and_with_wrong_names() {
     check(
         "name: a\ndescription: d\ndelegation: {team: \"b, ../c\", mode: sometimes, colour: red}",
         &[
@@ -346,7 +347,7 @@ fn a_team_with_commas_and_with_odd_names() {
             "hires [b@4] Offered DelegateTask",
             "x.md:4: warning: ../c is left out: it must be the name of an agent",
             "x.md:4: warning: delegation.mode is left out: it must be offered, required or cascade",
-            "x.md:4: warning: the key delegation.colour is unknown here and changes nothing",
+            "x.md:4: warning: the key delegation.colour is unknown and has no effect",
         ],
     );
 }
@@ -376,33 +377,33 @@ fn numbers_stay_as_they_were_written() {
 }
 
 #[test]
-fn sloppy_lines_beside_nested_ones() {
+fn wrong_lines_beside_nested_ones() {
     check(
         "name: a\ndescription: Use when: x\ndelegation:\n  team: [b]\nbudget:\n  max: 5usd",
         &[
             "a: Use when: x",
             "hires [b@5] Offered DelegateTask",
             "max $5.00",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
 
 #[test]
-fn sloppy_lines_within_nested_ones() {
+fn wrong_lines_within_nested_ones() {
     check(
         "name: a\ndescription: d\ndelegation:\n\tteam: [b]\n\tterms: Flights: under 900\nbudget:\n  max: 5usd",
         &[
             "a: d",
             "hires [b@5] Offered DelegateTask [\"Flights: under 900\"]",
             "max $5.00",
-            "x.md:6: warning: delegation.terms is no strict YAML and was read as text: put it in quotes",
+            "x.md:6: warning: delegation.terms is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }
 
 #[test]
-fn no_tool_at_all() {
+fn no_tools() {
     check("name: a\ndescription: d\ntools: Read, Agent\ndisallowedTools: \"*\"", &["a: d", "tools []"]);
 }
 
@@ -410,7 +411,7 @@ fn no_tool_at_all() {
 fn comments_between_lines() {
     check(
         "# an agent\nname: a\n# what it does\ndescription: Use when: x\n",
-        &["a: Use when: x", "x.md:5: warning: description is no strict YAML and was read as text: put it in quotes"],
+        &["a: Use when: x", "x.md:5: warning: description is not valid YAML and was read as text: put it in quotes"],
     );
 }
 
@@ -421,7 +422,7 @@ fn a_list_as_far_left_as_its_key() {
         &[
             "a: Use when: x",
             "tools [\"read_file\", \"search\"]",
-            "x.md:3: warning: description is no strict YAML and was read as text: put it in quotes",
+            "x.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
         ],
     );
 }

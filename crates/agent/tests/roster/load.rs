@@ -1,11 +1,11 @@
-//! Rosters from directories: what is found, in which order, and what is told about the rest.
+//! Rosters from directories: the agents in their order, and the problems.
 
 use std::fs;
 use std::path::Path;
 
 use guildhall_agent::roster::{Roster, Source};
 
-use super::told;
+use super::messages;
 
 pub(crate) fn write(directory: &Path, file: &str, front: &str) {
     let file = directory.join(file);
@@ -20,11 +20,11 @@ fn agents(roster: &Roster) -> Vec<String> {
 
 /// The problems, without the directory that differs from test to test.
 pub(crate) fn problems(roster: &Roster, directory: &Path) -> Vec<String> {
-    told(roster.problems()).iter().map(|told| told.replace(&directory.display().to_string(), "DIR")).collect()
+    messages(roster.problems()).iter().map(|message| message.replace(&directory.display().to_string(), "DIR")).collect()
 }
 
 #[test]
-fn the_first_directory_s_agent_wins_and_subdirectories_count() {
+fn the_first_directory_s_agent_is_used_and_subdirectories_are_read() {
     let home = tempfile::tempdir().unwrap();
     let (first, second) = (home.path().join("1"), home.path().join("2"));
     write(&first, "a.md", "name: a\ndescription: first");
@@ -34,11 +34,11 @@ fn the_first_directory_s_agent_wins_and_subdirectories_count() {
     write(&second, ".hidden/d.md", "name: d\ndescription: no agent");
     write(&second, "e.txt", "name: e\ndescription: no agent");
     let roster = Roster::load(&[Source::Named(first), Source::Usual(second)]);
-    assert_eq!((agents(&roster), told(roster.problems())), (vec!["a: first".into(), "b: second".into()], vec![]));
+    assert_eq!((agents(&roster), messages(roster.problems())), (vec!["a: first".into(), "b: second".into()], vec![]));
 }
 
 #[test]
-fn two_agents_of_one_name_in_one_directory_are_told_with_both_files() {
+fn two_agents_of_one_name_in_one_directory_are_a_problem_that_names_both_files() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "one.md", "name: a\ndescription: one");
     write(home.path(), "two.md", "name: a\ndescription: two");
@@ -51,17 +51,17 @@ fn two_agents_of_one_name_in_one_directory_are_told_with_both_files() {
 }
 
 #[test]
-fn a_directory_that_somebody_named_must_be_there() {
+fn a_directory_that_the_user_named_must_exist() {
     let home = tempfile::tempdir().unwrap();
     let (gone, file) = (home.path().join("gone"), home.path().join("file"));
     fs::write(&file, "").unwrap();
-    assert_eq!(told(Roster::load(&[Source::Usual(gone.clone())]).problems()), [""; 0]);
+    assert_eq!(messages(Roster::load(&[Source::Usual(gone.clone())]).problems()), [""; 0]);
     let roster = Roster::load(&[Source::Named(gone), Source::Usual(file), Source::BuiltIn]);
     assert_eq!(
         problems(&roster, home.path()),
-        ["DIR/gone:1: error: there is no such directory", "DIR/file:1: error: there is no such directory"]
+        ["DIR/gone:1: error: the directory does not exist", "DIR/file:1: error: the directory does not exist"]
     );
-    assert_eq!(roster.agents().count(), 7, "the rest is there all the same");
+    assert_eq!(roster.agents().count(), 7, "the other agents are loaded all the same");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn one_bad_file_does_not_hide_the_others() {
     assert_eq!(
         problems(&roster, home.path()),
         [
-            "DIR/b.md:1: error: it is no text: an agent file is Markdown in UTF-8",
+            "DIR/b.md:1: error: it is not a text file: an agent file is Markdown in UTF-8",
             "DIR/c.md:1: error: an agent file has at most 1048576 bytes",
         ]
     );
@@ -83,7 +83,7 @@ fn one_bad_file_does_not_hide_the_others() {
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_back_or_nowhere_end_nothing() {
+fn links_that_form_a_loop_or_are_broken_do_not_stop_the_reading() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "a.md", "name: a\ndescription: fine");
     std::os::unix::fs::symlink(home.path(), home.path().join("back")).unwrap();
@@ -91,9 +91,9 @@ fn links_that_lead_back_or_nowhere_end_nothing() {
     std::os::unix::fs::symlink("nowhere", home.path().join("gone.md")).unwrap();
     let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
     assert_eq!(agents(&roster), ["a: fine"]);
-    let told = problems(&roster, home.path());
-    assert_eq!(told[0], "DIR/back.md:1: error: it can't be read: it is no file");
-    assert!(told[1].starts_with("DIR/gone.md:1: error: it can't be read: "), "{told:?}");
+    let problems = problems(&roster, home.path());
+    assert_eq!(problems[0], "DIR/back.md:1: error: it can't be read: it is not a file");
+    assert!(problems[1].starts_with("DIR/gone.md:1: error: it can't be read: "), "{problems:?}");
 }
 
 #[test]
@@ -106,6 +106,6 @@ fn no_more_files_are_read_than_the_limit() {
     assert_eq!(roster.agents().count(), 1000);
     assert_eq!(
         problems(&roster, home.path())[0],
-        "DIR:1: error: there are more than 1000 files here: the rest was not read"
+        "DIR:1: error: there are more than 1000 files in this directory: the rest was not read"
     );
 }

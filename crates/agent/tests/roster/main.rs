@@ -1,4 +1,4 @@
-//! Agent files as people write them, and what becomes of them.
+//! Agent files as people write them, and the agents that are read from them.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod accept;
@@ -12,25 +12,25 @@ mod map;
 
 use std::path::Path;
 
-use guildhall_agent::roster::{Accept, AgentFile, Budget, Delegation, ModelChoice, Problem, ReadAgent, Team};
+use guildhall_agent::roster::{AgentFile, Budget, Delegation, Problem, ReadAgent, Team};
 
 /// Reads a file called `x.md` with this front matter.
 fn read(front: &str) -> ReadAgent {
     AgentFile::read(Path::new("x.md"), format!("---\n{front}\n---\nDo it.\n").as_bytes())
 }
 
-fn told(problems: &[Problem]) -> Vec<String> {
+fn messages(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Draws what a file came to: what it says, then what is wrong with it.
+/// Describes the result of reading a file: the agent, then the problems.
 fn drawn(ReadAgent { agent, problems }: &ReadAgent) -> String {
-    let mut lines: Vec<String> = agent.iter().flat_map(says).collect();
-    lines.extend(told(problems));
+    let mut lines: Vec<String> = agent.iter().flat_map(described).collect();
+    lines.extend(messages(problems));
     lines.join("\n")
 }
 
-fn says(agent: &AgentFile) -> Vec<String> {
+fn described(agent: &AgentFile) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", agent.name, agent.description.replace('\n', "⏎"))];
     if let Some(tools) = &agent.tools {
         lines.push(format!("tools {tools:?}"));
@@ -38,9 +38,7 @@ fn says(agent: &AgentFile) -> Vec<String> {
     if !agent.disallowed.is_empty() {
         lines.push(format!("not {:?}", agent.disallowed));
     }
-    if let ModelChoice::Named(model) = &agent.model {
-        lines.push(format!("model {model}"));
-    }
+    lines.extend(agent.model.as_ref().map(|model| format!("model {model}")));
     lines.extend(agent.turns_max.map(|turns| format!("turns {turns}")));
     lines.extend(agent.background.then(|| "background".to_owned()));
     if !agent.specialties.is_empty() {
@@ -62,7 +60,7 @@ fn hires(delegation: &Delegation) -> String {
     let recursive = if *recursive { " recursive" } else { "" };
     let ad_hoc = if *ad_hoc { " ad hoc" } else { "" };
     let terms = if terms.is_empty() { String::new() } else { format!(" {terms:?}") };
-    let accept = if *accept == Accept::default() { String::new() } else { format!(" {accept:?}") };
+    let accept = if accept.is_empty() { String::new() } else { format!(" {accept:?}") };
     format!("hires [{team}] {mode:?} {dialect:?}{recursive}{ad_hoc}{terms}{accept}")
 }
 

@@ -1,4 +1,4 @@
-//! The map of a roster: levels, who is apart, what is wrong, and how it is drawn.
+//! The map of a roster: its levels, the agents outside, the problems, and the text form.
 
 use guildhall_agent::roster::{Roster, Source};
 use guildhall_kernel::AgentName;
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::load::write;
 
-/// Draws the map of agents given as name, hiring list and more front matter.
+/// Draws the map of agents, each given as name, hiring list and further front matter.
 fn drawn(entry: &str, agents: &[(&str, &str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();
     for (name, team, more) in agents {
@@ -14,7 +14,7 @@ fn drawn(entry: &str, agents: &[(&str, &str, &str)]) -> String {
         write(home.path(), &format!("{name}.md"), &format!("name: {name}\ndescription: Does {name}.{team}{more}"));
     }
     let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
-    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is there");
+    let map = roster.map(&AgentName::parse(entry).unwrap()).expect("the agent is on the roster");
     map.to_string().replace(&home.path().display().to_string(), "DIR")
 }
 
@@ -36,7 +36,7 @@ fn agents_are_at_their_shortest_distance_and_once() {
           leaf: Does leaf.
       right: Does right.
 
-    nobody here can hire:
+    not hired by any of these agents:
       lone: Does lone.
     ");
     assert_snapshot!(drawn("leaf", &agents[4..5]), @r"
@@ -46,7 +46,7 @@ fn agents_are_at_their_shortest_distance_and_once() {
 }
 
 #[test]
-fn who_may_hire_anybody_has_everybody_below() {
+fn an_agent_that_may_hire_any_agent_has_all_agents_below() {
     assert_snapshot!(drawn("a", &[("a", "any", ""), ("b", "", ""), ("c", "any", "")]), @r"
     3 agents across 2 levels
     a: Does a.
@@ -56,7 +56,7 @@ fn who_may_hire_anybody_has_everybody_below() {
 }
 
 #[test]
-fn unknown_names_cycles_and_missing_tools_are_told_with_file_and_line() {
+fn unknown_names_cycles_and_missing_tools_are_problems_with_file_and_line() {
     let agents =
         [("a", "[b, ghost]", ""), ("b", "[c]", "\ntools: Read, Bash"), ("c", "[a, c]", ""), ("d", "{x: 1}", "")];
     assert_snapshot!(drawn("a", &agents), @r"
@@ -65,19 +65,19 @@ fn unknown_names_cycles_and_missing_tools_are_told_with_file_and_line() {
       b: Does b.
         c: Does c.
 
-    nobody here can hire:
+    not hired by any of these agents:
       d: Does d.
 
     problems:
       DIR/b.md:5: warning: the tool Bash is not available here
-      DIR/a.md:4: warning: a may hire ghost, but there is no such agent
-      DIR/c.md:4: warning: a hiring cycle, which is refused at work: a -> b -> c -> a
-      DIR/c.md:4: warning: a hiring cycle, which is refused at work: c -> c
+      DIR/a.md:4: warning: a may hire ghost, but there is no agent of that name
+      DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: a -> b -> c -> a
+      DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: c -> c
     ");
 }
 
 #[test]
-fn cycles_on_purpose_are_no_problem() {
+fn cycles_of_recursive_agents_are_not_a_problem() {
     let recursive = |name, team| (name, "", format!("\ndelegation: {{team: [{team}], recursive: true}}"));
     let agents = [recursive("a", "b"), recursive("b", "a, b")];
     let agents: Vec<(&str, &str, &str)> =
@@ -90,18 +90,18 @@ fn cycles_on_purpose_are_no_problem() {
 }
 
 #[test]
-fn a_long_chain_is_drawn_without_end_of_stack() {
+fn a_long_chain_does_not_overflow_the_stack() {
     let names: Vec<String> = (0..900).map(|number| format!("n{number:03}")).collect();
     let teams: Vec<String> = (1..=900).map(|number| format!("[n{:03}]", number % 900)).collect();
     let agents: Vec<(&str, &str, &str)> =
         names.iter().zip(&teams).map(|(name, team)| (name.as_str(), team.as_str(), "")).collect();
     let drawn = drawn("n000", &agents);
     assert!(drawn.starts_with("900 agents across 900 levels\n"));
-    assert!(drawn.contains("n898 -> n899 -> n000"), "the cycle is told");
+    assert!(drawn.contains("n898 -> n899 -> n000"), "the cycle is a problem");
 }
 
 #[test]
-fn a_description_is_one_line_without_controls() {
+fn a_description_is_one_line_without_control_characters() {
     let long = format!("\ncolor: red\ndescription: {}", "long ".repeat(40));
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "a.md", &format!("name: a{long}"));

@@ -62,7 +62,7 @@ fn a_team_that_is_a_file_is_named() {
 #[test]
 fn an_invalid_agent_file_is_named_with_its_line() {
     check("bob.md", b"", 1, "the file is empty");
-    check("bob.md", b"\x00\xff\xfe\x80\x81", 1, "it is no text");
+    check("bob.md", b"\x00\xff\xfe\x80\x81", 1, "it is not a text file");
     check("bob.md", &vec![b'x'; 10 * 1024 * 1024], 1, "an agent file has at most");
     check("bob.md", b"Just words.\n", 1, "there is no front matter");
     check("bob.md", b"---\nname: bob\n", 1, "the front matter does not end");
@@ -78,7 +78,7 @@ fn a_bomb_of_anchors_is_refused_at_its_line() {
         writeln!(bomb, "a{level}: &a{level} [{nine}]").unwrap();
     }
     bomb.push_str("---\nBoom.\n");
-    check("bob.md", bomb.as_bytes(), 3, "anchors are not taken here");
+    check("bob.md", bomb.as_bytes(), 3, "anchors are not supported here");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_device_in_place_of_an_agent_file_is_not_read() {
         let house = house();
         enlist(&house, &[("ada", &hires(&["bob"]))]);
         symlink(target, house.project().join("crew/bob.md")).unwrap();
-        refused(&house, &CREW, &["crew/bob.md:1: error: it can't be read: it is no file"]);
+        refused(&house, &CREW, &["crew/bob.md:1: error: it can't be read: it is not a file"]);
     }
 }
 
@@ -133,9 +133,9 @@ fn settings_without_effect_are_warnings_before_the_work_starts() {
         &warnings,
         &[
             "crew/ada.md:4: warning: the key foo is unknown here",
-            "crew/ada.md:5: warning: memory is not there yet",
-            "crew/ada.md:6: warning: there is no tool Frobnicate",
-            "ada may hire zoe, but there is no such agent",
+            "crew/ada.md:5: warning: memory is not supported yet",
+            "crew/ada.md:6: warning: there is no tool named Frobnicate",
+            "ada may hire zoe, but there is no agent of that name",
             "crew/ada.md:7: warning: delegation.mode is left out",
         ],
     );
@@ -157,7 +157,7 @@ fn a_team_with_a_hiring_cycle_works_and_the_map_shows_the_cycle() {
     assert_eq!(shown(&house, "ada").len(), 1);
     let map = house.guildhall(&["map", "--team", "crew", "--agent", "ada"]);
     let said = format!("{}{}", map.stdout, map.stderr);
-    assert_has(&said, &["crew/ada.md:5: ", "ada may hire zoe, but there is no such agent", "a hiring cycle"]);
+    assert_has(&said, &["crew/ada.md:5: ", "ada may hire zoe, but there is no agent of that name", "a hiring cycle"]);
 }
 
 #[test]

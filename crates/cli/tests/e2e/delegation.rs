@@ -209,7 +209,7 @@ fn a_wait_ends_after_its_timeout() {
     let rules = json!([
         first("lead", delegates_in_background("ada", "Look.", 500)),
         by("lead", json!({"tool_result": "will come"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
-        by("lead", json!({"tool_result": "The time is over"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
+        by("lead", json!({"tool_result": "The time is up"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
         by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Too slow.")),
         always("lead", says("I wait.")),
         always("ada", stalls()),
@@ -379,7 +379,7 @@ fn a_message_to_a_waiting_hirer_moves_its_hires_to_the_background() {
         let result = running.end().expect(0).json();
         assert_eq!(answer(&result), "On Tuesday.", "{wire:?}");
         let lead = shown(&house, "lead");
-        assert_has(&lead[1], &["Only the day, please.", "ada goes on as 1.1 in the background"]);
+        assert_has(&lead[1], &["Only the day, please.", "ada continues as 1.1 in the background"]);
         assert_has(&lead[2], &["Tuesday at nine."]);
     }
 }
@@ -426,7 +426,7 @@ fn check_prompt_of_plumber(system: &str) {
         - Reports are claims: check what matters, then write your own report.
         - If a hire asks you a question, answer with `message_agent`. `list_agents` shows your hires, `stop_agent` stops one.
         - `budget` is the most that a hire may use. Without it, the hire gets a share of your money.
-        - `background: true`: you go on at once, and the report comes later. `wait_for_agents` waits for reports.
+        - `background: true`: you continue immediately, and the report comes later. `wait_for_agents` waits for reports.
         - `context: "fork"`: a copy of you, which knows this conversation, does the task.
         "#);
     }

@@ -26,7 +26,7 @@ impl Model for Rejected {
     fn ask<'a>(&'a self, _: &'a Prompt, watch: Watch<'a>) -> Task<'a, Attempt> {
         Box::pin(async move {
             watch(Delta::Asking);
-            watch(Delta::Waiting { seconds: 1, why: self.0, said: "HTTP 4xx" });
+            watch(Delta::Waiting { seconds: 1, why: self.0, message: "HTTP 4xx" });
             watch(Delta::Asking);
             says("done")
         })

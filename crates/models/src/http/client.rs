@@ -110,7 +110,7 @@ impl Provider {
                         return failed(self.no_more_tries(&message, why, tries.made, wait));
                     };
                     let seconds = u64::try_from(pause.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
-                    watch(Delta::Waiting { seconds, why, said: &message });
+                    watch(Delta::Waiting { seconds, why, message: &message });
                     sleep(pause).await;
                 }
             }

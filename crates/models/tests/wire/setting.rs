@@ -76,7 +76,7 @@ fn written(delta: Delta<'_>) -> Option<String> {
         Delta::Words(words) => words.to_owned(),
         Delta::Thinking => "(thinks)".into(),
         Delta::Call { name } => format!("({name})"),
-        Delta::Waiting { seconds, why, said } => format!("(waits {seconds} s, {why:?}: {said})"),
+        Delta::Waiting { seconds, why, message } => format!("(waits {seconds} s, {why:?}: {message})"),
         Delta::Used(usage) => format!("({} in, {} out)", usage.input, usage.output),
     })
 }

@@ -118,7 +118,7 @@ impl Hall {
         let hire = path.hire(u32::try_from(hired).unwrap() + 1);
         let agent = AgentName::parse(&name).unwrap();
         data.heard.push(Heard::Hired { call: id.clone(), hire: hire.clone(), agent: agent.clone() });
-        let text = self.hire(&self.team.0[&name], task.clone(), hire.clone()).await;
-        data.heard.push(Heard::Report(HeardReport { call: id, hire, agent, outcome: Ending::Done, task, text }));
+        let text = self.hire(&self.team.0[&name], task, hire.clone()).await;
+        data.heard.push(Heard::Report(HeardReport { call: id, hire, agent, outcome: Ending::Done, text }));
     }
 }

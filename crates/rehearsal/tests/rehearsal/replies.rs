@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use guildhall_agent::roster::Dialect;
 use guildhall_agent::{
-    Heard, HeardReport, HiringLeft, Member, Model, Prompt, PromptData, RawCall, Reply, Status, TeamData, ToolSpec,
-    Usage,
+    Heard, HeardReport, HiringLeft, Model, Prompt, PromptData, RawCall, Reply, Status, Team, ToolSpec, Usage,
 };
 use guildhall_kernel::{AgentName, AskId, AskKey, Heads, Limit, Msat, Nudge, Outcome, Path, Refusal, Turn};
 use guildhall_rehearsal::{LABEL, Rehearsal};
 use serde_json::{Value, json};
+
+use crate::team::{team, worker};
 
 const RUNS: usize = 2000;
 const ALL_TOOLS: [&str; 7] =
@@ -27,14 +28,8 @@ fn alone(task: &str) -> PromptData {
 
 /// A root with a team of two.
 fn lead(task: &str, dialect: Dialect) -> PromptData {
-    let member = |name: &str, description: &str| Member {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        specialties: Vec::new(),
-    };
-    let members = vec![member("ann", "Reads logs."), member("bob", "Reads code.")];
     let mut data = alone(task);
-    data.team = Some(TeamData { dialect, members, allows_ad_hoc: false });
+    data.team = Some(team("lead", dialect, vec![worker("ann", "Reads logs."), worker("bob", "Reads code.")]));
     data.status.hiring = Some(HiringLeft { money: Msat::ZERO, heads: Heads(9), depth: 3 });
     data
 }
@@ -85,8 +80,8 @@ fn add_reply(data: &mut PromptData, reply: Reply, result: impl Fn(&RawCall) -> S
 }
 
 fn report(hire: u32, agent: &str, text: &str) -> Heard {
-    let (hire, agent, task) = (Path::root(1).hire(hire), name(agent), String::new());
-    Heard::Report(HeardReport { call: None, hire, agent, outcome: Outcome::Done, task, text: text.to_owned() })
+    let (hire, agent) = (Path::root(1).hire(hire), name(agent));
+    Heard::Report(HeardReport { call: None, hire, agent, outcome: Outcome::Done, text: text.to_owned() })
 }
 
 fn hired(hire: u32, agent: &str) -> Heard {
@@ -170,7 +165,8 @@ fn an_agent_is_hired_if_the_runtime_requires_it_even_if_no_search_finds_a_line()
     data.heard.push(Heard::Nudged(Nudge::Required));
     assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["delegate_task"; 2]);
     let mut ad_hoc = data.clone();
-    ad_hoc.team = Some(TeamData { dialect: Dialect::DelegateTask, members: Vec::new(), allows_ad_hoc: true });
+    let nobody = team("lead", Dialect::DelegateTask, Vec::new());
+    ad_hoc.team = Some(Arc::new(Team { ad_hoc: Some(Arc::new(worker("specialist", ""))), ..Team::clone(&nobody) }));
     assert_eq!(called(&ask(&ad_hoc, &ALL_TOOLS)), ["delegate_task"]);
 }
 
@@ -327,8 +323,8 @@ fn heard(bytes: &mut impl Iterator<Item = u8>) -> Heard {
         4 => Heard::Hired { call: Some(call), hire, agent: name("ann") },
         5 => Heard::Refused { call: Some(call), why: Refusal::CantHire },
         6 => {
-            let (agent, task, outcome) = (name("ann"), text(bytes), Outcome::Exhausted(Limit::Purse));
-            Heard::Report(HeardReport { call: Some(call), hire, agent, outcome, task, text: text(bytes) })
+            let (agent, outcome) = (name("ann"), Outcome::Exhausted(Limit::Purse));
+            Heard::Report(HeardReport { call: Some(call), hire, agent, outcome, text: text(bytes) })
         }
         7 => Heard::Owner(text(bytes)),
         _ => Heard::Nudged(if byte.is_multiple_of(2) { Nudge::Required } else { Nudge::Empty }),

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use guildhall_agent::roster::Dialect;
-use guildhall_agent::{Member, TeamData};
+use std::sync::Arc;
+
+use guildhall_agent::Worker;
+use guildhall_agent::roster::{DelegationMode, Dialect};
+use guildhall_kernel::{AgentName, Msat, Powers, Tariff};
 
 /// An agent of a Markdown file.
 #[derive(Clone, Debug, Default)]
@@ -48,14 +51,47 @@ impl Team {
     }
 
     /// Returns the team of an agent in the form of the prompt data.
-    pub(crate) fn data(&self, agent: &Agent) -> Option<TeamData> {
+    pub(crate) fn data(&self, agent: &Agent) -> Option<Arc<guildhall_agent::Team>> {
         let member = |name: &String| {
             let Agent { description, specialties, .. } = &self.0[name];
             let specialties = specialties.split(", ").map(str::to_owned).collect();
-            Member { name: name.clone(), description: description.clone(), specialties }
+            Worker { specialties, ..worker(name, description) }
         };
-        let members: Vec<Member> = agent.team.iter().map(member).collect();
-        (!members.is_empty()).then_some(TeamData { dialect: Dialect::DelegateTask, members, allows_ad_hoc: false })
+        let workers: Vec<Worker> = agent.team.iter().map(member).collect();
+        (!workers.is_empty()).then(|| team(&agent.name, Dialect::DelegateTask, workers))
+    }
+}
+
+/// A team that an agent can hire.
+pub(crate) fn team(hirer: &str, dialect: Dialect, workers: Vec<Worker>) -> Arc<guildhall_agent::Team> {
+    Arc::new(guildhall_agent::Team {
+        dialect,
+        mode: DelegationMode::Offered,
+        workers: workers.into_iter().map(Arc::new).collect(),
+        ad_hoc: None,
+        own: Arc::new(worker(hirer, "")),
+        models: Vec::new(),
+        checks: Vec::new(),
+    })
+}
+
+/// An agent that can be hired. A rehearsal reads only the name, the description and the specialties.
+pub(crate) fn worker(name: &str, description: &str) -> Worker {
+    Worker {
+        name: AgentName::parse(name).unwrap(),
+        description: description.to_owned(),
+        specialties: Vec::new(),
+        budget_default: None,
+        budget_max: None,
+        fee: Msat::ZERO,
+        severance: Msat::ZERO,
+        tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: 1 },
+        turns_max: 1,
+        opening_bytes: 0,
+        powers: Powers::default(),
+        hiring: None,
+        adds: Vec::new(),
+        background: false,
     }
 }
 
