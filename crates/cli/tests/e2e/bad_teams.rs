@@ -131,7 +131,7 @@ fn what_a_file_says_in_vain_is_told_before_work_begins() {
     assert_has(
         &told,
         &[
-            "crew/ada.md:4: warning: the key foo is unknown here",
+            "crew/ada.md:4: warning: the key foo is unknown and has no effect",
             "crew/ada.md:5: warning: memory is not supported yet",
             "crew/ada.md:6: warning: there is no tool named Frobnicate",
             "ada may hire zoe, but there is no agent of that name",
