@@ -3,9 +3,7 @@
 
 use guildhall_agent::Redactor;
 use guildhall_agent::checks::Check;
-use guildhall_agent::roster::{
-    self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam,
-};
+use guildhall_agent::roster::{self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam};
 use guildhall_kernel::{AgentName, Msat};
 use guildhall_models::Rate;
 use serde::{Deserialize, Serialize};

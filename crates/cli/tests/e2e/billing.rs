@@ -105,8 +105,10 @@ fn a_gateways_error_reserves_one_hold_and_a_new_ask_follows() {
         for status in [502, 504, 520, 527] {
             let rules = json!([{"repeat": 1, "then": raw(status, None)}, {"then": says("On Tuesday.")}]);
             let house = House::new(wire, &rules);
-            let ended =
-                house.run(&[]).expect(0).says(&format!("1: did not get a complete reply from {}: HTTP {status}", provider(wire)));
+            let ended = house
+                .run(&[])
+                .expect(0)
+                .says(&format!("1: did not get a complete reply from {}: HTTP {status}", provider(wire)));
             let settled = settled(&house, session(&ended.json()));
             assert_eq!(settled.len(), 2, "{wire:?} {status}: {settled:?}");
             assert_eq!(

@@ -208,7 +208,11 @@ fn hires_are_listed_told_awaited_and_stopped() {
 fn a_wait_ends_with_its_time() {
     let rules = json!([
         first("lead", delegates_in_background("ada", "Look.", 500)),
-        by("lead", json!({"tool_result": "will get its report"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
+        by(
+            "lead",
+            json!({"tool_result": "will get its report"}),
+            calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])
+        ),
         by("lead", json!({"tool_result": "The time is up"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
         by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Too slow.")),
         always("lead", says("I wait.")),
