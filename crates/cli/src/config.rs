@@ -194,8 +194,8 @@ mod tests {
     fn a_mistake_is_named_with_its_line() {
         for (text, says) in [
             ("modle = \"x\"", "modle"),
-            ("rate = { usd_per_btc = -1, date = \"d\" }", "no amount of dollars"),
-            ("rate = { usd_per_btc = nan, date = \"d\" }", "no amount of dollars"),
+            ("rate = { usd_per_btc = -1, date = \"d\" }", "not an amount of dollars"),
+            ("rate = { usd_per_btc = nan, date = \"d\" }", "not an amount of dollars"),
             ("[prices.x]\ninput = 1", "output"),
             ("[providers.x]\nwire = \"smtp\"\nbase_url = \"\"", "smtp"),
             ("model = ", "line 1"),

@@ -132,7 +132,7 @@ fn settings_without_effect_are_warnings_before_the_work_starts() {
     assert_has(
         &warnings,
         &[
-            "crew/ada.md:4: warning: the key foo is unknown here",
+            "crew/ada.md:4: warning: the key foo is unknown and has no effect",
             "crew/ada.md:5: warning: memory is not supported yet",
             "crew/ada.md:6: warning: there is no tool named Frobnicate",
             "ada may hire zoe, but there is no agent of that name",

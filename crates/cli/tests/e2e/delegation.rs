@@ -178,7 +178,7 @@ fn hires_can_be_listed_messaged_awaited_and_stopped() {
     for wire in WIRES {
         let rules = json!([
             first("lead", calls(&two)),
-            by("lead", json!({"tool_result": "will come"}), calls(&[("list_agents", json!({}))])),
+            by("lead", json!({"tool_result": "will get its report"}), calls(&[("list_agents", json!({}))])),
             by(
                 "lead",
                 json!({"tool_result": "at work"}),
@@ -208,7 +208,11 @@ fn hires_can_be_listed_messaged_awaited_and_stopped() {
 fn a_wait_ends_after_its_timeout() {
     let rules = json!([
         first("lead", delegates_in_background("ada", "Look.", 500)),
-        by("lead", json!({"tool_result": "will come"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
+        by(
+            "lead",
+            json!({"tool_result": "will get its report"}),
+            calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])
+        ),
         by("lead", json!({"tool_result": "The time is up"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
         by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Too slow.")),
         always("lead", says("I wait.")),

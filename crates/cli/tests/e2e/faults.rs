@@ -249,7 +249,9 @@ fn reports_that_do_not_fit_the_window_together_are_shortened() {
 #[test]
 fn an_answer_that_was_cut_off_says_so() {
     for wire in WIRES {
-        for (stop, words) in [("max_tokens", "[cut off here: "), ("refusal", "[ended here by the model's provider")] {
+        for (stop, words) in
+            [("max_tokens", "[cut off here: "), ("refusal", "[the model's provider ended the reply here")]
+        {
             let mut then = says("The causes are: first, the");
             then["reply"]["stop"] = json!(stop);
             let house = House::new(wire, &json!([{"then": then}]));
