@@ -132,30 +132,6 @@ impl Contract {
         Ok(())
     }
 
-    /// Returns why the contract's facts can't end here, if they can't: a journal ends only between steps.
-    pub(super) fn incomplete(&self) -> Option<&'static str> {
-        let ready = self.waits.iter().any(|wait| wait.ready);
-        if ready || self.placing.is_some() || self.answered_approval.is_some() || self.passing.is_some() {
-            return Some("the journal ends in the middle of a step");
-        }
-        match self.phase {
-            Phase::Working if self.asked_to_end.is_some() => Some("a contract that is asked to end begins to close"),
-            Phase::Working if self.open.is_empty() && !self.is_idle() => {
-                Some("a contract that is not closed has an open ask")
-            }
-            Phase::Closing(_) if self.open.is_empty() => Some("a contract that is ending and has no open ask closes"),
-            Phase::Closing(_) if !self.waits.is_empty() || !self.questions.is_empty() => {
-                Some("a contract that is ending has no open waits or questions")
-            }
-            Phase::Closing(outcome) => {
-                let sent = |id: &AskId| self.open[id].ending_sent.is_some_and(|sent| sent == ending(outcome));
-                (!self.live.values().all(sent))
-                    .then_some("a contract that is ending sends the ending to its live hires")
-            }
-            Phase::Working | Phase::Closed(_) => None,
-        }
-    }
-
     fn fold_asked(&mut self, id: AskId, ask: &Ask, hold: Hold, origin: Origin) -> Law {
         law(id.0 == self.asked + 1, "asks are numbered in order")?;
         self.fold_origin(origin, Placed::One)?;
@@ -233,35 +209,6 @@ impl Contract {
         };
         self.open.get_mut(&hire).ok_or("a live hire is open")?.ending_sent = Some(ending);
         Ok(())
-    }
-
-    /// Checks that the contract may make this ask in its phase.
-    fn check_phase(&self, ask: &Ask) -> Law {
-        let tells = |allowed: Stimulus| match ask {
-            Ask::Tell { what, .. } => *what == allowed,
-            Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } => false,
-        };
-        let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
-        match self.phase {
-            Phase::Working => law(!last, "the severance is for the last request only"),
-            Phase::Closing(Outcome::Cancelled) => {
-                law(tells(Stimulus::Cancel), "a cancelled contract asks nothing except to cancel its hires")
-            }
-            Phase::Closing(Outcome::Failed) => {
-                law(tells(Stimulus::WrapUp), "a failed contract asks nothing except that its hires wrap up")
-            }
-            Phase::Closing(Outcome::Exhausted(_)) => {
-                let ending = last || matches!(ask, Ask::Check(_)) || tells(Stimulus::WrapUp);
-                law(
-                    ending,
-                    "a contract that wraps up asks only for its last reply, its checks, and that its hires wrap up",
-                )
-            }
-            Phase::Closing(Outcome::Done) => {
-                law(matches!(ask, Ask::Check(_)), "a conversation that ends asks only for its checks")
-            }
-            Phase::Closed(_) => Err("a closed contract asks nothing"),
-        }
     }
 
     fn fold_request(&mut self, id: AskId, request: &Request) -> Result<Hold, &'static str> {
