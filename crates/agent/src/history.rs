@@ -21,7 +21,8 @@ const END_SHARE: usize = 3;
 /// A contract's history, up to some moment.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
-    /// The messages before its brief: those of the hirer that it is a fork of, or of an earlier root that it continues.
+    /// The messages before the contract's brief: those of its hirer if the contract is a fork, those of an earlier root if the
+    /// contract continues that root.
     pub before: &'a [Message],
     /// The task of the root, if a hire is shown it besides its own task.
     pub root_task: Option<&'a str>,

@@ -145,7 +145,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the newest words that the agent is shown: at first, its task.
+    /// Returns the newest text of the newest message to the agent. In the first turn that is its task.
     pub fn last_words(&self) -> Option<&str> {
         self.newest().iter().rev().find_map(|part| match part {
             Part::Words(words) => Some(words.as_str()),

@@ -11,7 +11,7 @@ use crate::model::Reply;
 /// A text with the reference by which facts name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// The reference.
+    /// The reference to the text.
     pub of: TextRef,
     /// The text itself.
     pub says: String,
@@ -107,7 +107,7 @@ pub fn hash(bytes: &[u8]) -> Hash {
     Hash(*blake3::hash(bytes).as_bytes())
 }
 
-/// Returns the hash of a task, ignoring case, blanks, and punctuation at its ends.
+/// Returns the hash of a task. Case, the number of blanks, and punctuation at the start or end make no difference.
 pub fn task_key(task: &str) -> Hash {
     let words = task.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ");
     hash(words.trim_matches(|c: char| c.is_ascii_punctuation()).as_bytes())

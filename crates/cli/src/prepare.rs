@@ -279,7 +279,7 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
         warn(&tame(&problem.to_string(), 400));
     }
     if problems.len() > PROBLEMS_MAX {
-        note(&format!("{} more problems. To list them, run: guildhall map", problems.len() - PROBLEMS_MAX));
+        note(&format!("more problems: {}. To list them, run: guildhall map", problems.len() - PROBLEMS_MAX));
     }
 }
 

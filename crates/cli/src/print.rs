@@ -22,7 +22,7 @@ const RULE_COLUMNS_MAX: usize = 80;
 
 /// A part of the result could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("the result could not be written: {0}")]
+#[error("the result could not be written to standard output: {0}")]
 pub(crate) struct NotWritten(#[from] io::Error);
 
 /// Prints a line of the result.

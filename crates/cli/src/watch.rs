@@ -230,7 +230,7 @@ impl Work {
         }
         let Some(lines) = self.take_deferred() else { return };
         let what = ending(ended.report.outcome, ended.out_of_tokens);
-        let title = format!("{what} after {:.1} s; shown from its facts", took.as_secs_f64());
+        let title = format!("{what} after {:.1} s; replay of the stored facts", took.as_secs_f64());
         showing::show(&title, &lines, signals).await;
     }
 
@@ -465,7 +465,7 @@ fn advise(ended: &Ended) {
         }
         Outcome::Done => {
             note(&format!(
-                "session {id} is saved. To read it, run: guildhall show {id}. To continue, run: guildhall run --continue {id} \"…\""
+                "session {id} is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall run --continue {id} \"…\""
             ));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(

@@ -13,7 +13,7 @@ use crate::stored::stored_text;
 const EMPTY_REPLY: &str = "the model gave an empty reply, and another one when it was asked again";
 
 /// The replies of the model did not arrive, and the journal has no reason.
-const LOST: &str = "the replies of the model were lost several times";
+const LOST: &str = "the model was called several times, but no complete reply arrived";
 
 /// Returns why a contract's newest model call failed, if it failed. The journal has no reason for a call that was cut off at a
 /// deadline; `faults` may have one.

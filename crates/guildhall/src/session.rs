@@ -19,7 +19,7 @@ use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 use crate::topup::late_money;
 
-/// The result of work that has ended.
+/// The result of a request that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// The session.

@@ -283,8 +283,8 @@ pub struct Hiring {
     pub recursive: bool,
 }
 
-/// Something a report must pass: a schema, cited receipts, files, a command. The agent layer defines what each check
-/// means.
+/// A check that a report must pass, for example that it matches a schema, cites receipts or names files that exist. The
+/// agent layer defines what each check means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// The description of the check.

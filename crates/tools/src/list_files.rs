@@ -121,7 +121,7 @@ fn list(project: &Project, request: &Request, watch: &Watch) -> Result<ToolResul
         page.note(if request.pattern.is_some() {
             "no path matches"
         } else {
-            "no files, except those that git ignores"
+            "no files; files that git ignores are not listed"
         });
     }
     for note in tally.notes() {

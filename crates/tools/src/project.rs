@@ -305,7 +305,7 @@ fn special(kind: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::RegularFile | FileType::Directory | FileType::Symlink | FileType::Unknown => {
-            "no longer what it was when the lookup began"
+            "a path that changed while it was opened: try again"
         }
     }
 }

@@ -87,7 +87,7 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
     let is_cut =
         |entry: &&Entry| matches!(entry.value.content, Content::Plain(_)) && front.cuts.contains(&entry.value.line);
     let quote = |key: &str| format!("{key} is not valid YAML and was read as text: put it in quotes");
-    let cut = |key: &str| format!("a # cuts {key} short: put the value in quotes");
+    let cut = |key: &str| format!("the value of {key} ends at a #, which starts a comment: put the value in quotes");
     flaws.extend(repaired.iter().map(|(key, line)| Flaw::warning(*line, quote(key))));
     flaws.extend(front.entries.iter().filter(is_cut).map(|entry| Flaw::warning(entry.line, cut(&entry.key))));
     let mut fields = Fields::new("", &front.entries, flaws);

@@ -69,7 +69,7 @@ pub(super) fn read(text: &str, line: u32) -> Result<Front, NotYaml> {
         None => Ok(Front { entries: Vec::new(), cuts }),
         Some((_, Content::Map(entries))) => Ok(Front { entries, cuts }),
         Some((line, Content::Plain(_) | Content::Quoted(_) | Content::List(_))) => {
-            Err(syntax(line, "there is no `key: value`"))
+            Err(syntax(line, "this line is not of the form `key: value`"))
         }
     }
 }
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(says, ..) => Content::Quoted(says.into_owned()),
             Event::SequenceStart(..) => Content::List(self.list()?),
             Event::MappingStart(..) => Content::Map(self.map()?),
-            _ => return Err(syntax(line, "no value was expected here")),
+            _ => return Err(syntax(line, "this is not `key: value` or `- item`")),
         };
         Ok(Node { line, content })
     }

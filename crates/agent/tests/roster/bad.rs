@@ -26,7 +26,10 @@ fn a_file_that_is_not_an_agent_is_refused_with_its_line() {
     refused(b"\n\nNotes\n---\n", "x.md:3: error: there is no front matter: begin the file with a line ---");
     refused(b"---\nname: a\n", "x.md:1: error: the front matter does not end: close it with a line ---");
     refused(b"---", "x.md:1: error: the front matter does not end: close it with a line ---");
-    refused(b"---\njust words\n---\n", "x.md:2: error: the front matter can't be read: there is no `key: value`");
+    refused(
+        b"---\njust words\n---\n",
+        "x.md:2: error: the front matter can't be read: this line is not of the form `key: value`",
+    );
 }
 
 #[test]

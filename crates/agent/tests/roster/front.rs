@@ -55,7 +55,10 @@ fn new_lines_written_as_backslash_n() {
 fn a_number_that_yaml_takes_for_a_comment() {
     check(
         "name: a\ndescription: fix issue #12 now",
-        &["a: fix issue", "x.md:3: warning: a # cuts description short: put the value in quotes"],
+        &[
+            "a: fix issue",
+            "x.md:3: warning: the value of description ends at a #, which starts a comment: put the value in quotes",
+        ],
     );
 }
 

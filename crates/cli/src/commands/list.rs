@@ -35,7 +35,7 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
         if matches!(unreadable.why, HallError::Journal(JournalError::Corrupt { .. })) {
             say_in(WARN, &why);
         } else {
-            say_in(WARN, &format!("{why}. To check it, run: guildhall verify {id}"));
+            say_in(WARN, &format!("{why}. To check the session, run: guildhall verify {id}"));
         }
         exit = Exit::Partial;
     }

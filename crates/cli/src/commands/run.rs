@@ -77,7 +77,7 @@ pub(crate) async fn before(world: &World, id: &SessionId) -> Result<Before, Fail
         Ok(Before { project, model })
     } else {
         Err(Failure::usage(format!(
-            "the project of session {id} is gone: create the directory {} again, then try again",
+            "the project of session {id} no longer exists: put the directory {} back, then run this command again",
             project.display()
         )))
     }

@@ -80,7 +80,7 @@ async fn contract(hall: &Hall, to: TargetRef) -> Result<(SessionId, Path), Failu
 
 fn delivered(id: &SessionId, holder: Option<Holder>) -> Exit {
     match holder {
-        Some(holder) => note(&format!("delivered to session {id}, which runs in process {}", holder.pid)),
+        Some(holder) => note(&format!("the order was delivered to session {id}, which runs in process {}", holder.pid)),
         None => note(&format!(
             "no process runs session {id} now. To continue it with this order, run: guildhall resume {id}"
         )),

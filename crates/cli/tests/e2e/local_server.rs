@@ -273,7 +273,7 @@ fn a_person_without_a_model_is_offered_the_rehearsal() {
         let running = Running::start_in(&terminal, keyless(&house, args));
         running.told(REHEARSE);
         terminal.type_in("y\n");
-        running.told("shown from its facts");
+        running.told("replay of the stored facts");
         terminal.type_in(" ");
         let ended = running.end().expect(0).says("No model is set up: there is no key").says(REHEARSAL);
         assert!(ended.stdout.starts_with(REHEARSAL), "{ended:?}");

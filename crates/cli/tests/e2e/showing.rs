@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::house::{House, Running, Wire, says};
 use crate::terminal::{Terminal, seen};
 
-const SHOWN: &str = "shown from its facts";
+const SHOWN: &str = "replay of the stored facts";
 
 fn house() -> House {
     House::new(Wire::Anthropic, &json!([{"then": says("This reply is not used.")}]))

@@ -286,7 +286,7 @@ impl Contract {
 
     fn fold_answered(&mut self, id: AskId, answer: &Answer, cost: Cost) -> Law {
         let open = self.open.remove(&id).ok_or("an answer needs an open ask")?;
-        law(fits(&open.ask, answer, &self.phase), "an answer fits its ask")?;
+        law(fits(&open.ask, answer, &self.phase), "an answer is of a kind that its ask can have")?;
         let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
         law(claimed, "the cost of a hire is the spending in its report")?;
         law(
@@ -450,7 +450,10 @@ impl Contract {
 
     fn fold_raised(&mut self, hire: AskId, by: Msat) -> Law {
         let passing = self.passing.as_mut().ok_or("a hold is raised only by a top-up that was heard")?;
-        law(passing.raised.is_none() && passing.money == by, "a hold is raised once per top-up, by its amount")?;
+        law(
+            passing.raised.is_none() && passing.money == by,
+            "each top-up raises its hold once, by the amount of the top-up",
+        )?;
         let way = self.brief.path.toward(&passing.to).ok_or("money is passed on only to contracts below")?;
         law(self.live.get(&way.ordinal()) == Some(&hire), "money is passed to the hire on the way to its receiver")?;
         passing.raised = Some(hire);
@@ -568,7 +571,10 @@ impl Contract {
         let Uncertain { reserved, estimated } = self.uncertain;
         law(report.reserved.is_none_or(|claimed| claimed == reserved), "a report has the right reserved amount")?;
         law(report.estimated.is_none_or(|claimed| claimed == estimated), "a report has the right estimated amount")?;
-        law(report.heads == self.heads.spent(), "a report has the right number of used heads")?;
+        law(
+            report.heads == self.heads.spent(),
+            "the used heads in a report are the heads that its contract has spent",
+        )?;
         law(report.unheard == self.owed, "a report lists every report of a hire that no request included")?;
         self.purse = purse;
         self.severance = Msat::ZERO;

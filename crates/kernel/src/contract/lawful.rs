@@ -197,7 +197,7 @@ impl Contract {
                 )
             }
             Phase::Closing(Outcome::Done) => {
-                law(matches!(ask, Ask::Check(_)), "a conversation that ends asks only for its checks")
+                law(matches!(ask, Ask::Check(_)), "while a conversation ends, its only asks are its checks")
             }
             Phase::Closed(_) => Err("a closed contract asks nothing"),
         }

@@ -199,7 +199,7 @@ pub enum HallBroken {
     #[error("the database is damaged: {0}")]
     Database(String),
     /// A table, an index or a trigger differs from the definition in this program.
-    #[error("the definition of {name} in the database is missing, or was changed after it was stored")]
+    #[error("the database's own definition of {name} (a table, index or trigger) is missing or was changed")]
     Definition {
         /// The name of the table, index or trigger.
         name: String,

@@ -114,7 +114,7 @@ pub(crate) enum Verdict {
 
 /// Judges an error response by its status, its message, and whether it says when to retry.
 pub(crate) fn judge(status: u16, message: &ProviderMessage, wait: Option<Duration>) -> Verdict {
-    let spent = "add money to the account or raise its limit: the account has no money left or has reached its limit";
+    let spent = "add money to your account at the provider or raise its spending limit: the account has no money left or has reached the limit";
     let redirected = "correct the base URL: the server redirects, and redirects are not followed, because they would send the key to another server";
     let is_spent = message.has_any(SPENT_CODES) || (wait.is_none() && message.has_any(SPENT_TEXTS));
     match status {

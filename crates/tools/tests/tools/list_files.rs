@@ -88,5 +88,5 @@ fn a_file_and_a_missing_directory_get_an_answer() {
         bench.failed("list_files", &json!({ "path": "scr" })),
         "`scr` does not exist. Use list_files to see which files exist."
     );
-    assert_eq!(Bench::new(&[]).done("list_files", &json!({})), "(no files, except those that git ignores)");
+    assert_eq!(Bench::new(&[]).done("list_files", &json!({})), "(no files; files that git ignores are not listed)");
 }
