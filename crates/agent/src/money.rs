@@ -157,7 +157,7 @@ pub enum DecimalError {
     Negative,
     #[error("it has more than two digits after the point")]
     TooFine,
-    #[error("it is too large to be added up")]
+    #[error("it is larger than 10000000000000")]
     TooLarge,
 }
 

@@ -15,7 +15,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Engine(E),
     /// The stored facts of the contract break a law.
-    #[error("the journal of {contract} is damaged")]
+    #[error("the stored facts of contract {contract} are damaged: {source}")]
     Corrupt { contract: Path, source: Corrupt },
     /// The kernel refused the brief.
     #[error("{0}")]

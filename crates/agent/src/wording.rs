@@ -149,7 +149,7 @@ pub(crate) const FORK: &str =
     "You are a copy of the agent above. Do the following part of the work and nothing else, and report on it:\n\n";
 
 /// The result that a fork is shown for the calls of the reply that made it.
-pub(crate) const OPEN_CALL: &str = "The agent that you are a copy of gets this result.";
+pub(crate) const OPEN_CALL: &str = "The agent that you are a copy of gets the result of this call.";
 pub(crate) const TERMS: &str = "\n\nThese terms hold for you and for everybody you hire:";
 pub(crate) const TERM: &str = "\n- ";
 
@@ -190,7 +190,9 @@ pub(crate) fn waits_for(what: &WaitsFor) -> String {
 pub(crate) fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "The hires that you waited for have reported.",
-        Waking::TimedOut => "The time is up. Not all of the hires that you waited for have reported.",
+        Waking::TimedOut => {
+            "The time limit of your wait is reached. Not all of the hires that you waited for have reported."
+        }
         Waking::Message => "You were sent a message while you waited. The hires continue in the background.",
         Waking::Closing => "You must report now.",
     }

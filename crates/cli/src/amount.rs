@@ -79,9 +79,11 @@ impl FromStr for Budget {
             return Msat::parse(text).map(Budget::Msat).map_err(|why| match why {
                 AmountError::Zero => NOTHING.to_owned(),
                 AmountError::BeyondSupply => BEYOND_SUPPLY.to_owned(),
-                AmountError::Negative | AmountError::Fractional | AmountError::NotANumber => {
-                    format!("{why}; or dollars, such as 0.25usd")
+                AmountError::Negative => "the amount is negative: write 250sat or 0.25usd".to_owned(),
+                AmountError::Fractional => {
+                    "sats must be a whole number: write 250sat, or dollars such as 0.25usd".to_owned()
                 }
+                AmountError::NotANumber => format!("{text:?} is not an amount: write 250sat or 0.25usd"),
             });
         };
         match Usd::parse(dollars.trim()) {

@@ -163,11 +163,12 @@ impl Sheet<'_> {
         }
         for (ask, held) in &line.under_way {
             let held = both(*held, self.rate);
-            lines.push(format!("{who} {held} held for {contract}{ask}, which has no answer yet and may be billed"));
+            lines
+                .push(format!("{who} {held} held for call {contract}{ask}, which has no answer yet and may be billed"));
         }
         for Overrun { ask, held, excess } in &line.overruns {
             let (held, excess) = (sats(*held), both(*excess, self.rate));
-            lines.push(format!("{who} OVERRUN: {contract}{ask} cost {excess} more than the {held} held for it"));
+            lines.push(format!("{who} OVERRUN: call {contract}{ask} cost {excess} more than the {held} held for it"));
         }
         if extent == Extent::Whole && (line.all != line.own || line.all_tokens != line.tokens) {
             let (all, tokens) = (charges(line.all, sats), tokens(line.all_tokens, unit(line)));
@@ -188,10 +189,12 @@ impl Sheet<'_> {
         let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
         let named = named.join(", ");
         if line.nominal {
-            return format!("reserved {reserved} for {named}{more} (not finished); no provider charges for this model");
+            return format!(
+                "reserved {reserved} for call {named}{more} (not finished); no provider charges for this model"
+            );
         }
         format!(
-            "reserved {reserved} for {named}{more}, which may have been billed; once you know the cost, type: {correct}"
+            "reserved {reserved} for call {named}{more}, which may have been billed; once you know the cost, type: {correct}"
         )
     }
 

@@ -165,7 +165,8 @@ fn agrees(world: &World, found: &Found, given: Consent) -> Result<bool, Failure>
             return Ok(false);
         }
     };
-    let forget = format!("To be asked again, remove the answer from {}", config.display());
+    let forget =
+        format!("To be asked again, remove the [[local_server.answers]] entry for {address} from {}", config.display());
     match (remember(config, *address, agreed), agreed) {
         (Ok(()), true) => note(&format!("agreed: {} is used from now on. {forget}", found.full_name())),
         (Ok(()), false) => note(&format!("not agreed: no model server is searched from now on. {forget}")),

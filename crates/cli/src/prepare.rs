@@ -42,7 +42,7 @@ pub(crate) struct Prepared {
     budget: Option<Msat>,
 }
 
-/// Warns that most of a short time is for the final report.
+/// Prints how much of the time is kept for the final report.
 fn warn_of_short_time(time: Duration) {
     let margin = Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).wrap_up_margin();
     let margin = Duration::from_millis(margin.0);

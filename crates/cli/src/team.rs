@@ -83,7 +83,7 @@ impl Found {
         match &self.named {
             None => Ok(AgentName::parse("general-contractor").expect("a name")),
             Some(team) => entry_of(team).ok_or_else(|| {
-                let why = "several agents of the team could be the first agent: choose one with --agent:";
+                let why = "the first agent of a team is the only one that no other agent can hire, and this team has none or several of those: choose one with --agent:";
                 // The first agent may be in a file with an error.
                 let errors = errors(team).map(ToString::to_string);
                 let cycles = team.cycles().into_iter().map(|cycle| cycle.to_string()).chain(errors);

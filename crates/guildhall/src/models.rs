@@ -384,7 +384,7 @@ impl Models {
         sold.chain(set).collect()
     }
 
-    /// Returns the full name that a short name stands for here.
+    /// Returns the full name that a short name stands for. Any other name is returned unchanged.
     pub fn unalias<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }

@@ -86,7 +86,7 @@ pub struct View {
     pub reserved: Vec<(AskKey, Msat)>,
     /// The sum by which calls of the session exceeded their holds.
     pub overrun: Msat,
-    /// The money that corrections have returned.
+    /// The money that corrections gave back: the money reserved for the corrected calls minus the cost of those calls.
     pub credited: Msat,
     /// The money of the session that is neither used nor granted to running work.
     pub free: Msat,

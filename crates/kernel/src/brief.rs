@@ -417,7 +417,9 @@ impl<'de> Deserialize<'de> for Lineage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lineage, D::Error> {
         let links = Vec::<Link>::deserialize(deserializer)?;
         if links.len() > usize::from(DEPTH_MAX) {
-            return Err(serde::de::Error::custom("the lineage is longer than the maximum depth of hires"));
+            return Err(serde::de::Error::custom(
+                "the lineage (the chain of hirers) is longer than the maximum depth of hires",
+            ));
         }
         Ok(links.into_iter().fold(Lineage::default(), |above, link| above.with(link)))
     }

@@ -24,7 +24,7 @@ pub struct Msat(u64);
 #[serde(rename_all = "snake_case")]
 pub enum AmountError {
     /// The amount is zero.
-    #[error("a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share")]
+    #[error("the amount is 0: give at least 1 sat, or leave the amount out")]
     Zero,
     /// The amount is below zero.
     #[error("the amount is negative: give a whole number of sats, such as 250")]

@@ -91,7 +91,7 @@ pub enum SessionError {
 
 /// A fact of a session's journal that can't have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("session fact {index} can't have happened: {source}")]
+#[error("fact {} of the session's account can't have happened: {source}", .index + 1)]
 pub struct SessionCorrupt {
     /// The fact's place, counted from 0.
     pub index: usize,
@@ -184,7 +184,7 @@ impl Session {
         self.estimated
     }
 
-    /// Returns the money that corrections have returned.
+    /// Returns the money that corrections gave back: the money reserved for the corrected calls minus the cost of those calls.
     pub fn credited(&self) -> Msat {
         self.credited
     }

@@ -27,7 +27,7 @@ use guildhall_kernel::{Cause, Fact, Hash, Millis, Path, SessionFact, Stored, Tex
 use rusqlite::Connection;
 
 pub(crate) use self::chain::Fault;
-pub use self::chain::{Broken, HallBroken, Head, HeadError, hash_text};
+pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;

@@ -24,8 +24,8 @@ pub use files::raise_open_files;
 pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
-    Appended, Batch, Broken, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits, NewSession,
-    SCHEMA, SessionBatch, SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
+    Appended, Batch, Broken, Chain, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits,
+    NewSession, SCHEMA, SessionBatch, SessionRow, Subscription, TEXT_BYTES_MAX, hash_text, texts_named,
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};

@@ -57,7 +57,11 @@ impl Model for Rehearsal {
 fn reply(prompt: &Prompt) -> Reply {
     let bytes_max = prompt.max_tokens as usize;
     let Some(data) = &prompt.data else {
-        return reply_with_text(|_| format!("{LABEL}\nThis prompt has no data."), 0, bytes_max);
+        return reply_with_text(
+            |_| format!("{LABEL}\nA rehearsal reads the prompt's data, and this prompt has none: nothing was done."),
+            0,
+            bytes_max,
+        );
     };
     let state = State::read(data);
     let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -66,7 +66,7 @@ impl Report {
 fn nothing(state: &State) -> &'static str {
     let is_complete = |search: &Search| search.found.is_ok() && !search.is_cut;
     match (state.reports.is_empty(), state.searches.is_empty()) {
-        (false, _) => "The reports do not name a line.",
+        (false, _) => "The reports of the hires name no line of a file.",
         (true, true) => "Nothing was searched, so nothing was found.",
         (true, false) if state.searches.iter().all(is_complete) => "Nothing matches: no search found a line.",
         (true, false) => "No search found a line, but not every search finished.",

@@ -82,8 +82,8 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
     agent:  [x look]
     result of x: a grey ball
     agent:  [a Agent] [b Task]
-    result of a: The agent that you are a copy of gets this result.
-    result of b: The agent that you are a copy of gets this result.
+    result of a: The agent that you are a copy of gets the result of this call.
+    result of b: The agent that you are a copy of gets the result of this call.
     user: You are a copy of the agent above. Do the following part of the work and nothing else, and report on it:
 
     Say what it is made of.
@@ -100,7 +100,7 @@ fn a_hire_that_waits_for_its_own_hire_is_listed_so() {
     assert_snapshot!(shown(&play("a hire that waits for its own hire is listed so"), "1#5"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: boss was hired as 1.1; granted 200sat; its report will come.
+    result of a: boss was hired as 1.1; granted 200sat; you will get its report.
     agent:  [c list_agents]
     result of c: 1.1 boss: waits for the report of 1.1.1, granted 200sat; task: Look at its near side.
     ");
@@ -253,7 +253,7 @@ fn wrong_hires_are_refused_with_the_reason() {
     assert_snapshot!(shown(&played, "1#2"), @r#"
     user: Find out what the moon is made of.
     agent:  [a delegate_task] [b delegate_task] [c delegate_task] [d delegate_task] [e delegate_task] [f delegate_task] [g delegate_task] [h delegate_task] [i delegate_task] [j delegate_task] [k Agent]
-    failure of a: refused: a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
+    failure of a: refused: the amount is 0: give at least 1 sat, or leave the amount out. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of b: refused: the amount is negative: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}

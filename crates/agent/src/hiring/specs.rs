@@ -121,7 +121,7 @@ fn hiring(team: &Team) -> (&'static str, Value) {
             let budget = "The most it may spend, in whole sats.";
             let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
             let properties = [
-                ("specialty", agents(team, "Who does it: a name of your team or a specialty.")),
+                ("specialty", agents(team, "Who does it: the name of a team member, or a specialty.")),
                 ("task", task()),
                 ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
                 ("name", text(LABEL)),

@@ -164,7 +164,8 @@ fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
 /// paid.
 fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Vec<Check> {
     let Content::Map(entries) = &node.content else {
-        flaws.push(Flaw::bad_value(node.line, ACCEPT, "a map of schema, sum, receipts, files or command"));
+        let wanted = "it must be a map with one or more of the keys schema, sum, receipts and files";
+        flaws.push(Flaw::error(node.line, format!("{ACCEPT}: {wanted}")));
         return Vec::new();
     };
     let mut fields = Fields::new("delegation.accept.", entries, flaws);

@@ -77,9 +77,9 @@ impl Flaw {
         Flaw { line, severity: Severity::Error, message: message.into() }
     }
 
-    /// Makes the warning about a wrong value, which is left out.
+    /// Makes the warning about a wrong value, which is ignored.
     pub(super) fn bad_value(line: u32, key: &str, wanted: &str) -> Flaw {
-        Flaw::warning(line, format!("{key} is left out: it must be {wanted}"))
+        Flaw::warning(line, format!("{key} is ignored: it must be {wanted}"))
     }
 
     pub(super) fn within(self, file: &Arc<PathBuf>) -> Problem {

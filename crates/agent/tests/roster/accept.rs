@@ -78,7 +78,7 @@ fn a_wrong_sum_is_refused_with_its_line() {
         ("{of: a, max: [9]}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
         ("{of: a, max: 1e3}", bad(".max", "it is not an amount: write a plain number such as 850 or 850.50")),
         ("{of: a, max: 0.001}", bad(".max", "it has more than two digits after the point")),
-        ("{of: a, max: 99999999999999999999}", bad(".max", "it is too large to be added up")),
+        ("{of: a, max: 99999999999999999999}", bad(".max", "it is larger than 10000000000000")),
         (
             "{of: a..b, max: 9}",
             bad(".of", "\"a..b\" is not a place: write keys joined by dots, such as options.price_usd"),
@@ -97,7 +97,7 @@ fn a_command_gives_a_warning_and_is_not_run() {
     assert_eq!(
         drawn(&taken).lines().last(),
         Some(
-            "x.md:4: warning: delegation.accept is left out: it must be a map of schema, sum, receipts, files or command"
+            "x.md:4: error: delegation.accept: it must be a map with one or more of the keys schema, sum, receipts and files"
         )
     );
 }

@@ -108,10 +108,10 @@ fn money_that_can_t_be_read_is_an_error_with_its_line() {
     check("[5]", "the amount is not a number: give a whole number of sats, such as 250");
     check("-5sat", "the amount is negative: give a whole number of sats, such as 250");
     check("", "an amount is missing: write 500sat, 2000msat or 0.05usd");
-    check("0", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
+    check("0", "the amount is 0: give at least 1 sat, or leave the amount out");
     check("1e400", "the amount is not a number: give a whole number of sats, such as 250");
     check("99999999999999999999sat", "the amount exceeds 21 million bitcoin: give at most 2100000000000000 sats");
-    check("0usd", "a budget of 0 buys nothing: give at least 1 sat, or leave the budget out to get a share");
+    check("0usd", "the amount is 0: give at least 1 sat, or leave the amount out");
     for amount in ["-1", "nan", "", "0.0000000001", "99999999999", "1e3", ".5"] {
         let why = "is not an amount of dollars: write it like 0.25, with at most nine digits after the point";
         check(&format!("{amount}usd"), &format!("{amount:?} {why}"));

@@ -348,8 +348,8 @@ fn a_team_with_commas_and_with_wrong_names() {
         &[
             "a: d",
             "hires [b@4] Offered DelegateTask",
-            "x.md:4: warning: ../c is left out: it must be the name of an agent",
-            "x.md:4: warning: delegation.mode is left out: it must be offered, required or cascade",
+            "x.md:4: warning: ../c is ignored: it must be the name of an agent",
+            "x.md:4: warning: delegation.mode is ignored: it must be offered, required or cascade",
             "x.md:4: warning: the key delegation.colour is unknown and has no effect",
         ],
     );
@@ -366,10 +366,10 @@ fn values_that_can_t_be_used() {
         "name: a\ndescription: d\nmaxTurns: many\nbackground: perhaps\nmemory: all\nmodel: [x]",
         &[
             "a: d",
-            "x.md:4: warning: maxTurns is left out: it must be a whole number above zero",
-            "x.md:5: warning: background is left out: it must be true or false",
-            "x.md:6: warning: memory is left out: it must be user, project or local",
-            "x.md:7: warning: model is left out: it must be a text",
+            "x.md:4: warning: maxTurns is ignored: it must be a whole number above zero",
+            "x.md:5: warning: background is ignored: it must be true or false",
+            "x.md:6: warning: memory is ignored: it must be user, project or local",
+            "x.md:7: warning: model is ignored: it must be a text",
         ],
     );
 }

@@ -34,7 +34,7 @@ fn a_fork_sees_the_conversation_and_a_fresh_hire_does_not() {
         assert_eq!(worked(&result), ["1 lead done", "1.1 lead done", "1.2 ada done"], "{wire:?}");
         let fork = shown(&house, "lead").into_iter().find(|request| request.contains("You are a copy")).unwrap();
         assert_has(&fork, &["When is the meeting?", "the meeting is on Tuesday", "Say which day.", "Say which hour."]);
-        assert_has(&fork, &["The agent that you are a copy of gets this result."]);
+        assert_has(&fork, &["The agent that you are a copy of gets the result of this call."]);
         let fresh = shown(&house, "ada").swap_remove(0);
         assert_has(&fresh, &["Say which hour."]);
         assert_lacks(&fresh, &["When is the meeting?", "Tuesday", "Say which day."]);
@@ -213,7 +213,11 @@ fn a_wait_ends_after_its_timeout() {
             json!({"tool_result": "will get its report"}),
             calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])
         ),
-        by("lead", json!({"tool_result": "The time is up"}), calls(&[("stop_agent", json!({"id": "1.1"}))])),
+        by(
+            "lead",
+            json!({"tool_result": "The time limit of your wait"}),
+            calls(&[("stop_agent", json!({"id": "1.1"}))])
+        ),
         by("lead", json!({"last_user": "<sub-agent-cancelled"}), says("Too slow.")),
         always("lead", says("I wait.")),
         always("ada", stalls()),

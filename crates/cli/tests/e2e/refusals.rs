@@ -41,7 +41,7 @@ fn a_hire_of_an_unknown_agent_is_refused_with_the_names_of_the_team() {
 
 #[test]
 fn an_invalid_budget_is_refused_with_the_reason() {
-    check(Wire::Anthropic, &hire("ada", &json!(0)), "a budget of 0 buys nothing");
+    check(Wire::Anthropic, &hire("ada", &json!(0)), "the amount is 0: give at least 1 sat");
     check(Wire::OpenAi, &hire("ada", &json!(-1)), "the amount is negative");
     check(Wire::Anthropic, &hire("ada", &json!("NaN")), "the amount is not a number");
     check(Wire::OpenAi, &hire("ada", &json!("plenty")), "the amount is not a number");

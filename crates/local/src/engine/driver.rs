@@ -416,11 +416,13 @@ impl ContractDriver {
 /// Returns the error that the hirer's driver gets for a hire that could not be run. An error of the engine is passed on
 /// unchanged; another error gets the path of the contract.
 fn failure(contract: &Path, why: RunError<EngineError>) -> EngineError {
-    let (contract, text) = (contract.clone(), why.to_string());
     match why {
         RunError::Engine(why) => why,
-        RunError::Corrupt { source, .. } => EngineError::Contract { contract, why: format!("{text}: {source}") },
-        RunError::Refused(_) => EngineError::Contract { contract, why: text },
+        RunError::Corrupt { source, .. } => {
+            let why = format!("its stored facts are damaged: {source}");
+            EngineError::Contract { contract: contract.clone(), why }
+        }
+        RunError::Refused(why) => EngineError::Contract { contract: contract.clone(), why: why.to_string() },
     }
 }
 

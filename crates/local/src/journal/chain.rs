@@ -11,9 +11,21 @@ use crate::id::SessionId;
 
 /// One of the two hash chains of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chain {
+pub enum Chain {
+    /// The chain of the facts of its contracts.
     Facts,
+    /// The chain of the facts of its account.
     Account,
+}
+
+/// Shown after the number of a fact.
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Chain::Facts => Ok(()),
+            Chain::Account => f.write_str(" of the account"),
+        }
+    }
 }
 
 impl Chain {
@@ -154,17 +166,23 @@ pub enum Broken {
     },
     /// The journal has fewer facts than the printed head.
     #[error(
-        "the given head counts {printed} facts, but the journal has only {found}: the end of the journal was cut off"
+        "the given head counts {printed} facts{of}, but the journal has only {found}: the end of the journal was cut off"
     )]
     Cut {
+        /// Which facts.
+        of: Chain,
         /// How many facts the printed head counts.
         printed: u64,
         /// How many facts there are.
         found: u64,
     },
     /// The journal has other facts than when the head was printed.
-    #[error("the given head is of another journal: they differ at or before fact {seq}")]
+    #[error(
+        "the given head does not match: fact {seq}{of}, or a fact before it, is not the one that the head was printed for. Either stored facts were replaced, or the head is of another session"
+    )]
     OtherJournal {
+        /// Which facts.
+        of: Chain,
         /// The last fact that the printed head counts.
         seq: u64,
     },
@@ -176,7 +194,8 @@ impl Broken {
         match self {
             Broken::Head => "its head row".to_owned(),
             Broken::About => "its own row".to_owned(),
-            Broken::Fact { seq } | Broken::OtherJournal { seq } => format!("fact {seq}"),
+            Broken::Fact { seq } => format!("fact {seq}"),
+            Broken::OtherJournal { of, seq } => format!("fact {seq}{of}"),
             Broken::Account { n } => format!("fact {n} of the account"),
             Broken::Facts { recorded, found } => format!("fact {}", recorded.min(found).saturating_add(1)),
             Broken::Accounts { recorded, found } => {
@@ -187,7 +206,7 @@ impl Broken {
             Broken::InLine => "its list of waiting calls".to_owned(),
             Broken::Lease => "its lease".to_owned(),
             Broken::Text { hash } => format!("text {hash}"),
-            Broken::Cut { found, .. } => format!("fact {}", found.saturating_add(1)),
+            Broken::Cut { of, found, .. } => format!("fact {}{of}", found.saturating_add(1)),
         }
     }
 }
@@ -219,7 +238,9 @@ pub enum HallBroken {
         found: u64,
     },
     /// The head of a session was changed.
-    #[error("the row that records the state of a session was changed after it was stored")]
+    #[error(
+        "the row that records the state of a session was changed or replaced; the journal can't tell which session"
+    )]
     SessionHeads,
     /// There are rows of a session that does not exist.
     #[error("session {session:?} is missing, but the table {table} has rows for this session")]
@@ -230,7 +251,9 @@ pub enum HallBroken {
         table: &'static str,
     },
     /// A session is listed, but no session was stored under its id.
-    #[error("session {session:?} is listed, but no session was stored under this id")]
+    #[error(
+        "the table session has a row for session {session:?}, but the table session_head has none: the one was added, or the other was deleted"
+    )]
     Unknown {
         /// The session's id.
         session: String,

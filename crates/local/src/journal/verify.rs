@@ -143,15 +143,15 @@ impl AtPrinted {
 
     fn compare(&self, printed: &Head, head: &Head) -> Result<(), Broken> {
         let chains = [
-            (printed.facts, printed.hash, self.facts, head.facts),
-            (printed.account, printed.account_hash, self.account, head.account),
+            (Chain::Facts, printed.facts, printed.hash, self.facts, head.facts),
+            (Chain::Account, printed.account, printed.account_hash, self.account, head.account),
         ];
-        for (rows, hash, found, all) in chains {
+        for (of, rows, hash, found, all) in chains {
             if found.0 < rows {
-                return Err(Broken::Cut { printed: rows, found: all });
+                return Err(Broken::Cut { of, printed: rows, found: all });
             }
             if found.1 != hash {
-                return Err(Broken::OtherJournal { seq: rows });
+                return Err(Broken::OtherJournal { of, seq: rows });
             }
         }
         Ok(())

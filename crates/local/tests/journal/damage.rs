@@ -3,7 +3,9 @@
 use std::fs;
 
 use guildhall_kernel::{Millis, Msat, Path, SessionFact};
-use guildhall_local::{Batch, Broken, HallBroken, Journal, JournalError, Limits, SessionBatch, UnixMs, hash_text};
+use guildhall_local::{
+    Batch, Broken, Chain, HallBroken, Journal, JournalError, Limits, SessionBatch, UnixMs, hash_text,
+};
 use tempfile::tempdir;
 
 use crate::{batch, begin, fact, heard, id, new, tamper, text, without_heads};
@@ -178,12 +180,12 @@ async fn only_a_printed_head_detects_recomputed_hashes() {
     assert_eq!(journal.verify_chain(&id(), None).await.unwrap().map(|head| head.facts), Ok(3));
     assert_eq!(journal.verify_hall().await.unwrap(), []);
     let cut = journal.verify_chain(&id(), printed).await.unwrap();
-    assert_eq!(cut, Err(Broken::Cut { printed: 5, found: 3 }));
+    assert_eq!(cut, Err(Broken::Cut { of: Chain::Facts, printed: 5, found: 3 }));
 
     // New facts in place of the deleted ones are detected, too.
     journal.append(&lease, batch(&Path::root(1), vec![fact(7), fact(7)])).await.unwrap();
     let another = journal.verify_chain(&id(), printed).await.unwrap();
-    assert_eq!(another, Err(Broken::OtherJournal { seq: 5 }));
+    assert_eq!(another, Err(Broken::OtherJournal { of: Chain::Facts, seq: 5 }));
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use guildhall_agent::WaitReason;
 pub struct Retry {
     /// The first and shortest pause. It also applies to a server that allows an immediate retry.
     pub pause_min: Duration,
-    /// The longest pause. Each pause is twice as long as the one before, up to this limit. If the server says when to retry, that
-    /// time is used instead, but at least `pause_min`.
+    /// The limit of the growing pause: each is twice as long as the one before, up to this limit, plus up to a quarter by
+    /// chance. If the server says when to retry, that time is used instead, but at least `pause_min`.
     pub pause_max: Duration,
     /// The limit on the sum of all pauses. A pause that would exceed the limit ends the attempt immediately.
     pub pauses_total_max: Duration,

@@ -199,7 +199,7 @@ async fn an_empty_account_and_a_limit_per_minute_are_distinguished() {
     {
         check_refused(
             &judged(status, headers, body).await,
-            &["What to do: add money to the account", "has no money left"],
+            &["What to do: add money to your account", "has no money left"],
         );
     }
     // A response that says when to retry is a limit per minute, even if its text sounds like an empty account.

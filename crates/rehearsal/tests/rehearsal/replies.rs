@@ -256,7 +256,10 @@ fn a_reply_is_never_longer_than_the_limit() {
 #[test]
 fn the_reply_to_a_prompt_without_data_says_so() {
     let without = Prompt { data: None, ..prompt(&alone("Why?"), &ALL_TOOLS, 1000) };
-    assert_eq!(ask_with(&without).0.words.unwrap(), format!("{LABEL}\nThis prompt has no data."));
+    assert_eq!(
+        ask_with(&without).0.words.unwrap(),
+        format!("{LABEL}\nA rehearsal reads the prompt's data, and this prompt has none: nothing was done.")
+    );
 }
 
 /// Parts of texts, for data that is nearly valid.

@@ -157,7 +157,9 @@ impl Block {
 }
 
 fn index(value: &Value) -> Result<u64, Fault> {
-    value["index"].as_u64().ok_or_else(|| Fault::Malformed("an event has no index of a block".into()))
+    value["index"]
+        .as_u64()
+        .ok_or_else(|| Fault::Malformed("the index of an event is missing or not a whole number".into()))
 }
 
 fn count(usage: &Value, progress: &mut Progress) -> Vec<Piece> {
