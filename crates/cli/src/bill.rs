@@ -13,7 +13,7 @@ use guildhall::{Bill, Charges, DatedRate, Line, Overrun};
 use serde_json::{Value, json};
 
 use self::table::{Column, Table};
-use crate::amount::{at_rate, both, sats};
+use crate::amount::{at_rate, both, sats, sum};
 use crate::live::ended_as;
 use crate::screen::cut;
 use crate::world::REHEARSAL;
@@ -123,7 +123,7 @@ impl Sheet<'_> {
         columns.push(Column::right("used", 3, |line| sats(line.own.used)));
         columns.push(Column::right("", 2, |line| self.rate.usd_per_btc.to_usd(line.own.used).to_string()));
         if listed.iter().any(|line| line.all != line.own) {
-            columns.push(Column::right("with hires", 1, |line| sats(line.all.total())));
+            columns.push(Column::right("with hires", 1, |line| sats(line.all.used)));
         }
         columns.push(Column::right("calls", 2, |line| line.calls.to_string()));
         columns.push(Column::right(&format!("{unit} in"), 1, |line| line.tokens.input.to_string()));
@@ -201,9 +201,13 @@ impl Sheet<'_> {
     fn total(&self) -> String {
         let all = self.bill.charges();
         let models = self.bill.models();
-        let left = Msat::capped(u128::from(self.granted.get().saturating_sub(all.total().get())));
+        let under_way = self.bill.lines.iter().flat_map(|line| &line.under_way);
+        let held = under_way.fold(Msat::ZERO, |all, (_, held)| sum(all, *held));
+        let left = self.granted.get().saturating_sub(all.total().get()).saturating_sub(held.get());
+        let left = Msat::capped(u128::from(left));
+        let held = if held == Msat::ZERO { String::new() } else { format!(", held {}", both(held, self.rate)) };
         format!(
-            "  in all {} of {}; {} left; {}",
+            "  in all {}{held} of {}; {} left; {}",
             charges(all, |amount| both(amount, self.rate)),
             sats(self.granted),
             sats(left),

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path, Report,
-    Said, Sender, Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path,
+    Report, Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
@@ -115,6 +115,11 @@ impl Live {
         std::mem::take(&mut self.lines)
     }
 
+    /// Whether the facts of a root have arrived.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.tally.budget > Msat::ZERO
+    }
+
     /// Returns the status line, in at most this many columns.
     pub(crate) fn status(&self, columns: usize) -> String {
         let Tally { since, at_work, charges: spent, budget } = &self.tally;
@@ -138,9 +143,20 @@ impl Live {
         self.tally.at_work.iter().map(|contract| format!("{contract} {}", self.name(contract))).collect()
     }
 
-    /// Returns the cost of the newest root so far, and its budget.
-    pub(crate) fn cost(&self) -> (Charges, Msat) {
-        (self.tally.charges, self.tally.budget)
+    /// Describes the cost of the newest root so far, and its budget.
+    pub(crate) fn cost(&self) -> String {
+        let Tally { charges: spent, budget, .. } = &self.tally;
+        let calls = self.asks.values().filter(|ask| !ask.is_hire);
+        let held = calls.fold(Msat::ZERO, |all, ask| sum(all, ask.hold));
+        let held = if held == Msat::ZERO { String::new() } else { format!(", held {} for calls", sats(held)) };
+        let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.is_hire && hirer.level() == 0);
+        let granted = hires.fold(Msat::ZERO, |all, (_, ask)| sum(all, ask.hold));
+        let granted = if granted == Msat::ZERO {
+            String::new()
+        } else {
+            format!("; {} are granted to hires at work", sats(granted))
+        };
+        format!("{}{held} of {} so far{granted}", charges(*spent, sats), sats(*budget))
     }
 
     fn of(&mut self, contract: &Path) -> &mut Known {
@@ -164,8 +180,15 @@ impl Live {
                 self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
-            Fact::Refused { why, .. } => self.warn(contract, &format!("refused: {why}")),
-            Fact::Nudged(nudge) => self.detail(contract, words::nudged(*nudge)),
+            Fact::Refused { why, .. } => self.warn(contract, &format!("made a call that was refused: {why}")),
+            Fact::Nudged(nudge) => {
+                let what = words::nudged(*nudge);
+                if contract.level() == 0 && screen::withdraw_reply() {
+                    self.warn(contract, &format!("{what}: its last reply does not count"));
+                } else {
+                    self.detail(contract, what);
+                }
+            }
             Fact::Compacted { .. } => self.detail(contract, "leaves older results out of its requests to save tokens"),
             Fact::Closing(outcome) => {
                 // The report line of a hire or of an ended conversation says the same.
@@ -278,6 +301,9 @@ impl Live {
         if !is_hire {
             self.detail(contract, &format!("{what}{holds}"));
         }
+        if matches!(ask, Ask::Model(_)) && contract.level() == 0 {
+            screen::ask_shown(AskKey { contract: contract.clone(), ask: id });
+        }
         self.asks.insert((contract.clone(), id), Pending { what, hold, is_hire });
     }
 
@@ -309,7 +335,7 @@ impl Live {
                 let why = self.text(why).await;
                 self.warn(contract, &format!("the call failed: {why}{reserved}"));
             }
-            Answer::Lost => self.warn(contract, &format!("{asked}: the answer was lost{reserved}")),
+            Answer::Lost => self.warn(contract, &format!("{asked}: no complete answer arrived{reserved}")),
             Answer::Aborted => self.warn(contract, &format!("{asked}: stopped{reserved}")),
             Answer::Report(report) => {
                 self.of(contract).reports += 1;
@@ -376,16 +402,20 @@ impl Live {
                 }
                 self.line(contract, DIM, &format!("receives {} more", sats(*money)));
             }
-            Stimulus::Message(text) | Stimulus::Question(text) if by_person || self.level == Level::Verbose => {
+            Stimulus::Question(text) => {
+                let text = self.text(text).await;
+                let from = match from {
+                    Sender::Contract(key) => format!("{} {}", key.contract, self.name(&key.contract)),
+                    Sender::Owner { .. } => "the user".to_owned(),
+                };
+                self.line(contract, DIM, &format!("receives a question from {from}: {text}"));
+            }
+            Stimulus::Message(text) if by_person || self.level == Level::Verbose => {
                 let text = self.text(text).await;
                 self.line(contract, DIM, &format!("receives the message: {text}"));
             }
-            Stimulus::Message(_)
-            | Stimulus::Question(_)
-            | Stimulus::TopUp { .. }
-            | Stimulus::Hire(_)
-            | Stimulus::WrapUp
-            | Stimulus::Cancel => {}
+            Stimulus::Message(_) | Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => {
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 use crate::print::tame_lines;
-use crate::screen::wrap_with;
+use crate::screen::{width, wrap_with};
 
 const HEADING: Style = Style::new().bold().underline();
 const STRONG: Style = Style::new().bold();
@@ -62,6 +62,36 @@ struct Page {
     quotes: usize,
     is_code: bool,
     link: Option<String>,
+    /// The table that is being read.
+    table: Option<Table>,
+}
+
+/// The alignment of the columns, and the cells of each row.
+struct Table {
+    sides: Vec<Alignment>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Returns the rows with aligned columns. If a row would be too wide, the columns are not aligned.
+    fn aligned(self, columns: usize) -> Vec<String> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let cell_width = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| width(cell));
+        let widths: Vec<usize> =
+            (0..count).map(|at| self.rows.iter().map(|row| cell_width(row, at)).max().unwrap_or_default()).collect();
+        let fits = widths.iter().sum::<usize>() + 2 * count.saturating_sub(1) <= columns;
+        let row = |row: &Vec<String>| {
+            let cell = |(at, cell): (usize, &String)| {
+                let blank = if fits { " ".repeat(widths[at] - width(cell)) } else { String::new() };
+                match self.sides.get(at) {
+                    Some(Alignment::Right) => format!("{blank}{cell}"),
+                    Some(Alignment::None | Alignment::Left | Alignment::Center) | None => format!("{cell}{blank}"),
+                }
+            };
+            row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        self.rows.iter().map(row).collect()
+    }
 }
 
 impl Page {
@@ -119,15 +149,21 @@ impl Page {
                 self.push(CODE);
             }
             Tag::Paragraph if self.lists.is_empty() => self.gap(),
-            Tag::Table(_) => self.gap(),
+            Tag::Table(sides) => {
+                self.gap();
+                self.table = Some(Table { sides, rows: Vec::new() });
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
             Tag::Paragraph
             | Tag::HtmlBlock
             | Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
-            | Tag::TableHead
-            | Tag::TableRow
             | Tag::TableCell
             | Tag::Strikethrough
             | Tag::Superscript
@@ -157,15 +193,25 @@ impl Page {
                 self.end_block();
                 self.quotes = self.quotes.saturating_sub(1);
             }
-            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableRow | TagEnd::TableHead | TagEnd::HtmlBlock => {
-                self.end_block();
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.open);
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(cell.trim().to_owned());
+                }
             }
-            TagEnd::TableCell => self.open.push_str("  "),
+            TagEnd::Table => {
+                for row in self.table.take().map(|table| table.aligned(self.columns)).unwrap_or_default() {
+                    self.open.push_str(&row);
+                    self.end_block();
+                }
+            }
             TagEnd::FootnoteDefinition
             | TagEnd::DefinitionList
             | TagEnd::DefinitionListTitle
             | TagEnd::DefinitionListDefinition
-            | TagEnd::Table
+            | TagEnd::TableRow
+            | TagEnd::TableHead
             | TagEnd::Strikethrough
             | TagEnd::Superscript
             | TagEnd::Subscript
@@ -275,6 +321,13 @@ mod tests {
         1  2
         ");
         assert!(render(text, 24).contains("\u{1b}[1mday\u{1b}[0m"), "{:?}", render(text, 24));
+    }
+
+    #[test]
+    fn the_columns_of_a_table_are_aligned_if_they_fit() {
+        let table = "| name | price |\n|---|---:|\n| a **long** name | 5 |\n| b | 1250 |\n";
+        assert_eq!(shown(table, 24), "name         price\na long name      5\nb             1250");
+        assert_eq!(shown(table, 16), "name  price\na long name  5\nb  1250");
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub(crate) fn out_words(words: &str) -> Result<(), NotWritten> {
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
+/// Prints a text unchanged. A terminal wraps it at words.
+pub(crate) fn out_plain(text: &str) -> Result<(), NotWritten> {
+    let text = tame_lines(text.trim());
+    let wrapped = |columns| text.lines().map(|line| screen::wrap(line, columns)).collect::<Vec<_>>().join("\n");
+    out(&stdout_columns().map_or_else(|| text.clone(), wrapped))
+}
+
 /// Prints a reply in a conversation. A terminal gets an empty row before and after, and only the part that was not printed while
 /// the reply arrived.
 pub(crate) fn out_reply(reply: &str) -> Result<(), NotWritten> {

@@ -24,9 +24,6 @@ const COLUMNS_MIN: usize = 10;
 /// The newest part of an arriving reply that is kept for display, in bytes.
 const WORDS_BYTES_MAX: usize = 16 * 1024;
 
-/// How many of the newest replies are remembered as printed in part.
-const STREAMED_MAX: usize = 16;
-
 /// How much output the person wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -49,29 +46,30 @@ struct Screen {
     level: Level,
     /// The rows below the lines, as they are drawn now.
     rows: Vec<String>,
-    /// The part of the root's reply that has arrived and is not printed for good.
+    /// The root's model call whose reply is arriving, and the part of the reply that is not printed for good.
+    arriving: Option<AskKey>,
     words: String,
     /// Prints above the line that a person is typing.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
     /// Whether complete blocks of the root's reply are printed above that line while the rest arrives.
     streams: bool,
-    /// The printed beginnings of the newest replies.
-    streamed: Vec<String>,
-    /// Whether the newest of these belongs to the reply that is arriving.
-    is_begun: bool,
+    /// The newest model call of the root whose ask was shown. No block of a later reply is printed before that.
+    asked: Option<AskKey>,
+    /// The part of its reply that was printed while the rest arrived.
+    streamed: String,
 }
 
 impl Screen {
     const fn new() -> Screen {
-        let (level, streams) = (Level::Normal, false);
         Screen {
-            level,
+            level: Level::Normal,
             rows: Vec::new(),
+            arriving: None,
             words: String::new(),
             printer: None,
-            streams,
-            streamed: Vec::new(),
-            is_begun: false,
+            streams: false,
+            asked: None,
+            streamed: String::new(),
         }
     }
 
@@ -109,20 +107,16 @@ impl Screen {
         printer.print(format!("{shown}\n")).is_ok()
     }
 
-    /// Prints the complete blocks of the reply that is arriving.
+    /// Prints the complete blocks of the reply that is arriving, once its ask was shown.
     fn print_blocks(&mut self) {
-        let blocks: String = self.words.drain(..markdown::last_block(&self.words)).collect();
-        let columns = stderr_columns().unwrap_or(COLUMNS);
-        if blocks.trim().is_empty() || !self.print_above(&format!("\n{}", markdown::render(&blocks, columns))) {
+        if !self.streams || self.asked.is_none() || self.asked != self.arriving {
             return;
         }
-        match self.streamed.last_mut().filter(|_| self.is_begun) {
-            Some(streamed) => streamed.push_str(&blocks),
-            None => self.streamed.push(blocks.trim_start().to_owned()),
+        let blocks: String = self.words.drain(..markdown::last_block(&self.words)).collect();
+        let columns = stderr_columns().unwrap_or(COLUMNS);
+        if !blocks.trim().is_empty() && self.print_above(&format!("\n{}", markdown::render(&blocks, columns))) {
+            self.streamed.push_str(if self.streamed.is_empty() { blocks.trim_start() } else { &blocks });
         }
-        self.is_begun = true;
-        let over = self.streamed.len().saturating_sub(STREAMED_MAX);
-        self.streamed.drain(..over);
     }
 
     /// Writes lines above the rows with the given function.
@@ -192,10 +186,12 @@ pub(crate) fn stream(call: &AskKey, words: &str) {
     if call.contract.level() > 0 || screen.level == Level::Quiet {
         return;
     }
-    screen.words.push_str(&crate::print::tame_lines(words));
-    if screen.streams {
-        screen.print_blocks();
+    if screen.arriving.as_ref() != Some(call) {
+        screen.words.clear();
+        screen.arriving = Some(call.clone());
     }
+    screen.words.push_str(&crate::print::tame_lines(words));
+    screen.print_blocks();
     let mut over = screen.words.len().saturating_sub(WORDS_BYTES_MAX);
     while !screen.words.is_char_boundary(over) {
         over += 1;
@@ -203,11 +199,22 @@ pub(crate) fn stream(call: &AskKey, words: &str) {
     screen.words.drain(..over);
 }
 
-/// Starts a new reply of a root.
-pub(crate) fn begin_reply() {
+/// Starts to receive a reply of a root, or receives it again after a failure.
+pub(crate) fn begin_reply(call: &AskKey) {
     let mut screen = screen();
     screen.words.clear();
-    screen.is_begun = false;
+    screen.arriving = Some(call.clone());
+    if screen.asked == screen.arriving {
+        screen.streamed.clear();
+    }
+}
+
+/// Notes that the ask for a reply of a root was shown. From now on, blocks of the reply may be printed.
+pub(crate) fn ask_shown(call: AskKey) {
+    let mut screen = screen();
+    screen.asked = Some(call);
+    screen.streamed.clear();
+    screen.print_blocks();
 }
 
 /// Ends a reply of a root: its complete text is now a fact. In a conversation, the next reply may already be arriving.
@@ -218,14 +225,15 @@ pub(crate) fn end_reply() {
     }
 }
 
-/// Returns the part of a reply that was not printed while the reply arrived. The reply must have no control characters.
+/// Returns the part of the newest reply that was not printed while it arrived. The reply must have no control characters.
 pub(crate) fn unprinted(reply: &str) -> &str {
-    let mut screen = screen();
-    // The newest attempt that fits: an earlier attempt at the same reply may have failed halfway.
-    let Some(at) = screen.streamed.iter().rposition(|printed| reply.starts_with(printed)) else { return reply };
-    let printed = screen.streamed.drain(..=at).next_back();
-    screen.is_begun &= !screen.streamed.is_empty();
-    printed.map_or(reply, |printed| &reply[printed.len()..])
+    let printed = std::mem::take(&mut screen().streamed);
+    reply.strip_prefix(printed.as_str()).unwrap_or(reply)
+}
+
+/// Withdraws the newest reply. Returns whether a part of it was printed.
+pub(crate) fn withdraw_reply() -> bool {
+    !std::mem::take(&mut screen().streamed).is_empty()
 }
 
 /// Prints a line for the person who watches. On a terminal it is wrapped at words.

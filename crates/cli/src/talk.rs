@@ -46,6 +46,8 @@ pub(crate) enum Typed {
     Command(Command),
     /// A line that is too long to be sent.
     TooLong,
+    /// A line that is not UTF-8.
+    NotText,
     /// Stdin can't be read.
     Unreadable(io::Error),
     /// The end of the input.
@@ -184,6 +186,7 @@ fn edited(editor: &mut DefaultEditor, history: &Path) -> Option<Typed> {
             }
             Err(ReadlineError::Eof) => return Some(Typed::Over),
             Err(ReadlineError::Signal(_)) => {}
+            Err(ReadlineError::Io(why)) if why.kind() == io::ErrorKind::InvalidData => return Some(Typed::NotText),
             Err(ReadlineError::Io(why)) => return Some(Typed::Unreadable(why)),
             Err(why) => return Some(Typed::Unreadable(io::Error::other(why))),
         }
@@ -291,6 +294,7 @@ impl Talk {
                 }
                 Next::Wait
             }
+            (_, NextSpeaker::AgentWithoutMoney { hires }) if before != speaker => Next::Money { hires },
             (Input::Over { .. }, NextSpeaker::Owner { hires: 0 }) if self.unread.is_none() => {
                 self.input = Input::EndSent;
                 Next::End
@@ -301,15 +305,23 @@ impl Talk {
             }
             (
                 Input::Open | Input::Over { .. } | Input::EndSent,
-                NextSpeaker::Agent | NextSpeaker::Owner { .. } | NextSpeaker::Nobody,
+                NextSpeaker::Agent
+                | NextSpeaker::AgentWithoutMoney { .. }
+                | NextSpeaker::Owner { .. }
+                | NextSpeaker::Nobody,
             ) => Next::Wait,
         }
     }
 
+    /// Whether the agent waits for the person.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.speaker, NextSpeaker::Owner { .. }) && self.unread.is_none()
+    }
+
     /// Returns the next input, as soon as the agent can receive it.
     pub(crate) async fn listen(&mut self) -> Typed {
-        let owner_is_next = matches!(self.speaker, NextSpeaker::Owner { .. }) && self.unread.is_none();
-        let accepts = owner_is_next || self.lines.terminal && self.speaker == NextSpeaker::Agent;
+        let is_busy = matches!(self.speaker, NextSpeaker::Agent | NextSpeaker::AgentWithoutMoney { .. });
+        let accepts = self.is_idle() || self.lines.terminal && is_busy;
         if self.input == Input::Open && accepts { self.lines.next().await } else { std::future::pending().await }
     }
 }
@@ -320,6 +332,8 @@ pub(crate) enum Next {
     Wait,
     /// End the conversation.
     End,
+    /// Print that the agent can't reply before one of these hires returns money.
+    Money { hires: usize },
     /// Print that the conversation ends after the reports of these hires.
     Report { hires: usize },
 }
@@ -357,6 +371,7 @@ mod tests {
             Typed::Words(words) => words,
             Typed::Command(command) => format!("{command:?}"),
             Typed::TooLong => "(too long)".to_owned(),
+            Typed::NotText => "(not text)".to_owned(),
             Typed::Unreadable(why) => why.to_string(),
             Typed::Over => "(over)".to_owned(),
         };

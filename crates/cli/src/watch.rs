@@ -12,15 +12,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::amount::{both, sats};
+use crate::amount::both;
 use crate::args::{Output, WatchArgs};
-use crate::bill::{Extent, Sheet, charges};
+use crate::bill::{Extent, Sheet};
 use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, NotWritten, WARN, note, out_reply, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, NotWritten, WARN, note, out_plain, out_reply, out_words, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
@@ -32,6 +32,9 @@ const WHY_CHARS_MAX: usize = 1000;
 
 /// The message about a line that is too long to be sent.
 pub(crate) const TOO_LONG: &str = "this line is too long and was not sent: put the text into a file and name the file";
+
+/// The message about a line that is not UTF-8.
+pub(crate) const NOT_TEXT: &str = "the line is not UTF-8 text and was not sent";
 
 /// How long the journal may take to close when the process must stop immediately.
 const LEAVE_TIME_MAX: Duration = Duration::from_millis(500);
@@ -167,11 +170,15 @@ impl Work {
             tokio::select! {
                 biased;
                 () = wrap_up.notified() => {
-                    say_in(WARN, "wrapping up with one last report. Ctrl-C again stops at once");
+                    let is_idle = self.talk.as_ref().is_some_and(Talk::is_idle);
+                    let how = if is_idle { "ending the conversation" } else { "wrapping up with one last report" };
+                    say_in(WARN, &format!("{how}. Ctrl-C again stops at once"));
                     self.running.end(Ending::WrapUp).await?;
                     self.interrupted = Interrupted::Yes;
                 }
-                _ = ticks.tick(), if status.is_some() => screen::draw(&|columns| self.live.status(columns)),
+                _ = ticks.tick(), if status.is_some() && self.live.has_begun() => {
+                    screen::draw(&|columns| self.live.status(columns));
+                }
                 fact = facts.next() => {
                     self.print_fact(&fact?).await?;
                     // Facts that were stored together are all printed before the next step.
@@ -201,9 +208,11 @@ impl Work {
     async fn finish(mut self, ended: Ended) -> Result<Exit, Failure> {
         let text = self.talk.as_mut().and_then(Talk::rest);
         self.print_reply(text).await?;
-        let shown = self.talk.take().and_then(|talk| talk.shown);
+        let talk = self.talk.take();
+        let command = if talk.is_some() { "chat" } else { "run" };
+        let shown = talk.and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
-        self.print(&ended, exit, shown);
+        self.print(&ended, exit, shown, command);
         // Closing writes the lines that are queued for the transcripts.
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
@@ -286,6 +295,13 @@ impl Work {
         match talk.look(self.running.next_speaker().await?) {
             Next::Wait => {}
             Next::End => self.running.end(Ending::WrapUp).await?,
+            Next::Money { hires } => {
+                let hold = if hires == 1 { "1 hire holds".to_owned() } else { format!("{hires} hires hold") };
+                warn(&format!(
+                    "too little money is free for a reply: {hold} the rest. The agent replies when a hire returns money. To add money, run: guildhall topup {} AMOUNT",
+                    self.running.id()
+                ));
+            }
             Next::Report { hires } => {
                 let at_work = if hires == 1 { "1 hire is".to_owned() } else { format!("{hires} hires are") };
                 warn(&format!("{at_work} still at work: the conversation ends after the last report"));
@@ -311,6 +327,7 @@ impl Work {
                 return Ok(());
             }
             Typed::TooLong => say_in(WARN, TOO_LONG),
+            Typed::NotText => say_in(WARN, NOT_TEXT),
             Typed::Unreadable(why) => {
                 say_in(WARN, &format!("can't read stdin: {why}. The conversation ends"));
                 talk.over();
@@ -335,7 +352,7 @@ impl Work {
         Exit::Interrupted
     }
 
-    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>) {
+    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>, command: &str) {
         let sheet = sheet(ended, self.live.names());
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
@@ -351,7 +368,9 @@ impl Work {
                 "quote": quote::json(&quotes, models),
             })),
             Output::Text => {
-                let written = answer(ended, shown).map_or(Ok(()), out_words);
+                // A rehearsal quotes lines of files, which are no Markdown.
+                let print = if ended.setup.staffing.model() == REHEARSAL { out_plain } else { out_words };
+                let written = answer(ended, shown).map_or(Ok(()), print);
                 if screen::level() > Level::Quiet {
                     rule("");
                     for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
@@ -366,7 +385,7 @@ impl Work {
         };
         self.write_error = self.write_error.take().or(written.err());
         if !self.args.no_advice {
-            advise(ended);
+            advise(ended, command);
         }
     }
 }
@@ -395,8 +414,7 @@ fn answer_command(live: &Live, command: &Command) {
     match command {
         Command::Help => say(HELP),
         Command::Cost => {
-            let (spent, budget) = live.cost();
-            say(&format!("{} of {} so far", charges(spent, sats), sats(budget)));
+            say(&live.cost());
         }
         Command::Agents => live.at_work().iter().for_each(|agent| say(agent)),
         Command::Unknown(typed) => unknown(typed),
@@ -446,7 +464,7 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
 }
 
 /// Prints how the work ended and what to type next.
-fn advise(ended: &Ended) {
+fn advise(ended: &Ended, command: &str) {
     let id = &ended.session;
     if ended.late > Msat::ZERO {
         let amount = both(ended.late, &ended.setup.staffing.rate);
@@ -464,8 +482,9 @@ fn advise(ended: &Ended) {
             say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done => {
+            let task = if command == "run" { " \"…\"" } else { "" };
             note(&format!(
-                "session {id} is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall run --continue {id} \"…\""
+                "session {id} is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
             ));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
@@ -483,15 +502,21 @@ fn advise(ended: &Ended) {
             if let Some(why) = &ended.failure {
                 say_in(BAD, &format!("the model failed: {}", tame(why, WHY_CHARS_MAX)));
             }
-            say_in(WARN, &format!("{what}{used}: {found}. To continue, run: guildhall run --continue {id}{more}"));
+            say_in(
+                WARN,
+                &format!("{what}{used}: {found}. To continue, run: guildhall {command} --continue {id}{more}"),
+            );
         }
         Outcome::Failed => {
             let why = ended.failure.as_deref().unwrap_or("the model gave no answer, and no reason is known");
             say_in(BAD, &format!("failed: {}", tame(why, WHY_CHARS_MAX)));
             let overrun = ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun;
             let flag = if overrun { " --allow-overrun" } else { "" };
-            say_in(WARN, &format!("session {id} is saved. To continue, run: guildhall run --continue {id}{flag}"));
+            say_in(
+                WARN,
+                &format!("session {id} is saved. To continue, run: guildhall {command} --continue {id}{flag}"),
+            );
         }
-        Outcome::Cancelled => say_in(WARN, &format!("{what}. To continue, run: guildhall run --continue {id}")),
+        Outcome::Cancelled => say_in(WARN, &format!("{what}. To continue, run: guildhall {command} --continue {id}")),
     }
 }

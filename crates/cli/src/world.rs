@@ -222,12 +222,13 @@ impl World {
         for (alias, model) in config.aliases {
             models = models.with_alias(alias, model);
         }
-        let is_set_up = |name: &str| models.sources().any(|source| source.name == name);
-        let default = config.model.or_else(|| match () {
-            () if is_set_up(ANTHROPIC) => Some("sonnet".to_owned()),
-            () if is_set_up(OPENAI) => Some("gpt-5-mini".to_owned()),
-            () => None,
-        });
+        // A provider with a key comes first: a server that needs no key has an address of its own.
+        let known = [(ANTHROPIC, "sonnet"), (OPENAI, "gpt-5-mini")];
+        let source = |name: &str| models.sources().find(|source| source.name == name);
+        let has_key = |name: &str| source(name).is_some_and(|source| source.key.is_some());
+        let default = known.iter().find(|(name, _)| has_key(name));
+        let default = default.or_else(|| known.iter().find(|(name, _)| source(name).is_some()));
+        let default = config.model.or_else(|| default.map(|(_, model)| (*model).to_owned()));
         if let Some(default) = default {
             models = models.with_default(default);
         }
@@ -241,11 +242,14 @@ fn show_delta(call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
     match delta {
         Delta::Waiting { seconds, message, .. } => {
-            note(&format!("{contract}: waiting {seconds} s before asking again: {}", tame(message, 200)));
+            note(&format!(
+                "contract {contract} waits {seconds} s before it calls its model again: {}",
+                tame(message, 200)
+            ));
         }
         Delta::Lost { why } => note(&format!("{contract}: {}", tame(why, 200))),
         Delta::Words(words) => screen::stream(call, words),
-        Delta::Asking if contract.level() == 0 => screen::begin_reply(),
+        Delta::Asking if contract.level() == 0 => screen::begin_reply(call),
         Delta::Asking | Delta::Thinking | Delta::Call { .. } | Delta::Received { .. } | Delta::Used(_) => {}
     }
 }

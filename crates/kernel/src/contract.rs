@@ -204,6 +204,11 @@ struct Round {
 pub enum NextSpeaker {
     /// The agent: it has unread texts, or waits for answers.
     Agent,
+    /// The agent, as soon as it can pay for a request: its hires hold the rest of its money.
+    AgentWithoutMoney {
+        /// The number of hires at work.
+        hires: usize,
+    },
     /// The owner: the agent has written its final text.
     Owner {
         /// The number of hires that work in the background meanwhile.
@@ -328,9 +333,16 @@ impl Contract {
         self.phase == Phase::Closing(Outcome::Cancelled)
     }
 
+    fn only_hires_are_open(&self) -> bool {
+        !self.live.is_empty() && self.open.len() == self.live.len()
+    }
+
     /// Returns whose turn it is in the conversation.
     pub fn next_speaker(&self) -> NextSpeaker {
         match (&self.phase, self.brief.close_when) {
+            (Phase::Working, CloseWhen::Asked) if self.pauses == 0 && self.unread && self.only_hires_are_open() => {
+                NextSpeaker::AgentWithoutMoney { hires: self.live.len() }
+            }
             (Phase::Working, CloseWhen::Asked) if self.pauses > 0 || self.unread => NextSpeaker::Agent,
             (Phase::Working, CloseWhen::Asked) => NextSpeaker::Owner { hires: self.live.len() },
             (Phase::Working, CloseWhen::FinalText) | (Phase::Closing(_) | Phase::Closed(_), _) => NextSpeaker::Nobody,

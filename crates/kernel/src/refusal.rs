@@ -64,7 +64,7 @@ pub enum Refusal {
     },
     /// Not enough money.
     #[error(
-        "not enough money: at least {minimum} needed, {asked} offered, {free} available: do the work yourself, or wait until a hire returns unspent money"
+        "not enough money: a hire needs at least {minimum}, this one would get {asked}, and you have {free} available: do the work yourself, or wait until a hire returns unspent money"
     )]
     Money {
         /// The amount that is needed.
@@ -162,7 +162,7 @@ pub enum Refusal {
     #[error("{0}")]
     BadName(NameError),
     /// The call's arguments are not a JSON object.
-    #[error("the arguments are not a JSON object: correct them and call again")]
+    #[error("the arguments are not one JSON object with unique keys: correct them and call again")]
     Malformed,
     /// A field of a call is missing or wrong.
     #[error("`{field}` {wrong}: correct it and call again")]

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::prepare::Prepared;
 use crate::print::{WARN, note, say, say_in, tame};
 use crate::talk::{Command, HELP, Lines, Talk, Typed};
-use crate::watch::{Signals, TOO_LONG, Watch};
+use crate::watch::{NOT_TEXT, Signals, TOO_LONG, Watch};
 use crate::world::World;
 
 /// Runs a conversation. The session starts with the person's first message.
@@ -41,6 +41,7 @@ async fn first(lines: &mut Lines) -> Result<Option<String>, Failure> {
             Typed::Command(Command::Cost | Command::Agents) => note("no agent is at work yet, and nothing was spent"),
             Typed::Command(Command::Unknown(typed)) => unknown(&typed),
             Typed::TooLong => say_in(WARN, TOO_LONG),
+            Typed::NotText => say_in(WARN, NOT_TEXT),
             Typed::Unreadable(why) => return Err(Failure::usage(format!("stdin can't be read: {why}"))),
             Typed::Over => return Ok(None),
         }

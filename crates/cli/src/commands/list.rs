@@ -25,7 +25,15 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
     match args.output.output {
         Output::Json => out_json(&listed.iter().map(json_line).collect::<Vec<_>>())?,
         Output::Text if listed.is_empty() => note("no sessions yet. To start one, run: guildhall run \"…\""),
-        Output::Text => listed.iter().try_for_each(|session| out(&text_line(session, UnixMs::now())))?,
+        Output::Text => {
+            let (now, rows) = (UnixMs::now(), listed.iter().map(Row::of).collect::<Vec<_>>());
+            let mut widths = [0; 3];
+            for row in &rows {
+                let own = [row.id, &row.state, &row.cost].map(width);
+                widths = std::array::from_fn(|at| widths[at].max(own[at]));
+            }
+            rows.iter().try_for_each(|row| out(&row.text(widths, now)))?;
+        }
     }
     let mut exit = Exit::Done;
     for unreadable in listed.iter().filter_map(|session| session.as_ref().err()) {
@@ -55,23 +63,39 @@ const LABEL_COLUMNS_MIN: usize = 10;
 /// The state of a session that can't be read.
 const UNREADABLE: &str = "can't be read";
 
-fn text_line(session: &Result<View, Unreadable>, now: UnixMs) -> String {
-    let (row, state, cost, rehearsed) = match session {
-        Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
-        Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
-    };
-    let age = age(Duration::from_millis(now.0.saturating_sub(row.created_at.0)));
-    let (id, label) = (row.id.as_str(), tame(&row.label, 60));
-    let style = style(session.as_ref().ok());
-    let line = format!("{id:<24} {style}{state:<26}{style:#} {age:>5} {cost:>14}  ");
-    let label = format!("{label}{rehearsed}");
-    match stdout_columns() {
-        None => format!("{line}{label}"),
-        // The label is cut to the rest of the row. If the row has too little room, the line is wrapped.
-        Some(columns) if columns >= width(&line) + LABEL_COLUMNS_MIN => {
-            format!("{line}{}", cut(&label, columns - width(&line)))
+/// A line of the list.
+struct Row<'a> {
+    id: &'a str,
+    state: String,
+    style: Style,
+    created_at: UnixMs,
+    cost: String,
+    label: String,
+}
+
+impl<'a> Row<'a> {
+    fn of(session: &'a Result<View, Unreadable>) -> Row<'a> {
+        let (row, state, cost, rehearsed) = match session {
+            Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
+            Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
+        };
+        let (style, label) = (style(session.as_ref().ok()), format!("{}{rehearsed}", tame(&row.label, 60)));
+        Row { id: row.id.as_str(), state, style, created_at: row.created_at, cost, label }
+    }
+
+    /// Returns the line, with columns of these widths: id, state and cost.
+    fn text(&self, [id_width, state_width, cost_width]: [usize; 3], now: UnixMs) -> String {
+        let Row { id, state, style, cost, label, .. } = self;
+        let age = age(Duration::from_millis(now.0.saturating_sub(self.created_at.0)));
+        let line = format!("{id:<id_width$}  {style}{state:<state_width$}{style:#}  {age:>3}  {cost:>cost_width$}  ");
+        match stdout_columns() {
+            None => format!("{line}{label}"),
+            // The label is cut to the rest of the row. If the row has too little room, the line is wrapped.
+            Some(columns) if columns >= width(&line) + LABEL_COLUMNS_MIN => {
+                format!("{line}{}", cut(label, columns - width(&line)))
+            }
+            Some(columns) => wrap(&format!("{id} {style}{state}{style:#} {age} {cost} {label}"), columns),
         }
-        Some(columns) => wrap(&format!("{id} {style}{state}{style:#} {age} {cost} {label}"), columns),
     }
 }
 

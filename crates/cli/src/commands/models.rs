@@ -33,6 +33,9 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), NotWritten> {
         let both = |usd: Usd| format!("{:>8} = {:>7} sat", usd.to_string(), sats(usd));
         out(&format!("{name:<48} in {}, out {}{window}", both(price.input), both(price.output)))?;
     }
+    if listed.is_empty() {
+        note("no model of a provider that is set up matches");
+    }
     note(&format!("per million tokens, {}", at_rate(world.models.rate())));
     let play = |usd: Usd| format!("{} sat", sats(usd));
     note(&format!(

@@ -115,6 +115,10 @@ impl<'a> Shown<'a> {
         let (state, text) = match (wanted, closed) {
             (None, _) => (state(view), view.text.clone()),
             (Some(_), None) => ("not ended".to_owned(), None),
+            // A contract that ended before it wrote anything has its task in place of a report.
+            (Some(_), Some(report)) if brief.is_some_and(|brief| brief.task == report.text.text()) => {
+                (format!("{}, without a report", ended(report)), None)
+            }
             (Some(_), Some(report)) => (ended(report), stored(hall, report.text.text().hash).await),
         };
         Ok(Shown { is_named: wanted.is_some(), path, brief, state, task, text, names })

@@ -27,7 +27,7 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
         None => hall.end(&session, how).await?,
         Some(contract) => hall.instruct(&session, &contract, Instruction::End(how)).await?,
     };
-    Ok(delivered(&session, holder))
+    Ok(delivered("the order to end", &session, holder))
 }
 
 /// Sends a message to an agent at work.
@@ -38,7 +38,7 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
     let hall = world.hall(here()?)?;
     let (id, to) = contract(&hall, args.to).await?;
     let holder = hall.instruct(&id, &to, Instruction::Message(args.text)).await?;
-    Ok(delivered(&id, holder))
+    Ok(delivered("the message", &id, holder))
 }
 
 /// Gives a contract at work more money.
@@ -57,7 +57,7 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
         ToppedUp::StaysInSession { root } => say_in(WARN, &late(id, &root, &amount)),
         ToppedUp::Waits(holder) => {
             note(&format!("{amount} more for contract {to} of session {id}"));
-            return Ok(delivered(id, holder));
+            return Ok(delivered("the money", id, holder));
         }
     }
     Ok(Exit::Done)
@@ -78,11 +78,11 @@ async fn contract(hall: &Hall, to: TargetRef) -> Result<(SessionId, Path), Failu
     Ok((session, contract))
 }
 
-fn delivered(id: &SessionId, holder: Option<Holder>) -> Exit {
+fn delivered(what: &str, id: &SessionId, holder: Option<Holder>) -> Exit {
     match holder {
-        Some(holder) => note(&format!("the order was delivered to session {id}, which runs in process {}", holder.pid)),
+        Some(holder) => note(&format!("{what} was delivered to session {id}, which runs in process {}", holder.pid)),
         None => note(&format!(
-            "no process runs session {id} now. To continue it with this order, run: guildhall resume {id}"
+            "no process runs session {id} now: {what} is stored and takes effect when you run: guildhall resume {id}"
         )),
     }
     Exit::Done

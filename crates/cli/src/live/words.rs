@@ -144,7 +144,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
 /// Describes why a contract makes its last report.
 pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     match (outcome, out_of_tokens) {
-        (Outcome::Exhausted(Limit::Asked), None) => "wraps up: it was told to".to_owned(),
+        (Outcome::Exhausted(Limit::Asked), None) => "wraps up because it was asked to".to_owned(),
         (outcome, out_of_tokens) => format!("wraps up: {}", ending(outcome, out_of_tokens)),
     }
 }

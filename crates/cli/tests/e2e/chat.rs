@@ -142,3 +142,19 @@ fn a_background_hire_works_while_the_conversation_continues() {
     assert!(prompt.contains("I counted 12.") && prompt.contains("The roof is first."), "{prompt}");
     house.guildhall(&["verify", &session(&house)]).expect(0);
 }
+
+#[test]
+fn a_conversation_whose_hires_hold_all_money_says_so_and_replies_later() {
+    let hire = json!({"reply": {"calls": [{"name": "delegate_task",
+        "arguments": {"specialty": "ada", "task": "Count.", "background": true}}]}});
+    let mut slow = says("Ada: 12.");
+    slow["reply"]["pace"] = json!({"headers_ms": 5000});
+    let rules = json!([nth("lead", 1, &hire), nth("ada", 1, &slow), {"then": says("All right.")}]);
+    let house = team(&rules);
+    let args = ["chat", "--yes", "--team", "crew", "--budget", "110sat"];
+    let ended = Running::start(house.command(&args), &format!("Count in the background.\n{}", "And?\n".repeat(12)))
+        .end()
+        .expect(0);
+    assert!(ended.stderr.contains("too little money is free for a reply: 1 hire holds the rest"), "{}", ended.stderr);
+    assert!(ended.stdout.matches("All right.").count() >= 2, "{}", ended.stdout);
+}

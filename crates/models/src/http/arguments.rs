@@ -47,7 +47,7 @@ pub(crate) fn shown(arguments: &Result<Value, String>) -> Value {
 
 /// Whether an object in the text has a repeated key. The text has a colon after each key, so the value that was read from it then
 /// has fewer keys than the text has colons.
-fn has_repeated_key(json: &str, read: &Value) -> bool {
+pub(crate) fn has_repeated_key(json: &str, read: &Value) -> bool {
     let (mut written, mut quoted, mut escaped) = (0, false, false);
     for byte in json.bytes() {
         match byte {

@@ -11,7 +11,7 @@ use crate::http::lenient::escape;
 use crate::http::reduce::stop;
 use crate::http::written::{self, Written};
 
-/// The most calls of one turn. More calls are ignored.
+/// The most calls of one turn that a model is asked for. More calls are taken, too.
 const CALLS_MAX: usize = 8;
 
 /// Parts of a tool's schema that some servers can't turn into a grammar. Without these parts a call means the same.
@@ -140,8 +140,7 @@ fn supported(schema: &Value) -> Value {
 pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
     let Some(text) = &reply.words else { return reply };
     let turn = turn(text, tools);
-    let calls =
-        turn.calls.into_iter().take(CALLS_MAX).map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
+    let calls = turn.calls.into_iter().map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
     let stop = stop(Some(reply.stop), &calls);
     // The raw message has no calls. Without it, later requests show the text and the calls.
@@ -150,11 +149,13 @@ pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
 
 fn turn(text: &str, tools: &[&str]) -> Written {
     let report = |report: String| Written { words: Some(report), calls: Vec::new() };
-    if let Ok(Value::Object(object)) = serde_json::from_str(text.trim()) {
-        if let Some(calls) = object.get("calls").and_then(Value::as_array) {
-            return Written { words: None, calls: calls.iter().filter_map(called).collect() };
+    let json = unfenced(text);
+    if let Ok(turn @ Value::Object(_)) = serde_json::from_str(json) {
+        if let Some(calls) = turn["calls"].as_array().filter(|calls| !calls.is_empty()) {
+            let repeats = arguments::has_repeated_key(json, &turn);
+            return Written { words: None, calls: calls.iter().map(|call| called(call, repeats)).collect() };
         }
-        if let Some(text) = object.get("report").and_then(Value::as_str) {
+        if let Some(text) = turn["report"].as_str() {
             return report(text.to_owned());
         }
     }
@@ -162,9 +163,18 @@ fn turn(text: &str, tools: &[&str]) -> Written {
     partial.map(report).or_else(|| written::read(text, tools)).unwrap_or_else(|| report(text.to_owned()))
 }
 
-/// Reads one call. A call of an unknown tool is a call, too: the model then gets an error for it.
-fn called(call: &Value) -> Option<(String, Result<Value, String>)> {
-    Some((call["tool"].as_str()?.to_owned(), arguments::read_value(&call["arguments"])))
+/// Returns the JSON of a turn without the code fence or byte order mark that some models write around it.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim().trim_start_matches('\u{feff}').trim();
+    let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    fenced.map_or(text, |text| text.trim_start_matches("json").trim())
+}
+
+/// Reads one call. A call without a tool, or of an unknown tool, is a call, too: the model then gets an error for it.
+fn called(call: &Value, repeats: bool) -> (String, Result<Value, String>) {
+    let name = call["tool"].as_str().or_else(|| call["name"].as_str()).unwrap_or_default().to_owned();
+    let read = arguments::read_value(&call["arguments"]);
+    (name, if repeats { Err(call["arguments"].to_string()) } else { read })
 }
 
 /// Decodes the text of a report while its object arrives.

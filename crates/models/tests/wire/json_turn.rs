@@ -86,11 +86,23 @@ async fn other_text_is_searched_for_calls_and_else_it_is_the_report() {
     let unknown = json!({"calls": [{"tool": "fly", "arguments": {}}, {"arguments": {}}, 7]}).to_string();
     assert_eq!(
         calls(&reply(&unknown, "stop").await.0),
-        [("fly", Ok(json!({})))],
-        "a call of an unknown tool is a call"
+        [("fly", Ok(json!({}))), ("", Ok(json!({}))), ("", Ok(json!({})))],
+        "a call of an unknown tool is a call: the model is told what is wrong"
     );
     let many = json!({"calls": vec![json!({"tool": "list_files"}); 50]}).to_string();
-    assert_eq!(reply(&many, "stop").await.0.calls.len(), 8);
+    assert_eq!(reply(&many, "stop").await.0.calls.len(), 50, "no call is dropped without a word");
+    for report in [
+        "{\"report\": \"Done.\", \"calls\": []}",
+        "```json\n{\"report\": \"Done.\"}\n```",
+        "\u{feff}{\"report\": \"Done.\"}",
+    ] {
+        assert_eq!(reply(report, "stop").await.0.words.as_deref(), Some("Done."), "{report}");
+    }
+    let repeated = "{\"calls\": [{\"tool\": \"delegate_task\", \"arguments\": {\"budget\": 5, \"budget\": 400}}]}";
+    let (repeated, _) = reply(repeated, "stop").await;
+    assert!(matches!(&*repeated.calls, [RawCall { arguments: Err(_), .. }]), "{repeated:?}");
+    let named = json!({"calls": [{"name": "read_file", "arguments": {"path": "a"}}]}).to_string();
+    assert_eq!(calls(&reply(&named, "stop").await.0), [("read_file", Ok(json!({"path": "a"})))]);
 }
 
 /// A tool whose schema has parts that some servers do not support.
