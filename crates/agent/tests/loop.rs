@@ -298,7 +298,7 @@ fn calls_that_can_t_be_read_are_refused_with_what_to_do() {
     assert_snapshot!(drawn(&shown[1]), @"
     user: Say hello.
     agent:  [a echo] [b rm] [b echo]
-    failure of a: refused: the arguments are not a JSON object: correct them and call again.
+    failure of a: refused: the arguments are not one JSON object with unique keys: correct them and call again.
     failure of b: refused: there is no tool with that name: use one of your tools.
     failure of b: refused: another call in this reply has the same id: give each call its own id.
     ");

@@ -276,7 +276,12 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
         }
     }
     for problem in problems.iter().take(PROBLEMS_MAX) {
-        warn(&tame(&problem.to_string(), 400));
+        let text = match problem.severity {
+            Severity::Warning => problem.to_string(),
+            // The work does not need the file: a file that it needs is an error before this.
+            Severity::Error => format!("{}: warning: this file is not used: {}", problem.place, problem.message),
+        };
+        warn(&tame(&text, 400));
     }
     if problems.len() > PROBLEMS_MAX {
         note(&format!("more problems: {}. To list them, run: guildhall map", problems.len() - PROBLEMS_MAX));

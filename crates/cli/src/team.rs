@@ -68,10 +68,13 @@ impl Found {
     /// Finds an agent by its name, or returns why there is none.
     pub(crate) fn named(&self, name: &str) -> Result<AgentName, String> {
         let parsed = AgentName::parse(name).map_err(|why| format!("{name:?} is not a valid agent name: {why}"))?;
-        match self.roster.get(&parsed) {
-            Some(_) => Ok(parsed),
-            None => Err(format!("unknown agent {name:?}: choose one of {}", names(&self.roster))),
+        if self.roster.get(&parsed).is_some() {
+            return Ok(parsed);
         }
+        let is_its_file = |problem: &&Problem| problem.place.file.file_stem().is_some_and(|stem| stem == name);
+        let its_file = errors(&self.roster).find(is_its_file);
+        let why = its_file.map_or_else(String::new, |problem| format!(" ({problem})"));
+        Err(format!("unknown agent {name:?}{why}: choose one of {}", names(&self.roster)))
     }
 
     /// The first agent: the one that was named, or the only agent of the team that no other agent hires, or the general

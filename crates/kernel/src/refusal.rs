@@ -64,7 +64,7 @@ pub enum Refusal {
     },
     /// Not enough money.
     #[error(
-        "not enough money: a hire needs at least {minimum}, this one would get {asked}, and you have {free} available: do the work yourself, or wait until a hire returns unspent money"
+        "not enough money: at least {minimum} is needed, {asked} was offered, {free} is available: do the work yourself, or wait until a hire returns unspent money"
     )]
     Money {
         /// The amount that is needed.

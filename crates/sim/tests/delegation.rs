@@ -258,7 +258,7 @@ fn wrong_hires_are_refused_with_the_reason() {
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
-    failure of f: refused: not enough money: at least 30.454sat needed, 1sat offered, 881.01sat available: do the work yourself, or wait until a hire returns unspent money.
+    failure of f: refused: not enough money: at least 30.454sat is needed, 1sat was offered, 881.01sat is available: do the work yourself, or wait until a hire returns unspent money.
     failure of g: refused: the task, message or question is empty: write the text and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
@@ -273,7 +273,7 @@ fn hires_beyond_the_grant_are_refused_with_the_limit() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: at least 30.454sat needed, 19sat offered, 103.89sat available: do the work yourself, or wait until a hire returns unspent money.
+    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 103.89sat is available: do the work yourself, or wait until a hire returns unspent money.
     ");
     let played = play("a hire below the granted depth is refused");
     assert_snapshot!(shown(&played, "1#2"), @"

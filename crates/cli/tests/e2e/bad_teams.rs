@@ -17,15 +17,16 @@ fn house() -> House {
 /// the message is a warning.
 #[track_caller]
 fn check(file: &str, content: &[u8], line: u32, words: &str) {
-    let place = format!("crew/{file}:{line}: error: ");
+    let place = format!("crew/{file}:{line}: ");
     for (team, hired) in [(hires(&["bob"]), true), (String::new(), false)] {
         let house = house();
         enlist(&house, &[("ada", &team)]);
         fs::write(house.project().join("crew").join(file), content).unwrap();
         if hired {
-            refused(&house, &CREW, &[&place, words]);
+            refused(&house, &CREW, &[&format!("{place}error: "), words]);
         } else {
-            assert_has(&house.run(&CREW).expect(0).stderr, &[&place, words]);
+            let warning = format!("{place}warning: this file is not used: ");
+            assert_has(&house.run(&CREW).expect(0).stderr, &[&warning, words]);
         }
     }
 }
@@ -136,7 +137,7 @@ fn settings_without_effect_are_warnings_before_the_work_starts() {
             "crew/ada.md:5: warning: memory is not supported yet",
             "crew/ada.md:6: warning: there is no tool named Frobnicate",
             "ada may hire zoe, but there is no agent of that name",
-            "crew/ada.md:7: warning: delegation.mode is left out",
+            "crew/ada.md:7: warning: delegation.mode is ignored",
         ],
     );
 }

@@ -55,7 +55,7 @@ fn session(result: &Value) -> &str {
 
 /// How many times the program printed that it waits.
 fn pauses(ended: &Ended) -> usize {
-    ended.stderr.lines().filter(|line| line.contains("before asking again")).count()
+    ended.stderr.lines().filter(|line| line.contains("before it calls its model again")).count()
 }
 
 fn raw(status: u16, retry_after: Option<&str>) -> Value {

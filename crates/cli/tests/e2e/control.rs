@@ -300,6 +300,6 @@ fn a_resume_names_a_missing_key_and_a_missing_project() {
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
     Running::start(command, "").end().expect(2).says("ANTHROPIC_API_KEY");
     elsewhere.close().unwrap();
-    house.guildhall(&["resume", &id]).expect(2).says("is gone");
+    house.guildhall(&["resume", &id]).expect(2).says("no longer exists");
     house.guildhall(&["show", &id]).expect(0);
 }

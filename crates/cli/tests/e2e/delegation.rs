@@ -201,6 +201,9 @@ fn hires_can_be_listed_messaged_awaited_and_stopped() {
         let all = shown(&house, "lead").join("\n");
         assert_has(&all, &["1.1 ada: at work, granted 500sat; task: Look.", "1.2 bob: at work", "Closely: Tuesday."]);
         assert_has(&all, &["Delivered.", "The hire was told to stop"]);
+        let shown = house.guildhall(&["show", "last/1.2"]).expect(0).stdout;
+        assert_has(&shown, &["/1.2 bob  cancelled, without a report\n"]);
+        assert_eq!(shown.matches("Look.").count(), 1, "the task is not shown as a report: {shown}");
     }
 }
 
@@ -524,6 +527,8 @@ fn a_hire_on_another_model_keeps_that_model_after_a_kill() {
         // The number of the model is stored under the name that it had in the first release.
         let opened = facts(&house, &id, "opened");
         assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["chair"].is_u64()), "{opened:?}");
+        let shown = house.guildhall(&["show", &id]).expect(0).stdout;
+        assert_has(&shown, &["held for call 1.1#1, which has no answer yet", "), held "]);
         house.guildhall(&["resume", &id]).expect(0);
         let asked = house.requests().into_iter().filter(|request| request.to_string().contains("You are ada."));
         let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();

@@ -57,7 +57,7 @@ fn stopping_a_waiting_call_costs_nothing_and_stopping_a_running_call_reserves_it
         let house = House::new(wire, &json!([{"then": busy(90)}]));
         let running = house.start(&[]);
         let id = running.session();
-        running.told("waiting 90 s");
+        running.told("waits 90 s");
         house.guildhall(&["stop", &id]).expect(0);
         let result = running.end().expect(1).json();
         assert_eq!((&result["outcome"], msat(&result["bill"]["charged"])), (&json!("cancelled"), 0), "{wire:?}");

@@ -51,7 +51,7 @@ fn an_invalid_budget_is_refused_with_the_reason() {
     for wire in WIRES {
         let nan = json!({"reply": {"calls": [{"name": "delegate_task",
             "raw": "{\"specialty\": \"ada\", \"task\": \"Look.\", \"budget\": NaN}"}]}});
-        check(wire, &nan, "the arguments are not a JSON object");
+        check(wire, &nan, "the arguments are not one JSON object with unique keys");
     }
 }
 
@@ -61,12 +61,12 @@ fn too_little_money_is_refused_with_the_amount_needed() {
         check(wire, &hire("ada", &json!(1)), "not enough money: at least ");
         let (_, result) = run_call(wire, &hire("ada", &json!(1)));
         let (_, least) = answer(&result).split_once("at least ").unwrap();
-        let least = least.split("sat needed").next().unwrap();
+        let least = least.split("sat is needed").next().unwrap();
         // The amount is right: it is enough if it is rounded up to a sat.
         let least: u64 = least.split('.').next().unwrap().parse().unwrap();
         let (_, result) = run_call(wire, &hire("ada", &json!(least + 1)));
         assert_eq!(worked(&result)[1..], ["1.1 ada done"], "{wire:?}");
-        check(wire, &hire("ada", &json!(least - 1)), "sat needed");
+        check(wire, &hire("ada", &json!(least - 1)), "sat is needed");
     }
 }
 

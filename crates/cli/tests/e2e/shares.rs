@@ -61,7 +61,7 @@ fn of_ten_hires_those_with_their_minimum_are_made_and_the_others_get_the_amount_
         let prompt = shown(&house, "lead").swap_remove(1);
         assert_eq!(prompt.matches("<sub-agent-complete").count(), hired, "{wire:?}");
         assert_eq!(prompt.matches("refused: not enough money").count(), 10 - hired, "{wire:?}: {prompt}");
-        assert_has(&prompt, &["at least ", "sat needed"]);
+        assert_has(&prompt, &["at least ", "sat is needed"]);
     }
 }
 

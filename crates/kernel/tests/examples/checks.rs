@@ -76,7 +76,7 @@ fn a_check_that_cant_be_paid_means_not_accepted_and_free_checks_still_run() {
     hall.check("1", Answer::Passed, known(0));
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #1 said "final text of 1", cost 4sat
-    refused by the contract itself: not enough money: at least 500sat needed, 500sat offered, 74sat available: do the work yourself, or wait until a hire returns unspent money
+    refused by the contract itself: not enough money: at least 500sat is needed, 500sat was offered, 74sat is available: do the work yourself, or wait until a hire returns unspent money
     asked #2 check "schema", holds 0sat
     answered #2 passed
     closed: done, not accepted, "final text of 1", spent 4sat, change 96sat

@@ -122,7 +122,7 @@ fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_minimum() {
     let too_little = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
     let why = Refusal::Money { asked: sat(7), free: msat(894_600), minimum: sat(8) };
     check(&mut hall, "1", too_little, &why);
-    assert_snapshot!(why, @"not enough money: at least 8sat needed, 7sat offered, 894.6sat available: do the work yourself, or wait until a hire returns unspent money");
+    assert_snapshot!(why, @"not enough money: at least 8sat is needed, 7sat was offered, 894.6sat is available: do the work yourself, or wait until a hire returns unspent money");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn calls_of_a_reply_are_admitted_in_order_and_the_next_turn_waits_for_all_of_the
     answered #1 said 3 calls, cost 4sat
     asked #2 tool read, holds 60sat
     asked #3 tool write, holds 30sat
-    refused call 3 of #1: not enough money: at least 5sat needed, 5sat offered, 4sat available: do the work yourself, or wait until a hire returns unspent money
+    refused call 3 of #1: not enough money: at least 5sat is needed, 5sat was offered, 4sat is available: do the work yourself, or wait until a hire returns unspent money
     answered #3 result "write", cost 30sat
     answered #2 result "read", cost 60sat
     asked #4 model, holds 4sat
@@ -219,7 +219,7 @@ fn an_approved_call_is_refused_if_the_money_is_gone() {
     hall.owner_decides("1", Answer::Approved);
     assert_snapshot!(hall.new_facts("1"), @"
     answered #2 approved
-    refused call 1 of #1: not enough money: at least 20sat needed, 20sat offered, 14sat available: do the work yourself, or wait until a hire returns unspent money
+    refused call 1 of #1: not enough money: at least 20sat is needed, 20sat was offered, 14sat is available: do the work yourself, or wait until a hire returns unspent money
     ");
 }
 
