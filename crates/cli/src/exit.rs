@@ -158,10 +158,15 @@ fn model_advice(why: &ModelsError) -> String {
                 .to_owned()
         }
         ModelsError::Unclear { .. } => String::new(),
-        ModelsError::NoPrice(NoPrice { model, .. }) => format!(
-            ". Run `guildhall paths` to find the config file, then add these lines with the real price in dollars:\n\n\
-             [prices.{model:?}]\ninput = 0.50\noutput = 1.50\n"
-        ),
+        ModelsError::NoPrice(NoPrice { model, .. }) => {
+            let provider = model.split_once('/').map_or_else(String::new, |(provider, _)| {
+                format!(". No provider is named {provider}, so this is taken as the name of a model")
+            });
+            format!(
+                "{provider}. Run `guildhall paths` to find the config file, then add these lines with the real price in \
+                 dollars:\n\n[prices.{model:?}]\ninput = 0.50\noutput = 1.50\n"
+            )
+        }
     }
 }
 
