@@ -17,9 +17,9 @@ use crate::commands::run::here;
 use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
 use crate::live::{Live, ended_as, name};
-use crate::print::{out, out_words, tame, tame_lines, warn};
+use crate::print::{out, out_plain, out_words, tame, tame_lines, warn};
 use crate::screen::{stdout_columns, wrap};
-use crate::world::World;
+use crate::world::{REHEARSAL, World};
 
 /// The most contracts of a session that an error message names.
 const NAMED_MAX: usize = 10;
@@ -177,7 +177,8 @@ fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sh
     }
     if let Some(text) = &shown.text {
         out("")?;
-        out_words(text)?;
+        let is_rehearsed = view.root.as_ref().is_some_and(|root| root.setup.staffing.model() == REHEARSAL);
+        if is_rehearsed { out_plain(text) } else { out_words(text) }?;
         out("")?;
     }
     for line in sheet.map(|sheet| sheet.lines(Extent::Whole, stdout_columns())).unwrap_or_default() {
