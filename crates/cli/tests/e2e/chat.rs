@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use crate::crew::stalls;
 use crate::house::{Ended, House, Known, Running, WIRES, Wire, says};
 
 /// The arguments of a conversation, with consent.
@@ -144,17 +145,23 @@ fn a_background_hire_works_while_the_conversation_continues() {
 }
 
 #[test]
-fn a_conversation_whose_hires_hold_all_money_says_so_and_replies_later() {
+fn a_conversation_whose_hires_hold_all_money_says_so_and_replies_after_a_top_up() {
     let hire = json!({"reply": {"calls": [{"name": "delegate_task",
         "arguments": {"specialty": "ada", "task": "Count.", "background": true}}]}});
-    let mut slow = says("Ada: 12.");
-    slow["reply"]["pace"] = json!({"headers_ms": 5000});
-    let rules = json!([nth("lead", 1, &hire), nth("ada", 1, &slow), {"then": says("All right.")}]);
+    let lead = |text: &str, says: &Value| json!({"when": {"agent": "You are lead.", "last_user": text}, "then": says});
+    let rules = json!([
+        nth("lead", 1, &hire),
+        lead("The last one?", &says("Here it is.")),
+        {"when": {"agent": "You are lead."}, "then": says("All right.")},
+        {"then": stalls()},
+    ]);
     let house = team(&rules);
     let args = ["chat", "--yes", "--team", "crew", "--budget", "110sat"];
-    let ended = Running::start(house.command(&args), &format!("Count in the background.\n{}", "And?\n".repeat(12)))
-        .end()
-        .expect(0);
-    assert!(ended.stderr.contains("too little money is free for a reply: 1 hire holds the rest"), "{}", ended.stderr);
-    assert!(ended.stdout.matches("All right.").count() >= 2, "{}", ended.stdout);
+    let lines = format!("Count in the background.\n{}The last one?\n", "And?\n".repeat(12));
+    let running = Running::start(house.command(&args), &lines);
+    let advice = running.told("too little money is free for a reply: 1 hire holds the rest.");
+    assert!(advice.contains("To add money, run: guildhall topup "), "{advice}");
+    house.guildhall(&["topup", "last", "100sat"]).expect(0);
+    running.printed("Here it is.");
+    running.kill();
 }
