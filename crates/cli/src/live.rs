@@ -117,18 +117,17 @@ impl Live {
 
     /// Whether the facts of a root have arrived.
     pub(crate) fn has_begun(&self) -> bool {
-        self.tally.budget > Msat::ZERO
+        !self.known.is_empty()
     }
 
     /// Returns the status line, in at most this many columns.
     pub(crate) fn status(&self, columns: usize) -> String {
         let Tally { since, at_work, charges: spent, budget } = &self.tally;
-        let calls = self.asks.values().filter(|ask| !ask.is_hire);
-        let held = calls.clone().fold(Msat::ZERO, |all, ask| sum(all, ask.hold));
+        let (calls, held) = self.calls();
         words::status(&words::Status {
             elapsed: since.elapsed(),
             agents: at_work.len(),
-            calls: calls.count(),
+            calls,
             spent: *spent,
             held,
             budget: *budget,
@@ -136,6 +135,12 @@ impl Live {
         .into_iter()
         .find(|status| width(status) <= columns)
         .unwrap_or_else(|| sats(spent.total()))
+    }
+
+    /// Returns how many calls have no answer yet, and how much is held for them.
+    fn calls(&self) -> (usize, Msat) {
+        let calls = self.asks.values().filter(|ask| !ask.is_hire);
+        (calls.clone().count(), calls.fold(Msat::ZERO, |all, ask| sum(all, ask.hold)))
     }
 
     /// Returns the open contracts with their names.
@@ -146,8 +151,7 @@ impl Live {
     /// Describes the cost of the newest root so far, and its budget.
     pub(crate) fn cost(&self) -> String {
         let Tally { charges: spent, budget, .. } = &self.tally;
-        let calls = self.asks.values().filter(|ask| !ask.is_hire);
-        let held = calls.fold(Msat::ZERO, |all, ask| sum(all, ask.hold));
+        let (_, held) = self.calls();
         let held = if held == Msat::ZERO { String::new() } else { format!(", held {} for calls", sats(held)) };
         let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.is_hire && hirer.level() == 0);
         let granted = hires.fold(Msat::ZERO, |all, (_, ask)| sum(all, ask.hold));

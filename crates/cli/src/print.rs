@@ -8,6 +8,7 @@ use guildhall::agent::is_unseen;
 
 use crate::markdown;
 use crate::screen::{self, Level, stdout_columns};
+use crate::world::REHEARSAL;
 
 pub(crate) use crate::screen::{prompt, say};
 
@@ -36,11 +37,15 @@ pub(crate) fn out_words(words: &str) -> Result<(), NotWritten> {
     out(&stdout_columns().map_or_else(|| words.clone(), |columns| markdown::render(&words, columns)))
 }
 
-/// Prints a text unchanged. A terminal wraps it at words.
-pub(crate) fn out_plain(text: &str) -> Result<(), NotWritten> {
-    let text = tame_lines(text.trim());
-    let wrapped = |columns| text.lines().map(|line| screen::wrap(line, columns)).collect::<Vec<_>>().join("\n");
-    out(&stdout_columns().map_or_else(|| text.clone(), wrapped))
+/// Prints an agent's answer. A rehearsal quotes lines of files, which are not Markdown.
+pub(crate) fn out_answer(text: &str, model: &str) -> Result<(), NotWritten> {
+    if model == REHEARSAL { out_wrapped(&tame_lines(text.trim())) } else { out_words(text) }
+}
+
+/// Prints lines. A terminal gets them wrapped at words.
+pub(crate) fn out_wrapped(lines: &str) -> Result<(), NotWritten> {
+    let wrapped = |columns| lines.split('\n').map(|line| screen::wrap(line, columns)).collect::<Vec<_>>().join("\n");
+    out(&stdout_columns().map_or_else(|| lines.to_owned(), wrapped))
 }
 
 /// Prints a reply in a conversation. A terminal gets an empty row before and after, and only the part that was not printed while

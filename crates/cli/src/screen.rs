@@ -51,12 +51,16 @@ struct Screen {
     words: String,
     /// Prints above the line that a person is typing.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
-    /// Whether complete blocks of the root's reply are printed above that line while the rest arrives.
-    streams: bool,
-    /// The newest model call of the root whose ask was shown. No block of a later reply is printed before that.
+    /// Set in a conversation: complete blocks of the root's reply are printed above that line while the rest arrives.
+    stream: Option<Stream>,
+}
+
+/// The reply of the root that is printed block by block.
+struct Stream {
+    /// The newest model call whose ask was shown. No block of a later reply is printed before its ask.
     asked: Option<AskKey>,
-    /// The part of its reply that was printed while the rest arrived.
-    streamed: String,
+    /// The part of its reply that was printed.
+    printed: String,
 }
 
 impl Screen {
@@ -67,9 +71,7 @@ impl Screen {
             arriving: None,
             words: String::new(),
             printer: None,
-            streams: false,
-            asked: None,
-            streamed: String::new(),
+            stream: None,
         }
     }
 
@@ -109,13 +111,17 @@ impl Screen {
 
     /// Prints the complete blocks of the reply that is arriving, once its ask was shown.
     fn print_blocks(&mut self) {
-        if !self.streams || self.asked.is_none() || self.asked != self.arriving {
+        let is_asked = |stream: &Stream| stream.asked.is_some() && stream.asked == self.arriving;
+        if !self.stream.as_ref().is_some_and(is_asked) {
             return;
         }
         let blocks: String = self.words.drain(..markdown::last_block(&self.words)).collect();
         let columns = stderr_columns().unwrap_or(COLUMNS);
-        if !blocks.trim().is_empty() && self.print_above(&format!("\n{}", markdown::render(&blocks, columns))) {
-            self.streamed.push_str(if self.streamed.is_empty() { blocks.trim_start() } else { &blocks });
+        if !blocks.trim().is_empty()
+            && self.print_above(&format!("\n{}", markdown::render(&blocks, columns)))
+            && let Some(Stream { printed, .. }) = &mut self.stream
+        {
+            printed.push_str(if printed.is_empty() { blocks.trim_start() } else { &blocks });
         }
     }
 
@@ -153,7 +159,7 @@ pub(crate) fn set_printer(printer: Option<Box<dyn ExternalPrinter + Send>>) {
 
 /// From now on, prints each complete block of the root's replies above the line that a person is typing.
 pub(crate) fn stream_replies() {
-    screen().streams = true;
+    screen().stream = Some(Stream { asked: None, printed: String::new() });
 }
 
 /// Draws the newest part of the root's reply, in at most half of the terminal's rows, and a status line below it.
@@ -192,10 +198,8 @@ pub(crate) fn stream(call: &AskKey, words: &str) {
     }
     screen.words.push_str(&crate::print::tame_lines(words));
     screen.print_blocks();
-    let mut over = screen.words.len().saturating_sub(WORDS_BYTES_MAX);
-    while !screen.words.is_char_boundary(over) {
-        over += 1;
-    }
+    let over = screen.words.len().saturating_sub(WORDS_BYTES_MAX);
+    let over = screen.words.ceil_char_boundary(over);
     screen.words.drain(..over);
 }
 
@@ -204,36 +208,42 @@ pub(crate) fn begin_reply(call: &AskKey) {
     let mut screen = screen();
     screen.words.clear();
     screen.arriving = Some(call.clone());
-    if screen.asked == screen.arriving {
-        screen.streamed.clear();
+    if let Some(Stream { asked, printed }) = &mut screen.stream
+        && asked.as_ref() == Some(call)
+    {
+        printed.clear();
     }
 }
 
 /// Notes that the ask for a reply of a root was shown. From now on, blocks of the reply may be printed.
 pub(crate) fn ask_shown(call: AskKey) {
     let mut screen = screen();
-    screen.asked = Some(call);
-    screen.streamed.clear();
-    screen.print_blocks();
+    if let Some(stream) = &mut screen.stream {
+        *stream = Stream { asked: Some(call), printed: String::new() };
+        screen.print_blocks();
+    }
 }
 
 /// Ends a reply of a root: its complete text is now a fact. In a conversation, the next reply may already be arriving.
 pub(crate) fn end_reply() {
     let mut screen = screen();
-    if !screen.streams {
+    if screen.stream.is_none() {
         screen.words.clear();
     }
 }
 
 /// Returns the part of the newest reply that was not printed while it arrived. The reply must have no control characters.
 pub(crate) fn unprinted(reply: &str) -> &str {
-    let printed = std::mem::take(&mut screen().streamed);
-    reply.strip_prefix(printed.as_str()).unwrap_or(reply)
+    reply.strip_prefix(take_printed().as_str()).unwrap_or(reply)
 }
 
 /// Withdraws the newest reply. Returns whether a part of it was printed.
 pub(crate) fn withdraw_reply() -> bool {
-    !std::mem::take(&mut screen().streamed).is_empty()
+    !take_printed().is_empty()
+}
+
+fn take_printed() -> String {
+    screen().stream.as_mut().map(|stream| std::mem::take(&mut stream.printed)).unwrap_or_default()
 }
 
 /// Prints a line for the person who watches. On a terminal it is wrapped at words.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use guildhall::kernel::{Limit, Msat, Outcome, Path, Stored, TextRef};
@@ -20,7 +21,7 @@ use crate::commands::out_json;
 use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, NotWritten, WARN, note, out_plain, out_reply, out_words, rule, say, say_in, tame, warn};
+use crate::print::{BAD, NotWritten, WARN, note, out_answer, out_reply, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
@@ -209,7 +210,7 @@ impl Work {
         let text = self.talk.as_mut().and_then(Talk::rest);
         self.print_reply(text).await?;
         let talk = self.talk.take();
-        let command = if talk.is_some() { "chat" } else { "run" };
+        let command = if talk.is_some() { Continue::Chat } else { Continue::Run };
         let shown = talk.and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
         self.print(&ended, exit, shown, command);
@@ -352,7 +353,7 @@ impl Work {
         Exit::Interrupted
     }
 
-    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>, command: &str) {
+    fn print(&mut self, ended: &Ended, exit: Exit, shown: Option<TextRef>, command: Continue) {
         let sheet = sheet(ended, self.live.names());
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
@@ -368,9 +369,8 @@ impl Work {
                 "quote": quote::json(&quotes, models),
             })),
             Output::Text => {
-                // A rehearsal quotes lines of files, which are no Markdown.
-                let print = if ended.setup.staffing.model() == REHEARSAL { out_plain } else { out_words };
-                let written = answer(ended, shown).map_or(Ok(()), print);
+                let model = ended.setup.staffing.model();
+                let written = answer(ended, shown).map_or(Ok(()), |answer| out_answer(answer, model));
                 if screen::level() > Level::Quiet {
                     rule("");
                     for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
@@ -463,8 +463,24 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
     }
 }
 
+/// The command that continues the session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Continue {
+    Run,
+    Chat,
+}
+
+impl fmt::Display for Continue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Continue::Run => "run",
+            Continue::Chat => "chat",
+        })
+    }
+}
+
 /// Prints how the work ended and what to type next.
-fn advise(ended: &Ended, command: &str) {
+fn advise(ended: &Ended, command: Continue) {
     let id = &ended.session;
     if ended.late > Msat::ZERO {
         let amount = both(ended.late, &ended.setup.staffing.rate);
@@ -482,7 +498,7 @@ fn advise(ended: &Ended, command: &str) {
             say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done => {
-            let task = if command == "run" { " \"…\"" } else { "" };
+            let task = if command == Continue::Run { " \"…\"" } else { "" };
             note(&format!(
                 "session {id} is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
             ));

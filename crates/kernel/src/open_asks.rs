@@ -1,4 +1,5 @@
-//! Tells which contracts only wait for other contracts or for a person. Engines use it to show hirers what their hires wait for.
+//! Tells which contracts only wait for other contracts or for a person. Engines show hirers what their hires wait for, and stop
+//! the session's time while only a person is awaited.
 
 use std::collections::BTreeMap;
 
@@ -48,6 +49,14 @@ impl OpenAsks {
         }
     }
 
+    /// Whether a contract waits for a person: for an answer, or, with no open asks, for the next message to a root that stays
+    /// open.
+    pub fn waits_for_person(&self, contract: &Path) -> bool {
+        self.0
+            .get(contract)
+            .is_none_or(|open| open.is_empty() || open.values().any(|awaited| *awaited == Awaited::Owner))
+    }
+
     /// Returns what each hire of a contract waits for. A hire that works itself, or has no open ask, is left out.
     pub fn of_hires(&self, hirer: &Path) -> BTreeMap<Path, WaitsFor> {
         let is_hire = |contract: &Path| contract.hirer().as_ref() == Some(hirer);
@@ -89,9 +98,11 @@ mod tests {
         let question = Ask::Question { to: Addressee::Owner, matter: Matter::Text(text), until: Millis(1) };
         let check = Ask::Check(Check { what: text, price: Msat::ZERO });
         let mut open = OpenAsks::default();
+        assert!(open.waits_for_person(&path("1.2")));
         open.apply(&path("1.2"), &asked(1, check));
+        assert!(!open.waits_for_person(&path("1.2")));
         open.apply(&path("1.2"), &asked(2, question));
-        assert_eq!(open.of_hires(&path("1")), [].into());
+        assert_eq!((open.of_hires(&path("1")), open.waits_for_person(&path("1.2"))), ([].into(), true));
         let cost = Cost::Known(Msat::ZERO);
         open.apply(&path("1.2"), &Fact::Answered { id: AskId(1), answer: Answer::Passed, cost });
         assert_eq!(open.of_hires(&path("1")), [(path("1.2"), WaitsFor::Owner)].into());

@@ -101,6 +101,7 @@ impl Chunk<'_> {
                     return Ok((Entry { key: self.key.to_owned(), line: self.line, value }, keys.collect()));
                 }
                 Err(anchor @ NotYaml::Anchor(_)) => return Err(anchor),
+                // The value is read as text. A warning names its key.
                 Ok(_) | Err(_) => {}
             }
         }

@@ -8,7 +8,7 @@ use guildhall::agent::roster::{BUILT_IN, Problem, Severity};
 use crate::args::{AgentsAction, AgentsArgs, TeamArgs};
 use crate::commands::run::project;
 use crate::exit::{Exit, Failure};
-use crate::print::{WARN, note, out, out_plain, say_in, tame};
+use crate::print::{WARN, note, out, out_wrapped, say_in, tame, tame_lines};
 use crate::team;
 use crate::world::World;
 
@@ -20,7 +20,7 @@ pub(crate) fn map(world: &World, args: &TeamArgs) -> Result<Exit, Failure> {
     let Some(map) = found.roster.map(&entry) else {
         return Err(Failure::usage(format!("unknown agent {entry}: to list the agents, run `guildhall agents`")));
     };
-    out_plain(&map.to_string())?;
+    out_wrapped(&tame_lines(&map.to_string()))?;
     Ok(if map.problems.iter().any(|problem| problem.severity == Severity::Error) { Exit::Usage } else { Exit::Done })
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> 
     let found = team::find(world, &project, args.team.team.as_deref())?;
     for agent in found.roster.agents() {
         let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
-        out_plain(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
+        out_wrapped(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
     }
     print_problems(found.roster.problems());
     Ok(Exit::Done)

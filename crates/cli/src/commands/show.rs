@@ -17,9 +17,9 @@ use crate::commands::run::here;
 use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
 use crate::live::{Live, ended_as, name};
-use crate::print::{out, out_plain, out_words, tame, tame_lines, warn};
-use crate::screen::{stdout_columns, wrap};
-use crate::world::{REHEARSAL, World};
+use crate::print::{out, out_answer, out_wrapped, tame, tame_lines, warn};
+use crate::screen::stdout_columns;
+use crate::world::World;
 
 /// The most contracts of a session that an error message names.
 const NAMED_MAX: usize = 10;
@@ -64,7 +64,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             for fact in all.iter().filter(|_| args.facts) {
                 let lines = live.lines(fact).await;
                 for (_, line) in lines.iter().filter(|(contract, _)| shown.includes(contract)) {
-                    out_line(line)?;
+                    out_wrapped(line)?;
                 }
             }
             text(&view, &shown, &unreadable, sheet.as_ref())?;
@@ -153,45 +153,40 @@ fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> F
     Failure::usage(format!("there is no contract {path} in session {id}: its contracts are {}{more}", some.join(", ")))
 }
 
-fn out_line(line: &str) -> Result<(), Failure> {
-    Ok(out(&stdout_columns().map_or_else(|| line.to_owned(), |columns| wrap(line, columns)))?)
-}
-
 fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sheet<'_>>) -> Result<(), Failure> {
     let row = &view.row;
     if let Some(brief) = shown.brief.filter(|_| shown.is_named) {
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
-        out_line(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
-        out_line(&format!("agent    {}", brief.agent))?;
-        out_line(&format!("granted  {}", sats(brief.grant.money)))?;
+        out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
+        out_wrapped(&format!("agent    {}", brief.agent))?;
+        out_wrapped(&format!("granted  {}", sats(brief.grant.money)))?;
     } else {
-        out_line(&format!("{}  {}", row.id, shown.state))?;
+        out_wrapped(&format!("{}  {}", row.id, shown.state))?;
     }
-    out_line(&format!("project  {}", tame(&row.project, 400)))?;
-    out_line(&format!("task     {}", tame_lines(shown.task.trim())))?;
+    out_wrapped(&format!("project  {}", tame(&row.project, 400)))?;
+    out_wrapped(&format!("task     {}", tame_lines(shown.task.trim())))?;
     for why in view.failure.iter().filter(|_| !shown.is_named) {
-        out_line(&format!("failure  {}", tame(why, 1000)))?;
+        out_wrapped(&format!("failure  {}", tame(why, 1000)))?;
     }
     for text in unreadable {
-        out_line(&format!("can't be read: {}", tame(text, 1000)))?;
+        out_wrapped(&format!("can't be read: {}", tame(text, 1000)))?;
     }
     if let Some(text) = &shown.text {
         out("")?;
-        let is_rehearsed = view.root.as_ref().is_some_and(|root| root.setup.staffing.model() == REHEARSAL);
-        if is_rehearsed { out_plain(text) } else { out_words(text) }?;
+        out_answer(text, view.root.as_ref().map_or("unknown", |root| root.setup.staffing.model()))?;
         out("")?;
     }
     for line in sheet.map(|sheet| sheet.lines(Extent::Whole, stdout_columns())).unwrap_or_default() {
-        out_line(&line)?;
+        out_wrapped(&line)?;
     }
     if shown.is_named {
         return Ok(());
     }
     for line in earlier(view) {
-        out_line(&line)?;
+        out_wrapped(&line)?;
     }
     if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
-        out_line(&late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)))?;
+        out_wrapped(&late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)))?;
     }
     Ok(())
 }

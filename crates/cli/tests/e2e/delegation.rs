@@ -480,6 +480,14 @@ fn the_prompt_of_an_ad_hoc_specialist_starts_with_its_specialty_and_it_can_hire_
     }
 }
 
+/// A house whose agents can use a second model, which costs more.
+fn with_another_model(wire: Wire, script: &Value) -> House {
+    let house = House::scripted(wire, Known::ByVariables, script.clone());
+    house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
+    let lead = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
+    staffed(house, &[("lead", lead), ("ada", ""), ("bob", "model: other-model")])
+}
+
 #[test]
 fn a_hire_uses_the_model_that_its_hirer_names_if_the_user_agreed_to_it() {
     let agent = |model: &str| calls(&[("Agent", json!({"prompt": "Look.", "subagent_type": "ada", "model": model}))]);
@@ -490,10 +498,7 @@ fn a_hire_uses_the_model_that_its_hirer_names_if_the_user_agreed_to_it() {
         always("ada", says("Tuesday.")),
     ]});
     for wire in WIRES {
-        let house = House::scripted(wire, Known::ByVariables, script.clone());
-        house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
-        let lead = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
-        let house = staffed(house, &[("lead", lead), ("ada", ""), ("bob", "model: other-model")]);
+        let house = with_another_model(wire, &script);
         let result = house.run(&CREW).expect(0).json();
         let ada = format!("You are {}.", "ada");
         let asked = house.requests().into_iter().filter(|request| request.to_string().contains(&ada));
@@ -516,10 +521,7 @@ fn a_hire_on_another_model_keeps_that_model_after_a_kill() {
         always("ada", says("Tuesday.")),
     ]});
     for wire in WIRES {
-        let house = House::scripted(wire, Known::ByVariables, script.clone());
-        house.write_config(&format!("{}[prices.\"other-model\"]\ninput = 2\noutput = 9\n", house.read_config()));
-        let lead = "delegation:\n  team: [ada, bob]\n  dialect: Agent";
-        let house = staffed(house, &[("lead", lead), ("ada", ""), ("bob", "model: other-model")]);
+        let house = with_another_model(wire, &script);
         let running = house.start(&CREW);
         let id = running.session();
         until_asked(&house, "ada", 1);

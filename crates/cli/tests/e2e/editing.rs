@@ -119,3 +119,21 @@ fn commands_in_a_pipe_are_no_words_either() {
     );
     assert_eq!(house.requests().len(), 2);
 }
+
+#[test]
+fn a_reply_that_is_sent_back_says_so_where_a_part_of_it_was_shown() {
+    let rules = json!([
+        {"when": {"nth": 1}, "then": says("Here is my plan.\n\nThe tester will do it.")},
+        {"then": says("The whole report.")},
+    ]);
+    let house = House::new(Wire::Anthropic, &rules);
+    let terminal = Terminal::sized(160, 40);
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("Plan.\r");
+    running.showed_then("its last reply does not count", "The whole report.");
+    terminal.type_in("/exit\r");
+    let shown = seen(&running.end().expect(0).stderr, 160);
+    assert_has(&shown, &["Here is my plan.\n", "The whole report.\n"]);
+    assert_lacks(&shown, &["The tester will do it."]);
+}

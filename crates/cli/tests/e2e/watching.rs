@@ -23,7 +23,7 @@ fn slow(mut then: Value, ms: u64) -> Value {
 
 const ANSWER: &str = "# Result\n\nThe meeting is on **Tuesday**, says [ada](https://x.y/z).\n\n- `notes.txt` has the day in its first line, and nobody has objected to it\n- the roof comes first\n";
 
-/// A lead with two hires, of whom Ada reads a file and Bob takes longer.
+/// A lead with two hires: Ada reads a file, and Bob takes longer.
 fn house() -> House {
     let hire = |who: &str, task: &str| ("delegate_task", json!({"specialty": who, "task": task, "budget": 300}));
     let mut both = calls(&[

@@ -58,7 +58,6 @@ pub(super) struct ContractDriver {
     /// When each ask was made.
     asked_at: BTreeMap<AskId, Millis>,
     pub(super) started: BTreeSet<AskId>,
-    open_asks: OpenAsks,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Set when calls that wait for a permit must not be sent any more.
     pub(super) no_new_calls: Arc<AtomicBool>,
@@ -84,35 +83,6 @@ fn funded_by(fact: &Fact, root: &Path) -> Option<SessionFact> {
 /// Returns the id of the ask that a fact makes.
 fn asked(fact: &Fact) -> Option<AskId> {
     if let Fact::Asked { id, .. } = fact { Some(*id) } else { None }
-}
-
-/// The open asks of a contract, as far as session time depends on them. Computed from the contract's facts.
-#[derive(Default)]
-struct OpenAsks {
-    asks: usize,
-    questions_to_owner: BTreeSet<AskId>,
-}
-
-impl OpenAsks {
-    fn apply(&mut self, fact: &Fact) {
-        if let Fact::Asked { id, ask, .. } = fact {
-            self.asks += 1;
-            if matches!(ask, Ask::Question { to: Addressee::Owner, .. }) {
-                self.questions_to_owner.insert(*id);
-            }
-        }
-        if let Fact::Answered { id, .. } = fact {
-            // Stored facts are checked against the laws later, so this must not underflow.
-            self.asks = self.asks.saturating_sub(1);
-            self.questions_to_owner.remove(id);
-        }
-    }
-
-    /// Whether the contract waits for a person: for an answer, or, with no open asks, for the next message to a root
-    /// that stays open.
-    fn waits_for_person(&self) -> bool {
-        self.asks == 0 || !self.questions_to_owner.is_empty()
-    }
 }
 
 /// Returns the messages before a contract's brief: a fork continues from its hirer's request, and a later root
@@ -188,7 +158,6 @@ impl ContractDriver {
             in_line: BTreeSet::new(),
             asked_at: BTreeMap::new(),
             started: BTreeSet::new(),
-            open_asks: OpenAsks::default(),
             leaves: BTreeMap::new(),
             no_new_calls: Arc::default(),
             tasks: JoinSet::new(),
@@ -464,9 +433,6 @@ impl Engine for ContractDriver {
         }
         self.earlier_ask_max = self.asked_at.keys().max().copied();
         self.texts.load(&self.engine, &facts).await?;
-        for fact in &facts {
-            self.open_asks.apply(fact);
-        }
         self.facts = Arc::new(facts.clone());
         self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
         self.root_task = self.read_root_task().await?;
@@ -494,9 +460,6 @@ impl Engine for ContractDriver {
         self.end_step();
         self.queued.push(queued?);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
-        for fact in &facts {
-            self.open_asks.apply(fact);
-        }
         Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())
     }
@@ -527,7 +490,8 @@ impl Engine for ContractDriver {
     }
 
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, EngineError> {
-        let waiting = self.open_asks.waits_for_person().then(|| self.time().count(Activity::WaitingForPerson));
+        let waits = self.engine.open_asks().waits_for_person(&self.path);
+        let waiting = waits.then(|| self.time().count(Activity::WaitingForPerson));
         let message = self.message_before(wake).await;
         drop(waiting);
         let Some(message) = message else {
