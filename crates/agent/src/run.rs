@@ -25,8 +25,11 @@ pub enum RunError<E: std::error::Error + 'static> {
 /// Runs a contract to its report, from its brief or from the point where it was interrupted.
 pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report, RunError<E::Error>> {
     let mut contract = begin(engine, brief).await?;
-    // A waiting input comes before anything that the contract does by itself, so that a cancelled contract asks nothing.
-    if let Some(input) = engine.ready().await.map_err(RunError::Engine)? {
+    // A waiting input comes before anything that the contract does by itself, so that a cancelled contract asks nothing. A closed
+    // contract takes no input: the engine handles late ones, and a top-up goes to the session.
+    if contract.report().is_none()
+        && let Some(input) = engine.ready().await.map_err(RunError::Engine)?
+    {
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
     let (mut shown, mut course) = (AskId(0), Course::of(&contract));

@@ -51,6 +51,18 @@ async fn money_for_a_closed_root_is_added_to_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn money_that_waits_for_a_root_that_has_closed_is_added_when_the_root_runs_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
+    request(&hall).await;
+    hall.run().await;
+    hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    assert_eq!(hall.run().await.outcome, Outcome::Done);
+    assert_eq!(free(&hall.journal).await, sat(500));
+    assert_inbox_is_empty(&hall.journal).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_delivered() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
