@@ -178,7 +178,7 @@ fn hires_can_be_listed_messaged_awaited_and_stopped() {
     for wire in WIRES {
         let rules = json!([
             first("lead", calls(&two)),
-            by("lead", json!({"tool_result": "will get its report"}), calls(&[("list_agents", json!({}))])),
+            by("lead", json!({"tool_result": "was hired as"}), calls(&[("list_agents", json!({}))])),
             by(
                 "lead",
                 json!({"tool_result": "at work"}),
@@ -213,7 +213,7 @@ fn a_wait_ends_after_its_timeout() {
         first("lead", delegates_in_background("ada", "Look.", 500)),
         by(
             "lead",
-            json!({"tool_result": "will get its report"}),
+            json!({"tool_result": "was hired as"}),
             calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])
         ),
         by(

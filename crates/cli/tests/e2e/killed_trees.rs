@@ -35,7 +35,7 @@ fn rules() -> Value {
     let fresh = json!({"has_tool_result": false});
     json!([
         by("lead", json!({"messages": 1}), reply(both, 100)),
-        by("lead", json!({"tool_result": "will get its report"}), reply(wait, 200)),
+        by("lead", json!({"tool_result": "was hired as"}), reply(wait, 200)),
         always("lead", reply(json!({"text": "A day and a roof."}), 300)),
         by("ada", fresh.clone(), reply(json!({"calls": [hire("eve", 500, false)]}), 110)),
         always("ada", reply(json!({"text": "A day."}), 210)),
