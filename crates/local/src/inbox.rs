@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::clock::UnixMs;
 use crate::id::SessionId;
-use crate::journal::heads::{self, Change, SessionHead};
+use crate::journal::heads::{self, SessionHead};
+use crate::journal::known::Change;
 use crate::journal::walk::{self, RawCommand};
 use crate::journal::{Journal, JournalError, require_session};
-use crate::lease::{self, Lease};
+use crate::lease::Lease;
 
 /// The longest command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 1024 * 1024;
@@ -76,7 +77,8 @@ impl Journal {
     pub async fn mark_done(&self, lease: &Lease, number: u64) -> Result<(), JournalError> {
         let token = lease.token();
         let work = move |change: &mut Change<'_>| {
-            lease::check(change.db, &token)?;
+            change.check_lease(&token)?;
+            change.require_head(&token.session)?;
             mark(change, &token.session, Some(number))
         };
         self.writer()?.run(0, work, |()| {}).await

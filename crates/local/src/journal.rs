@@ -7,6 +7,7 @@
 mod chain;
 mod error;
 pub(crate) mod heads;
+pub(crate) mod known;
 mod marker;
 mod readers;
 pub(crate) mod rows;
@@ -33,7 +34,8 @@ pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;
 pub use self::writer::Counts;
 
-use self::heads::{Change, SessionHead};
+use self::heads::SessionHead;
+use self::known::Change;
 use self::readers::Readers;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
@@ -45,7 +47,7 @@ use self::writer::Writer;
 use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
-use crate::lease::{self, Lease};
+use crate::lease::Lease;
 use crate::transcript::{TranscriptFailure, Transcripts, WriterSignal};
 
 /// The longest text that can be stored, in bytes.
@@ -251,8 +253,9 @@ impl Journal {
         let account = Prepared::new(&batch.account, Vec::new())?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
-            lease::check(change.db, &token)?;
-            prepared.store_texts(change.db, &token.session)?;
+            change.check_lease(&token)?;
+            change.require_head(&token.session)?;
+            prepared.store_texts(change, &token.session)?;
             inbox::mark(change, &token.session, batch.done)?;
             rows::add_account(change, &token.session, batch.at, &account.bodies)?;
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
@@ -275,8 +278,9 @@ impl Journal {
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
-            lease::check(change.db, &token)?;
-            prepared.store_texts(change.db, &token.session)?;
+            change.check_lease(&token)?;
+            change.require_head(&token.session)?;
+            prepared.store_texts(change, &token.session)?;
             inbox::mark(change, &token.session, batch.done)?;
             let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
             Ok(Appended { seqs, hash })

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::{UnixMs, boot_id};
 use crate::id::SessionId;
-use crate::journal::heads::{self, Change};
-use crate::journal::{Broken, Fault, Journal, JournalError, require_session, schema, verify};
+use crate::journal::known::Change;
+use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
 
 /// How often a lock is tried, and the pause between tries: another process may hold it for a moment to check it.
 const TRIES_MAX: u32 = 5;
@@ -44,7 +44,7 @@ pub struct Lease {
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) session: SessionId,
-    epoch: u64,
+    pub(crate) epoch: u64,
 }
 
 impl Lease {
@@ -87,6 +87,7 @@ impl Journal {
         self.readers().read(move |db| check_session(db, &id)).await?;
         let (id, pid, boot) = (session.clone(), process::id(), boot_id());
         let work = move |change: &mut Change<'_>| {
+            change.require_head(&id)?;
             let mut take = change.db.prepare_cached(
                 "INSERT INTO lease (session, epoch, pid, boot, since) VALUES (?1, 1, ?2, ?3, ?4)
                  ON CONFLICT (session) DO UPDATE SET epoch = epoch + 1, pid = ?2, boot = ?3, since = ?4
@@ -96,6 +97,7 @@ impl Journal {
             let epoch = take.query_row(row, |row| row.get::<_, i64>(0))?.cast_unsigned();
             let holder = Holder { pid, boot, since: now, epoch };
             change.head(&id)?.lease = heads::lease(&id, &holder);
+            change.know_lease(id, epoch);
             Ok(holder)
         };
         let holder = writer.run(0, work, |_| {}).await?;

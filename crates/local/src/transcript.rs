@@ -224,7 +224,7 @@ impl Files<'_> {
     fn line(&self, row: &FactRow) -> Result<(String, Value), JournalError> {
         let mut texts = Map::new();
         let fact = read(row);
-        for text in texts_in(&fact) {
+        for text in texts_in(&fact.to_string()) {
             texts.insert(text.hash.to_string(), self.text(text.hash)?.into());
         }
         Ok((row.line(&Value::Object(texts)), fact))
@@ -258,11 +258,11 @@ impl Files<'_> {
             None if added.opened.is_some() => Value::Null,
             None => stored(Which::Newest)?.and_then(|row| outcome(&read(&row))).unwrap_or_default(),
         };
-        let task = match texts_in(&opened["task"]).first() {
+        let task = match texts_in(&opened["task"].to_string()).first() {
             Some(task) => self.text(task.hash)?,
             None => None,
         };
-        let name = match texts_in(&opened["label"]).first() {
+        let name = match texts_in(&opened["label"].to_string()).first() {
             Some(label) => self.text(label.hash)?,
             None => None,
         };

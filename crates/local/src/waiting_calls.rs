@@ -8,9 +8,9 @@ use guildhall_kernel::{AskId, AskKey, Path};
 use rusqlite::Connection;
 
 use crate::id::SessionId;
-use crate::journal::heads::{self, Change};
-use crate::journal::{Journal, JournalError, require_session};
-use crate::lease::{self, Lease};
+use crate::journal::known::Change;
+use crate::journal::{Journal, JournalError, heads, require_session};
+use crate::lease::Lease;
 
 impl Journal {
     /// Records that a call is waiting for a permit. Returns when the record is queued, because nothing depends on it.
@@ -49,7 +49,8 @@ fn change(
 ) -> impl FnOnce(&mut Change<'_>) -> Result<(), JournalError> + Send + 'static {
     let (token, contract, ask) = (lease.token(), call.contract.to_string(), call.ask.0);
     move |change| {
-        lease::check(change.db, &token)?;
+        change.check_lease(&token)?;
+        change.require_head(&token.session)?;
         let changed = change.db.prepare_cached(sql)?.execute((token.session.as_str(), &contract, ask))?;
         if changed > 0 {
             let head = change.head(&token.session)?;

@@ -2,12 +2,11 @@
 //! changes a session updates both rows. A row that is deleted, changed or added in any other way is therefore detected. Head
 //! rows don't protect against a person who computes new hashes; the head that is printed on a bill does.
 
-use std::collections::BTreeMap;
-
 use guildhall_kernel::Hash;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
+use super::known::Known;
 use super::{JournalError, verify, walk};
 use crate::id::SessionId;
 use crate::lease::Holder;
@@ -98,7 +97,7 @@ impl SessionHead {
         Head { facts: self.facts, hash: self.facts_hash, account: self.account, account_hash: self.account_hash }
     }
 
-    fn hash(&self, session: &SessionId) -> Hash {
+    pub(super) fn hash(&self, session: &SessionId) -> Hash {
         let SessionHead { about, facts, facts_hash, account, account_hash, commands, commands_open, in_line, lease } =
             self;
         let (facts, account, commands) = (facts.to_le_bytes(), account.to_le_bytes(), commands.to_le_bytes());
@@ -133,7 +132,7 @@ impl SessionHead {
     }
 
     /// Stores the head and returns its hash.
-    fn store(&self, db: &Connection, session: &SessionId) -> Result<Hash, rusqlite::Error> {
+    pub(super) fn store(&self, db: &Connection, session: &SessionId) -> Result<Hash, rusqlite::Error> {
         let mut store = db.prepare_cached(
             "INSERT INTO session_head (session, about, facts, facts_hash, account, account_hash, commands, commands_open,
                                        in_line, lease, hash)
@@ -179,15 +178,15 @@ pub(crate) struct HallHead {
 }
 
 impl HallHead {
-    const NEW: HallHead = HallHead { commits: 0, sessions: 0, heads: NOTHING };
+    pub(super) const NEW: HallHead = HallHead { commits: 0, sessions: 0, heads: NOTHING };
 
-    fn hash(&self) -> Hash {
+    pub(super) fn hash(&self) -> Hash {
         let key = Hash(blake3::derive_key(HALL_HEAD, &[]));
         link(key, &[&self.commits.to_le_bytes(), &self.sessions.to_le_bytes(), &self.heads.0])
     }
 
     /// Reads the hall's head and its stored hash.
-    fn read(db: &Connection) -> Result<Option<(HallHead, Hash)>, rusqlite::Error> {
+    pub(super) fn read(db: &Connection) -> Result<Option<(HallHead, Hash)>, rusqlite::Error> {
         let mut find = db.prepare_cached("SELECT commits, sessions, heads, hash FROM hall_head WHERE one = 1")?;
         let read = |row: &Row<'_>| {
             let head = || Some(HallHead { commits: number(row, 0)?, sessions: number(row, 1)?, heads: hash(row, 2)? });
@@ -196,7 +195,7 @@ impl HallHead {
         Ok(find.query_row([], read).optional()?.flatten())
     }
 
-    fn store(&self, db: &Connection, hash: Hash) -> Result<(), rusqlite::Error> {
+    pub(super) fn store(&self, db: &Connection, hash: Hash) -> Result<(), rusqlite::Error> {
         let mut store = db.prepare_cached(
             "INSERT INTO hall_head (one, commits, sessions, heads, hash) VALUES (1, ?1, ?2, ?3, ?4)
              ON CONFLICT (one) DO UPDATE SET commits = ?1, sessions = ?2, heads = ?3, hash = ?4",
@@ -210,94 +209,19 @@ pub(crate) fn commits(db: &Connection) -> Result<u64, rusqlite::Error> {
     Ok(HallHead::read(db)?.map_or(0, |(head, _)| head.commits))
 }
 
-/// One job's part of a transaction: the connection, and the heads of the sessions that the job changes.
-pub(crate) struct Change<'a> {
-    pub(crate) db: &'a Connection,
-    group: &'a HeadUpdates,
-    own: HeadUpdates,
-}
-
-impl<'a> Change<'a> {
-    pub(crate) fn new(db: &'a Connection, group: &'a HeadUpdates) -> Change<'a> {
-        Change { db, group, own: HeadUpdates::default() }
-    }
-
-    /// Returns the head of an existing session, for changes.
-    pub(crate) fn head(&mut self, session: &SessionId) -> Result<&mut SessionHead, JournalError> {
-        if !self.own.0.contains_key(session) {
-            let update = if let Some(update) = self.group.0.get(session) {
-                update.clone()
-            } else {
-                let head = SessionHead::read(self.db, session).map_err(|fault| fault.of(session))?;
-                HeadUpdate { before: Some(head.hash(session)), head }
-            };
-            self.own.0.insert(session.clone(), update);
-        }
-        Ok(&mut self.own.0.get_mut(session).expect("inserted above").head)
-    }
-
-    /// Adds the head of a new session.
-    pub(crate) fn begin(&mut self, session: &SessionId, about: Hash) {
-        let update = HeadUpdate { before: None, head: SessionHead::new(session, about) };
-        self.own.0.insert(session.clone(), update);
-    }
-
-    /// Returns the heads that the job has changed. Call it when the job has finished.
-    pub(crate) fn done(self) -> HeadUpdates {
-        self.own
-    }
-}
-
-/// The sessions that a transaction changes, with their new heads.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct HeadUpdates(BTreeMap<SessionId, HeadUpdate>);
-
-#[derive(Clone, Debug)]
-struct HeadUpdate {
-    /// The hash of the stored head, or none for a new session.
-    before: Option<Hash>,
-    head: SessionHead,
-}
-
-impl HeadUpdates {
-    /// Adds the changes of a job.
-    pub(crate) fn take(&mut self, job: HeadUpdates) {
-        self.0.extend(job.0);
-    }
-
-    /// Stores the heads of the sessions and of the hall. Returns the number of this commit, if anything changed.
-    pub(crate) fn store(self, db: &Connection) -> Result<Option<u64>, rusqlite::Error> {
-        if self.0.is_empty() {
-            return Ok(None);
-        }
-        let (mut hall, stored) = HallHead::read(db)?.unwrap_or((HallHead::NEW, HallHead::NEW.hash()));
-        // If the stored hash was wrong before this commit, it must stay wrong: a commit must not hide damage.
-        let damage = xor(hall.hash(), stored);
-        for (session, HeadUpdate { before, head }) in self.0 {
-            let after = head.store(db, &session)?;
-            hall.sessions = hall.sessions.wrapping_add(u64::from(before.is_none()));
-            hall.heads = xor(xor(hall.heads, before.unwrap_or(NOTHING)), after);
-        }
-        // The addition wraps, because a damaged row may contain any number.
-        hall.commits = hall.commits.wrapping_add(1);
-        hall.store(db, xor(hall.hash(), damage))?;
-        Ok(Some(hall.commits))
-    }
-}
-
 /// Creates the head of every session of an older format from its rows. A session whose rows can't be read gets no head: it is
 /// reported as damaged, and the other sessions remain usable.
 pub(crate) fn create_heads(db: &Connection) -> Result<(), JournalError> {
-    let mut updates = HeadUpdates::default();
+    HallHead::NEW.store(db, HallHead::NEW.hash())?;
+    let mut known = Known::default();
     for row in walk::sessions(db)? {
         match verify::head_of_rows(db, &row.id) {
-            Ok(head) => updates.0.insert(row.id, HeadUpdate { before: None, head }),
-            Err(Fault::Broken(_)) => None,
+            Ok(head) => known.add_head(&row.id, head),
+            Err(Fault::Broken(_)) => {}
             Err(Fault::Journal(error)) => return Err(error),
-        };
+        }
     }
-    HallHead::NEW.store(db, HallHead::NEW.hash())?;
-    updates.store(db)?;
+    known.store_heads(db)?;
     Ok(())
 }
 

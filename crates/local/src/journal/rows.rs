@@ -1,23 +1,21 @@
 //! Rows: how facts and texts are written to the database. The hash chain covers the stored bytes, so these bytes are produced
 //! only here.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, TextRef};
-use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::chain::link;
-use super::heads::Change;
+use super::known::Change;
 use super::{JournalError, TEXT_BYTES_MAX, hash_text};
 use crate::id::SessionId;
 
 /// Facts in their stored form, with the texts that they name.
 pub(crate) struct Prepared {
     pub(crate) bodies: Vec<String>,
-    named: BTreeSet<Hash>,
+    /// The texts that the facts name and that are not in `texts`.
+    pub(crate) named: Vec<TextRef>,
     texts: Vec<(TextRef, Vec<u8>)>,
 }
 
@@ -25,16 +23,10 @@ impl Prepared {
     /// Produces the stored form, and checks each text against its hash.
     pub(crate) fn new(facts: &[impl Serialize], texts: Vec<(TextRef, Vec<u8>)>) -> Result<Prepared, JournalError> {
         texts.iter().try_for_each(|(named, bytes)| check_text(named, bytes))?;
-        let mut named = BTreeSet::new();
-        let mut bodies = Vec::with_capacity(facts.len());
-        for fact in facts {
-            let value = serde_json::to_value(fact).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
-            named.extend(texts_in(&value).iter().map(|text| text.hash));
-            bodies.push(value.to_string());
-        }
-        for (text, _) in &texts {
-            named.remove(&text.hash);
-        }
+        let bodies = facts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+        let bodies = bodies.map_err(|why| JournalError::NotJson { why: why.to_string() })?;
+        let mut named: Vec<_> = bodies.iter().flat_map(|body| texts_in(body)).collect();
+        named.retain(|named| texts.iter().all(|(text, _)| text.hash != named.hash));
         Ok(Prepared { bodies, named, texts })
     }
 
@@ -46,11 +38,15 @@ impl Prepared {
 
     /// Stores the texts, and returns an error if a fact names another text that is not stored. A lost text that an earlier
     /// fact names may be named again, so that a session that lost a text can still be ended.
-    pub(crate) fn store_texts(&self, db: &Connection, session: &SessionId) -> Result<(), JournalError> {
+    pub(crate) fn store_texts(&self, change: &mut Change<'_>, session: &SessionId) -> Result<(), JournalError> {
+        let db = change.db;
         let mut find = db.prepare_cached("SELECT 1 FROM text WHERE hash = ?1")?;
         let mut named_before = db.prepare_cached("SELECT 1 FROM fact WHERE session = ?1 AND instr(body, ?2) > 0")?;
-        for hash in &self.named {
-            if !find.exists([hash.0])? && !named_before.exists((session.as_str(), hash.to_string()))? {
+        for TextRef { hash, .. } in &self.named {
+            if !change.knows_text(*hash)
+                && !find.exists([hash.0])?
+                && !named_before.exists((session.as_str(), hash.to_string()))?
+            {
                 return Err(JournalError::TextMissing { hash: *hash });
             }
         }
@@ -58,6 +54,9 @@ impl Prepared {
             .prepare_cached("INSERT INTO text (hash, bytes, kind) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING")?;
         let mut damaged = db.prepare_cached("DELETE FROM text WHERE hash = ?1 AND bytes != ?2")?;
         for (text, bytes) in &self.texts {
+            if change.knows_text(text.hash) {
+                continue;
+            }
             let kind = serde_json::to_value(text.kind).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
             let row = (text.hash.0, bytes, kind.as_str().unwrap_or_default());
             // The text that is already stored under this hash may be damaged. It is replaced, so that every acknowledged text
@@ -65,6 +64,7 @@ impl Prepared {
             if insert.execute(row)? == 0 && damaged.execute((text.hash.0, bytes))? > 0 {
                 insert.execute(row)?;
             }
+            change.know_text(text.hash);
         }
         Ok(())
     }
@@ -84,27 +84,17 @@ fn check_text(named: &TextRef, bytes: &[u8]) -> Result<(), JournalError> {
 
 /// Returns the texts that a fact names.
 pub fn texts_named(fact: &Fact) -> Vec<TextRef> {
-    texts_in(&serde_json::to_value(fact).expect("a fact is JSON"))
+    texts_in(&serde_json::to_string(fact).expect("a fact is JSON"))
 }
 
-/// Returns the texts that a fact's JSON names, at any depth.
-pub(crate) fn texts_in(fact: &Value) -> Vec<TextRef> {
-    let mut found = Vec::new();
-    let mut open = vec![fact];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items.iter().rev()),
-            Value::Object(fields) => {
-                let named = ["hash", "bytes", "kind"].iter().all(|name| fields.contains_key(*name));
-                match named.then(|| TextRef::deserialize(value)) {
-                    Some(Ok(text)) => found.push(text),
-                    Some(Err(_)) | None => open.extend(fields.values().rev()),
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-    found
+/// Returns the texts that a fact names, from the fact's stored form. A name of a text begins with an unescaped quotation mark
+/// after a brace, so the inside of a JSON string can't look like a name.
+pub(crate) fn texts_in(body: &str) -> Vec<TextRef> {
+    let names = body.match_indices(r#"{"hash":""#).filter_map(|(start, _)| {
+        let end = start + body[start..].find('}')?;
+        serde_json::from_str(&body[start..=end]).ok()
+    });
+    names.collect()
 }
 
 /// The columns that all facts of one batch share.
@@ -204,7 +194,7 @@ mod tests {
         ];
         let mut all = 0;
         for line in files.iter().flat_map(|file| file.lines()) {
-            let found = texts_in(&serde_json::from_str(line).unwrap()).len();
+            let found = texts_in(line).len();
             assert_eq!(found, line.matches(r#","kind":""#).count(), "{line}");
             all += found;
         }

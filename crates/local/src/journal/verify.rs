@@ -159,10 +159,9 @@ impl AtPrinted {
 }
 
 fn collect_texts(body: &[u8], texts: &mut BTreeSet<Hash>) {
-    // A body that is not JSON still has its stored hash, so it is not damaged. The code that reads the fact reports the
+    // A body that is not valid still has its stored hash, so it is not damaged. The code that reads the fact reports the
     // error.
-    let value = serde_json::from_slice(body).unwrap_or_default();
-    texts.extend(texts_in(&value).iter().map(|text| text.hash));
+    texts.extend(texts_in(&String::from_utf8_lossy(body)).iter().map(|text| text.hash));
 }
 
 /// The hash of a fact's position, for comparing the index of a contract's facts with the facts.

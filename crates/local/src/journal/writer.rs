@@ -11,7 +11,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot};
 
-use super::heads::{self, Change, HeadUpdates};
+use super::heads;
+use super::known::{Change, Known};
 use super::marker::{self, Marker};
 use super::schema::OpenLock;
 use super::{DATABASE, JournalError};
@@ -94,7 +95,7 @@ impl Writer {
     pub(crate) fn start(db: Connection, dir: &Path) -> Result<Writer, JournalError> {
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         let counters = Arc::new(Counters::default());
-        let state = Thread { db, queue, counters: Arc::clone(&counters), dir: dir.to_owned(), marker: None };
+        let state = Thread { db, queue, counters: Arc::clone(&counters), dir: dir.to_owned(), marker: None, known: Known::default() };
         let spawned = thread::Builder::new().name("journal".into()).spawn(move || state.run());
         let thread = spawned.map_err(JournalError::file(dir, "given a thread"))?;
         Ok(Writer { jobs: Some(jobs), counters, thread: Some(thread) })
@@ -105,8 +106,8 @@ impl Writer {
         Counts { jobs: read(&self.counters.jobs), commits: read(&self.counters.commits) }
     }
 
-    /// Runs `work` inside the next transaction and returns when the transaction is durable. If `work` refuses, only this job
-    /// is undone. `then` is called on the writing thread after the commit, even if the caller does not wait for the answer
+    /// Runs `work` inside the next transaction and returns when the transaction is durable. `work` may refuse only before it
+    /// changes anything. `then` is called on the writing thread after the commit, even if the caller does not wait for the answer
     /// any more.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
@@ -161,6 +162,7 @@ struct Thread {
     dir: PathBuf,
     /// Present from the first commit on.
     marker: Option<Marker>,
+    known: Known,
 }
 
 impl Thread {
@@ -207,7 +209,7 @@ impl Thread {
             let lock = OpenLock::take(&self.dir)?;
             self.marker.insert(Marker::take(&self.dir, heads::commits(&self.db)?, &lock)?)
         };
-        if let Some(commits) = transact(&self.db, group)? {
+        if let Some(commits) = transact(&self.db, &mut self.known, group)? {
             // An outdated marker detects fewer missing commits. The data itself is stored.
             let _ = marker.advance(commits);
         }
@@ -242,44 +244,35 @@ impl Thread {
 }
 
 /// Performs jobs in one transaction. Returns the number of the commit, if anything changed.
-fn transact(db: &Connection, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, JournalError> {
+fn transact(db: &Connection, known: &mut Known, group: &mut [Box<dyn Job>]) -> Result<Option<u64>, JournalError> {
     run(db, "BEGIN IMMEDIATE")?;
-    let mut updates = HeadUpdates::default();
-    let performed = group.iter_mut().try_for_each(|job| perform(db, job.as_mut(), &mut updates));
-    let commits = match performed.and_then(|()| Ok(updates.store(db)?)) {
-        Ok(commits) => commits,
-        Err(error) => {
-            // A failed rollback commits nothing either, and the first error is already being returned.
-            let _ = run(db, "ROLLBACK");
-            return Err(error);
-        }
+    let mut perform_all = || {
+        known.refresh(db)?;
+        group.iter_mut().try_for_each(|job| perform(&mut Change { db, known }, job.as_mut()))?;
+        Ok(known.store_heads(db)?)
     };
-    run(db, "COMMIT").map_err(|error| {
+    let committed = perform_all().and_then(|commits| match run(db, "COMMIT") {
+        Ok(()) => Ok(commits),
+        Err(error) => Err(not_durable(error)),
+    });
+    if committed.is_err() {
+        // A failed rollback commits nothing either, and the first error is already being returned.
         let _ = run(db, "ROLLBACK");
-        not_durable(error)
-    })?;
-    Ok(commits)
+        *known = Known::default();
+    }
+    committed
 }
 
-/// Performs one job. A refused job is undone, and its error is stored for the answer. Returns only an error at which the
-/// writer must stop.
-fn perform(db: &Connection, job: &mut dyn Job, updates: &mut HeadUpdates) -> Result<(), JournalError> {
-    run(db, "SAVEPOINT job")?;
-    let mut change = Change::new(db, updates);
-    let performed = job.perform(&mut change);
-    let own = change.done();
-    match performed {
-        Ok(()) => {
-            run(db, "RELEASE job")?;
-            updates.take(own);
-        }
-        Err(error) if error.stops_writer() => return Err(error),
-        Err(_) => {
-            run(db, "ROLLBACK TO job")?;
-            run(db, "RELEASE job")?;
-        }
+/// Performs one job. If the job is refused, its error is stored for the answer. Returns only an error at which the writer must
+/// stop.
+fn perform(change: &mut Change<'_>, job: &mut dyn Job) -> Result<(), JournalError> {
+    let before = change.db.total_changes();
+    match job.perform(change) {
+        Err(error) if error.stops_writer() => Err(error),
+        // The job can't be undone alone, and a part of a job must not be committed.
+        Err(error) if change.db.total_changes() != before => Err(JournalError::Stopped { why: Box::new(error) }),
+        Ok(()) | Err(_) => Ok(()),
     }
-    Ok(())
 }
 
 fn run(db: &Connection, sql: &str) -> Result<(), rusqlite::Error> {
