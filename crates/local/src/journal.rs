@@ -46,7 +46,6 @@ use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::{self, Lease};
-use crate::transcript::{TranscriptFailure, Transcripts, WriterSignal};
 
 /// The longest text that can be stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -183,8 +182,7 @@ struct Inner {
 
 #[derive(Debug)]
 enum Mode {
-    // The fields are dropped in this order: the writer stores all queued jobs first, then the transcripts are completed.
-    Writing { writer: Writer, transcripts: Transcripts },
+    Writing(Writer),
     Reading { why: JournalError },
 }
 
@@ -200,9 +198,7 @@ impl Journal {
         let (mode, readers) = match unwritable::why(dir).map_or_else(|| schema::open(dir, limits), Err) {
             Ok(db) => {
                 let file = dir.join(DATABASE);
-                let transcripts = Transcripts::start(dir, &file)?;
-                let writer = Writer::start(db, dir)?;
-                (Mode::Writing { writer, transcripts }, Readers::new(file, Reading::Shared))
+                (Mode::Writing(Writer::start(db, dir)?), Readers::new(file, Reading::Shared))
             }
             Err(why @ (JournalError::ReadOnly { .. } | JournalError::LogMissing { .. })) => {
                 let readers = unwritable::readers(dir)?;
@@ -217,7 +213,7 @@ impl Journal {
     /// Returns the reason why nothing can be stored, if there is one: the directory is not writable, or commits are missing.
     pub fn unwritable(&self) -> Option<&JournalError> {
         match &self.0.mode {
-            Mode::Writing { .. } => None,
+            Mode::Writing(_) => None,
             Mode::Reading { why } => Some(why),
         }
     }
@@ -258,16 +254,10 @@ impl Journal {
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
-        let (writer, transcripts) = (self.writer()?, self.signal());
         let durable = Arc::clone(&self.0.durable);
         let session = lease.session().clone();
-        let then = move |appended: &Appended| {
-            durable.publish(&session, appended.seqs.end - 1);
-            if let Some(transcripts) = transcripts {
-                transcripts.notify(session);
-            }
-        };
-        Ok(writer.queue(bytes, work, then).await)
+        let then = move |appended: &Appended| durable.publish(&session, appended.seqs.end - 1);
+        Ok(self.writer()?.queue(bytes, work, then).await)
     }
 
     /// Stores facts of the session's account and returns when they are durable.
@@ -410,21 +400,12 @@ impl Journal {
     /// Returns how much the writer has stored so far.
     pub fn counts(&self) -> Counts {
         match &self.0.mode {
-            Mode::Writing { writer, .. } => writer.counts(),
+            Mode::Writing(writer) => writer.counts(),
             Mode::Reading { .. } => Counts::default(),
         }
     }
 
-    /// Returns why transcripts are out of date, if they are. The journal itself is complete: transcripts are copies for
-    /// people.
-    pub fn transcript_failure(&self) -> Option<TranscriptFailure> {
-        match &self.0.mode {
-            Mode::Writing { transcripts, .. } => transcripts.failure(),
-            Mode::Reading { .. } => None,
-        }
-    }
-
-    /// Closes this handle. If it is the last one, waits until all queued jobs are stored and the transcripts are complete.
+    /// Closes this handle. If it is the last one, waits until all queued jobs are stored.
     pub async fn close(self) {
         let closing = tokio::task::spawn_blocking(move || drop(self));
         closing.await.expect("closing neither panics nor is cancelled");
@@ -445,16 +426,8 @@ impl Journal {
     /// Returns the writer, or the error that says why nothing can be stored.
     pub(crate) fn writer(&self) -> Result<&Writer, JournalError> {
         match &self.0.mode {
-            Mode::Writing { writer, .. } => Ok(writer),
+            Mode::Writing(writer) => Ok(writer),
             Mode::Reading { why } => Err(why.clone()),
-        }
-    }
-
-    /// Returns the signal that tells the transcript writer about new facts, if transcripts are written.
-    pub(crate) fn signal(&self) -> Option<WriterSignal> {
-        match &self.0.mode {
-            Mode::Writing { transcripts, .. } => Some(transcripts.signal()),
-            Mode::Reading { .. } => None,
         }
     }
 }
