@@ -19,7 +19,7 @@ pub(crate) struct Paths {
     pub(crate) data: PathBuf,
     /// The journal.
     pub(crate) journal: PathBuf,
-    /// The directory with one directory of transcripts for each session.
+    /// The directory with one directory for each session, which has the session's lock.
     pub(crate) sessions: PathBuf,
     /// The lines that were typed in conversations.
     pub(crate) history: PathBuf,

@@ -214,7 +214,6 @@ impl Work {
         let shown = talk.and_then(|talk| talk.shown);
         let exit = exit::of(&ended, self.interrupted);
         self.print(&ended, exit, shown, command);
-        // Closing writes the lines that are queued for the transcripts.
         close(self.hall, self.running, self.live).await;
         let id = &ended.session;
         let failure = |why| Failure::failed(format!("{why}. It is saved. To read it, run: guildhall show {id}"));

@@ -103,7 +103,7 @@ impl Running {
 
     /// Returns the next fact of this work as soon as the fact is durable, and `None` after the work has ended. Dropping the
     /// future loses no fact.
-    pub async fn next(&mut self) -> Result<Option<Stored>, HallError> {
+    pub async fn next(&mut self) -> Result<Option<Arc<Stored>>, HallError> {
         tokio::select! {
             biased;
             stored = self.facts.next() => return Ok(Some(stored?)),

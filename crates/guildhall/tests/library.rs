@@ -253,6 +253,7 @@ async fn facts_arrive_in_order_and_end_with_the_work() {
     while let Some(stored) = running.next().await.unwrap() {
         facts.push(stored);
     }
+    let facts: Vec<_> = facts.into_iter().map(Arc::unwrap_or_clone).collect();
     assert_eq!(facts, hall.journal().facts(running.id(), 1).await.unwrap());
     assert!(matches!(facts.last().unwrap().fact, Fact::Closed(_)));
     assert_eq!(running.next().await.unwrap(), None);

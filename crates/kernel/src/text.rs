@@ -42,8 +42,17 @@ impl From<Hash> for String {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
+        }
+        f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
+}
+
+/// Returns the digit of four bits.
+fn hex_digit(bits: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(bits)]
 }
 
 impl fmt::Debug for Hash {

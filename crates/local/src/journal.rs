@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
-use guildhall_kernel::{Cause, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
+use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
 use rusqlite::Connection;
 
 pub(crate) use self::chain::Fault;
@@ -40,7 +40,7 @@ use self::readers::Readers;
 pub use self::rows::texts_named;
 use self::rows::{Prepared, Shared};
 use self::schema::Reading;
-use self::subscription::DurableCounts;
+use self::subscription::NewestFacts;
 use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
@@ -48,7 +48,6 @@ use crate::clock::UnixMs;
 use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::Lease;
-use crate::transcript::{TranscriptFailure, Transcripts, WriterSignal};
 
 /// The longest text that can be stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -179,14 +178,13 @@ pub struct Journal(Arc<Inner>);
 struct Inner {
     mode: Mode,
     readers: Readers,
-    durable: Arc<DurableCounts>,
+    newest: Arc<NewestFacts>,
     dir: PathBuf,
 }
 
 #[derive(Debug)]
 enum Mode {
-    // The fields are dropped in this order: the writer stores all queued jobs first, then the transcripts are completed.
-    Writing { writer: Writer, transcripts: Transcripts },
+    Writing(Writer),
     Reading { why: JournalError },
 }
 
@@ -202,9 +200,7 @@ impl Journal {
         let (mode, readers) = match unwritable::why(dir).map_or_else(|| schema::open(dir, limits), Err) {
             Ok(db) => {
                 let file = dir.join(DATABASE);
-                let transcripts = Transcripts::start(dir, &file)?;
-                let writer = Writer::start(db, dir)?;
-                (Mode::Writing { writer, transcripts }, Readers::new(file, Reading::Shared))
+                (Mode::Writing(Writer::start(db, dir)?), Readers::new(file, Reading::Shared))
             }
             Err(why @ (JournalError::ReadOnly { .. } | JournalError::LogMissing { .. })) => {
                 let readers = unwritable::readers(dir)?;
@@ -213,13 +209,13 @@ impl Journal {
             }
             Err(error) => return Err(error),
         };
-        Ok(Journal(Arc::new(Inner { mode, readers, durable: Arc::default(), dir: dir.into() })))
+        Ok(Journal(Arc::new(Inner { mode, readers, newest: Arc::default(), dir: dir.into() })))
     }
 
     /// Returns the reason why nothing can be stored, if there is one: the directory is not writable, or commits are missing.
     pub fn unwritable(&self) -> Option<&JournalError> {
         match &self.0.mode {
-            Mode::Writing { .. } => None,
+            Mode::Writing(_) => None,
             Mode::Reading { why } => Some(why),
         }
     }
@@ -243,34 +239,39 @@ impl Journal {
     /// Stores the facts of one step and returns when they are durable. Dropping the future after they are queued undoes
     /// nothing.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<Appended, JournalError> {
-        self.queue(lease, batch).await?.durable().await
+        self.queue(lease, batch).await?.0.durable().await
     }
 
-    /// Queues the facts of one step. They become durable later.
-    pub(crate) async fn queue(&self, lease: &Lease, batch: Batch) -> Result<Queued<Appended>, JournalError> {
-        let shared = Shared::new(&batch.contract, batch.at, &batch.cause)?;
-        let prepared = Prepared::new(&batch.facts, batch.texts)?;
-        let account = Prepared::new(&batch.account, Vec::new())?;
+    /// Queues the facts of one step. They become durable later. Returns also the texts that the facts name and that are not
+    /// part of the batch.
+    pub(crate) async fn queue(
+        &self,
+        lease: &Lease,
+        batch: Batch,
+    ) -> Result<(Queued<Appended>, Vec<TextRef>), JournalError> {
+        let Batch { contract, at, cause, facts, texts, done, account } = batch;
+        let shared = Shared::new(&contract, at, &cause)?;
+        let prepared = Prepared::new(&facts, texts)?;
+        let account = Prepared::new(&account, Vec::new())?;
         let (token, bytes) = (lease.token(), prepared.bytes());
+        let named = prepared.named.clone();
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
             prepared.store_texts(change, &token.session)?;
-            inbox::mark(change, &token.session, batch.done)?;
-            rows::add_account(change, &token.session, batch.at, &account.bodies)?;
+            inbox::mark(change, &token.session, done)?;
+            rows::add_account(change, &token.session, at, &account.bodies)?;
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
-        let (writer, transcripts) = (self.writer()?, self.signal());
-        let durable = Arc::clone(&self.0.durable);
+        let newest = Arc::clone(&self.0.newest);
         let session = lease.session().clone();
         let then = move |appended: &Appended| {
-            durable.publish(&session, appended.seqs.end - 1);
-            if let Some(transcripts) = transcripts {
-                transcripts.notify(session);
-            }
+            let stored = |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
+            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored));
         };
-        Ok(writer.queue(bytes, work, then).await)
+        let queued = self.writer()?.queue(bytes, work, then).await;
+        Ok((queued, named))
     }
 
     /// Stores facts of the session's account and returns when they are durable.
@@ -414,21 +415,12 @@ impl Journal {
     /// Returns how much the writer has stored so far.
     pub fn counts(&self) -> Counts {
         match &self.0.mode {
-            Mode::Writing { writer, .. } => writer.counts(),
+            Mode::Writing(writer) => writer.counts(),
             Mode::Reading { .. } => Counts::default(),
         }
     }
 
-    /// Returns why transcripts are out of date, if they are. The journal itself is complete: transcripts are copies for
-    /// people.
-    pub fn transcript_failure(&self) -> Option<TranscriptFailure> {
-        match &self.0.mode {
-            Mode::Writing { transcripts, .. } => transcripts.failure(),
-            Mode::Reading { .. } => None,
-        }
-    }
-
-    /// Closes this handle. If it is the last one, waits until all queued jobs are stored and the transcripts are complete.
+    /// Closes this handle. If it is the last one, waits until all queued jobs are stored.
     pub async fn close(self) {
         let closing = tokio::task::spawn_blocking(move || drop(self));
         closing.await.expect("closing neither panics nor is cancelled");
@@ -438,8 +430,8 @@ impl Journal {
         &self.0.dir
     }
 
-    pub(crate) fn durable(&self) -> &DurableCounts {
-        &self.0.durable
+    pub(crate) fn newest(&self) -> &NewestFacts {
+        &self.0.newest
     }
 
     pub(crate) fn readers(&self) -> &Readers {
@@ -449,16 +441,8 @@ impl Journal {
     /// Returns the writer, or the error that says why nothing can be stored.
     pub(crate) fn writer(&self) -> Result<&Writer, JournalError> {
         match &self.0.mode {
-            Mode::Writing { writer, .. } => Ok(writer),
+            Mode::Writing(writer) => Ok(writer),
             Mode::Reading { why } => Err(why.clone()),
-        }
-    }
-
-    /// Returns the signal that tells the transcript writer about new facts, if transcripts are written.
-    pub(crate) fn signal(&self) -> Option<WriterSignal> {
-        match &self.0.mode {
-            Mode::Writing { transcripts, .. } => Some(transcripts.signal()),
-            Mode::Reading { .. } => None,
         }
     }
 }

@@ -101,9 +101,6 @@ impl Journal {
             Ok(holder)
         };
         let holder = writer.run(0, work, |_| {}).await?;
-        if let Some(transcripts) = self.signal() {
-            transcripts.notify(session.clone());
-        }
         Ok(Lease { token: Token { session: session.clone(), epoch: holder.epoch }, holder, _lock: lock })
     }
 

@@ -1,5 +1,5 @@
-//! The engine that runs on one machine: the journal, the lease on a session, the inbox, the transcripts, and the session
-//! engine that runs contracts.
+//! The engine that runs on one machine: the journal, the lease on a session, the inbox, and the session engine that
+//! runs contracts.
 //!
 //! Nothing here decides what a contract does. Data that the journal has acknowledged is durable. When the journal can't store
 //! something, it returns an error, and the engine must not send anything that depends on it.
@@ -13,7 +13,6 @@ mod inbox;
 mod journal;
 mod lease;
 mod limiter;
-mod transcript;
 mod waiting_calls;
 
 pub use clock::UnixMs;
@@ -29,4 +28,3 @@ pub use journal::{
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};
-pub use transcript::{INLINE_BYTES_MAX, TranscriptFailure};

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use guildhall_model_server::{Entry, Peer};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -211,15 +211,21 @@ impl House {
         self.peer.log().into_iter().filter_map(body).collect()
     }
 
-    /// The complete lines of the root's transcript so far.
-    pub(crate) fn transcript(&self, id: &str) -> Vec<String> {
-        let file = self.home().join("sessions").join(id).join("transcripts").join("1.jsonl");
-        let text = fs::read(file).unwrap_or_default();
-        String::from_utf8_lossy(&text)
-            .split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'))
-            .map(str::to_owned)
-            .collect()
+    /// The stored facts of a session so far, as JSON, each with the path of its contract. Read from the database, so that
+    /// a test can wait for a fact while the session runs.
+    pub(crate) fn stored_facts(&self, id: &str) -> Vec<(String, String)> {
+        let file = self.home().join("journal.db");
+        let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        db.busy_timeout(PATIENCE).unwrap();
+        let mut facts = db.prepare("SELECT contract, body FROM fact WHERE session = ?1 ORDER BY seq").unwrap();
+        let rows = facts.query_map([id], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    /// The stored facts of a session's root so far, as JSON.
+    pub(crate) fn root_facts(&self, id: &str) -> Vec<String> {
+        let root = |(contract, fact)| (contract == "1").then_some(fact);
+        self.stored_facts(id).into_iter().filter_map(root).collect()
     }
 }
 

@@ -102,7 +102,7 @@ fn left(house: &House, id: &str) -> Vec<Value> {
 
 /// Kills a process when its contract has this many facts, unless the process ends first.
 fn kill_at(house: &House, mut running: Running, id: &str, facts: usize) -> Ended {
-    wait_for("as many facts", || (house.transcript(id).len() >= facts || running.has_ended()).then_some(()));
+    wait_for("as many facts", || (house.root_facts(id).len() >= facts || running.has_ended()).then_some(()));
     running.kill()
 }
 
@@ -235,12 +235,13 @@ fn while_it_wraps_up() {
         for kind in ["heard", "closing", "asked"] {
             let mut running = house.start(&BUDGET);
             let id = running.session();
-            wait_for("the first facts", || (house.transcript(&id).len() >= 2).then_some(()));
+            wait_for("the first facts", || (house.root_facts(&id).len() >= 2).then_some(()));
             running.interrupt();
             wait_for(kind, || {
-                let lines = house.transcript(&id);
-                let heard = lines.iter().position(|line| line.contains("\"heard\""));
-                let then = heard.map(|heard| lines[heard..].iter().any(|line| line.contains(&format!("\"{kind}\""))));
+                let facts = house.root_facts(&id);
+                let heard = facts.iter().position(|fact| fact.starts_with("{\"heard\""));
+                let then =
+                    heard.map(|heard| facts[heard..].iter().any(|fact| fact.starts_with(&format!("{{\"{kind}\""))));
                 (then == Some(true) || running.has_ended()).then_some(())
             });
             running.kill();

@@ -1,9 +1,6 @@
 //! `kill -9` in the middle of a tree, then `resume`: the same answer, and the same bill, with nothing executed twice, wherever
 //! the provider replays. Where it does not, the bill is higher by what is marked as lost.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::crew::{
@@ -54,10 +51,7 @@ fn house(wire: Wire, known: Known) -> House {
 
 /// The number of facts of all contracts of a session so far.
 fn facts(house: &House, id: &str) -> usize {
-    let transcripts = house.home().join("sessions").join(id).join("transcripts");
-    let files = fs::read_dir(transcripts).into_iter().flatten();
-    let lines = |file: &Path| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).matches('\n').count();
-    files.map(|file| lines(&file.unwrap().path())).sum()
+    house.stored_facts(id).len()
 }
 
 fn kill_at(house: &House, mut running: Running, id: &str, target: usize) {

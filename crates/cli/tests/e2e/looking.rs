@@ -49,7 +49,7 @@ fn sessions_are_listed_and_shown_as_text_and_as_json() {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
     let facts = house.show(&id)["facts"].as_array().unwrap().len();
-    assert!(facts >= 4 && house.transcript(&id).len() == facts, "a line for each of {facts} facts");
+    assert!(facts >= 4 && house.root_facts(&id).len() == facts, "all of the {facts} stored facts");
     let facts = house.guildhall(&["show", &id, "--facts"]).expect(0);
     assert!(facts.stdout.contains("asks the model") && facts.stderr.is_empty(), "{facts:?}");
     house.guildhall(&["show", "nobody-knows-1"]).expect(2).says("there is no session nobody-knows-1");

@@ -276,11 +276,11 @@ fn a_question_of_a_hire_is_answered_immediately() {
 fn a_list_that_was_killed_anywhere_gives_the_same_result() {
     let house = house(Wire::Anthropic, Known::AsReplaying, &rules(), LIST);
     let calm = work(&house).expect(0).json();
-    let all = house.transcript(calm["session"].as_str().unwrap()).len();
+    let all = house.root_facts(calm["session"].as_str().unwrap()).len();
     for target in (1..all).step_by(2) {
         let mut running = Running::start(house.command(&WORK), "");
         let id = running.session();
-        wait_for("as many facts", || (house.transcript(&id).len() >= target || running.has_ended()).then_some(()));
+        wait_for("as many facts", || (house.root_facts(&id).len() >= target || running.has_ended()).then_some(()));
         running.kill();
         let resumed = house.guildhall(&["resume", &id, "--output", "json"]);
         let result = if resumed.code() == 4 { house.show(&id) } else { resumed.expect(0).json() };

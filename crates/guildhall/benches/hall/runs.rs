@@ -59,7 +59,7 @@ pub(crate) async fn wait_and_cancel(dir: &FilePath, shape: Shape) -> Figures {
     team.hall.session(&id).await.expect("the session is there");
     let checked = checking.elapsed();
     drop((running, team));
-    let followed = close(journal).await;
+    journal.close().await;
 
     let rows = Rows::read(&dir.join("hall/data"));
     let mut bare = Bare::open(&dir.join("bare"), &rows).await;
@@ -81,7 +81,6 @@ pub(crate) async fn wait_and_cancel(dir: &FilePath, shape: Shape) -> Figures {
     figures.add("  of it, about: the bill and a check of all laws", Unit::Seconds, checked.as_secs_f64());
     figures.add("floor: the rows since in SQLite alone", Unit::Seconds, cancel_floor.as_secs_f64());
     figures.add("ratio to that", Unit::Times, ratio(silent.took, cancel_floor));
-    figures.add("transcripts are whole after another", Unit::Seconds, followed.as_secs_f64());
     figures.add("facts", Unit::Count, count(silent.facts));
     figures
 }
@@ -102,7 +101,7 @@ pub(crate) async fn work(dir: &FilePath, shape: Shape) -> Figures {
     team.hall.session(&id).await.expect("the session is there");
     let checked = checking.elapsed();
     drop((running, team));
-    let followed = close(journal).await;
+    journal.close().await;
 
     let rows = Rows::read(&dir.join("hall/data"));
     let mut bare = Bare::open(&dir.join("bare"), &rows).await;
@@ -121,7 +120,6 @@ pub(crate) async fn work(dir: &FilePath, shape: Shape) -> Figures {
     for (thread, share) in before.zip(after).map(|(before, after)| shares(&before, &after)).into_iter().flatten() {
         figures.add(&format!("share of the processor: {thread}"), Unit::Percent, share);
     }
-    figures.add("transcripts are whole after another", Unit::Seconds, followed.as_secs_f64());
     figures
 }
 
@@ -145,13 +143,6 @@ async fn until_no_task_is_left() {
         }
     };
     tokio::time::timeout(GONE_WITHIN, gone).await.expect("no task outlives the session");
-}
-
-/// Waits until the transcripts are complete.
-async fn close(journal: Journal) -> Duration {
-    let began = Instant::now();
-    journal.close().await;
-    began.elapsed()
 }
 
 /// Runs the same tree only in the kernel, if the kernel's own benchmark supports this shape.

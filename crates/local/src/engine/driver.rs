@@ -18,7 +18,7 @@ use super::leaf::Leaf;
 use super::text_cache::TextCache;
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
-use crate::journal::{Appended, Batch, Queued};
+use crate::journal::{Appended, Batch, Queued, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct ContractDriver {
@@ -39,8 +39,8 @@ pub(super) struct ContractDriver {
     /// Shared with running calls, which see the facts as of their start. A new fact copies the list once if calls run.
     pub(super) facts: Arc<Vec<Fact>>,
     pub(super) texts: TextCache,
-    /// For how many of the facts all texts are in the cache.
-    texts_loaded: usize,
+    /// Texts that queued facts name. Some of them may not be in the cache.
+    named: Vec<TextRef>,
     /// Texts that no stored fact names yet.
     new_texts: Vec<Text>,
     /// Who gets an acknowledgement for the current step.
@@ -101,7 +101,7 @@ async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Resul
         Context::Fresh | Context::After { .. } => facts,
     };
     let mut texts = TextCache::default();
-    texts.load(engine, &facts).await?;
+    texts.load(engine, facts.iter().flat_map(texts_named)).await?;
     let above = match facts.first() {
         Some(Fact::Opened(brief)) => Box::pin(before(engine, &source, &brief.context)).await?,
         _ => Vec::new(),
@@ -121,7 +121,7 @@ impl ContractDriver {
         let first = inner.journal.first_fact(inner.lease.session(), &self.path.top()).await?;
         let Some(Stored { fact: Fact::Opened(brief), .. }) = first else { return Ok(None) };
         let mut texts = TextCache::default();
-        texts.load(&self.engine, &[Fact::Opened(Arc::clone(&brief))]).await?;
+        texts.load(&self.engine, [brief.task]).await?;
         Ok(texts.text(&brief.task).ok().map(Arc::from))
     }
 }
@@ -148,7 +148,7 @@ impl ContractDriver {
             root_task: None,
             facts: Arc::default(),
             texts: TextCache::default(),
-            texts_loaded: 0,
+            named: Vec::new(),
             new_texts: Vec::new(),
             acknowledge: Acknowledge::NotNeeded,
             queued: Vec::new(),
@@ -432,7 +432,7 @@ impl Engine for ContractDriver {
             facts.push(fact);
         }
         self.earlier_ask_max = self.asked_at.keys().max().copied();
-        self.texts.load(&self.engine, &facts).await?;
+        self.texts.load(&self.engine, facts.iter().flat_map(texts_named)).await?;
         self.facts = Arc::new(facts.clone());
         self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
         self.root_task = self.read_root_task().await?;
@@ -458,7 +458,9 @@ impl Engine for ContractDriver {
         let queued = inner.journal.queue(&inner.lease, batch).await;
         self.apply_shared(&facts);
         self.end_step();
-        self.queued.push(queued?);
+        let (queued, named) = queued?;
+        self.queued.push(queued);
+        self.named.extend(named);
         self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
         Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())
@@ -469,8 +471,7 @@ impl Engine for ContractDriver {
         for queued in std::mem::take(&mut self.queued) {
             queued.durable().await?;
         }
-        self.texts.load(&self.engine, &self.facts[self.texts_loaded..]).await?;
-        self.texts_loaded = self.facts.len();
+        self.texts.load(&self.engine, std::mem::take(&mut self.named)).await?;
         for acknowledge in std::mem::take(&mut self.acknowledge_later) {
             self.send_acknowledgement(acknowledge).await?;
         }

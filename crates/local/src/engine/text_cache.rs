@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{TextError, Texts};
-use guildhall_kernel::{Fact, Hash, TextRef};
+use guildhall_kernel::{Hash, TextRef};
 
 use super::{EngineError, SessionEngine};
-use crate::journal::{JournalError, texts_named};
+use crate::journal::JournalError;
 
 /// A cache of all texts that a contract's facts name. Clones share the texts. A text that can't be read is an error
 /// only for code that needs the text: the contract can be ended without it.
@@ -19,9 +19,13 @@ impl TextCache {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
-    /// Loads the texts that these facts name and that are not in the cache.
-    pub(super) async fn load(&mut self, engine: &SessionEngine, facts: &[Fact]) -> Result<(), EngineError> {
-        for of in facts.iter().flat_map(texts_named) {
+    /// Loads those of these texts that are not in the cache.
+    pub(super) async fn load(
+        &mut self,
+        engine: &SessionEngine,
+        texts: impl IntoIterator<Item = TextRef>,
+    ) -> Result<(), EngineError> {
+        for of in texts {
             if self.0.contains_key(&of.hash) {
                 continue;
             }

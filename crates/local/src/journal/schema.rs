@@ -2,7 +2,7 @@
 //! touch a database with a newer format.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -254,14 +254,4 @@ fn make_file(file: &Path) -> Result<(), JournalError> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(JournalError::file(file, "made")(error)),
         Ok(_) | Err(_) => Ok(()),
     }
-}
-
-/// Replaces the contents of a file. A reader sees either all of the old contents or all of the new.
-pub(crate) fn replace(file: &Path, contents: &[u8]) -> Result<(), JournalError> {
-    let mut fresh = file.as_os_str().to_owned();
-    fresh.push(".new");
-    let fresh = Path::new(&fresh);
-    let write = |mut to: File| std::io::Write::write_all(&mut to, contents);
-    let options = private().write(true).truncate(true).open(fresh);
-    options.and_then(write).and_then(|()| fs::rename(fresh, file)).map_err(JournalError::file(file, "written"))
 }

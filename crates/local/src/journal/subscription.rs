@@ -1,12 +1,14 @@
-//! Subscriptions: facts as they become durable. A subscriber reads the database from its own position and is only notified
-//! that there are more facts. It therefore misses no fact and gets no fact twice, however slow it is.
+//! Subscriptions: facts as they become durable. All subscriptions of a session share the newest facts that this process has
+//! stored. A subscription that is behind, or watches a session of another process, reads the database from its own position.
+//! It therefore misses no fact and gets no fact twice, however slow it is.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use guildhall_kernel::Stored;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::{Journal, JournalError};
 use crate::id::SessionId;
@@ -14,24 +16,69 @@ use crate::id::SessionId;
 /// How many facts are read in one query.
 const PAGE: u32 = 512;
 
+/// How many facts of a session stay in memory for its subscriptions.
+const NEWEST_MAX: usize = 1024;
+
 /// How often a subscriber checks for facts of another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Notifies subscribers in this process about the last durable fact of each session.
+/// The newest facts of the sessions that have subscriptions in this process.
 #[derive(Debug, Default)]
-pub(crate) struct DurableCounts(Mutex<BTreeMap<SessionId, watch::Sender<u64>>>);
+pub(crate) struct NewestFacts(Mutex<BTreeMap<SessionId, Newest>>);
 
-impl DurableCounts {
-    pub(crate) fn watch(&self, session: &SessionId) -> watch::Receiver<u64> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.retain(|_, count| count.receiver_count() > 0);
-        counts.entry(session.clone()).or_default().subscribe()
+#[derive(Debug, Default)]
+struct Newest {
+    /// Without a gap.
+    facts: VecDeque<Arc<Stored>>,
+    /// The number of the last fact. Subscriptions wait for its change.
+    last: watch::Sender<u64>,
+}
+
+/// What memory has for a subscription.
+enum InMemory {
+    /// The next facts.
+    Facts(VecDeque<Arc<Stored>>),
+    /// This process has stored no fact that the subscription has not returned.
+    NoMore,
+    /// The next fact is in the database, if it is stored.
+    Unknown,
+}
+
+impl NewestFacts {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, Newest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn publish(&self, session: &SessionId, seq: u64) {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get(session) {
-            count.send_replace(seq);
+    fn watch(&self, session: &SessionId) -> watch::Receiver<u64> {
+        let mut sessions = self.sessions();
+        sessions.retain(|_, newest| newest.last.receiver_count() > 0);
+        sessions.entry(session.clone()).or_default().last.subscribe()
+    }
+
+    /// Gives facts that are durable to the subscriptions of their session.
+    pub(crate) fn publish(&self, session: &SessionId, facts: impl Iterator<Item = Stored>) {
+        let mut sessions = self.sessions();
+        let Some(newest) = sessions.get_mut(session) else { return };
+        for fact in facts {
+            if newest.facts.back().is_some_and(|last| last.seq + 1 != fact.seq) {
+                newest.facts.clear();
+            }
+            newest.last.send_replace(fact.seq);
+            newest.facts.push_back(Arc::new(fact));
+        }
+        let too_many = newest.facts.len().saturating_sub(NEWEST_MAX);
+        newest.facts.drain(..too_many);
+    }
+
+    /// Returns the facts in memory that start with this number.
+    fn starting_with(&self, session: &SessionId, next: u64) -> InMemory {
+        let sessions = self.sessions();
+        let Some(facts) = sessions.get(session).map(|newest| &newest.facts) else { return InMemory::Unknown };
+        let Some(first) = facts.front().map(|first| first.seq) else { return InMemory::Unknown };
+        match next.checked_sub(first).and_then(|skipped| usize::try_from(skipped).ok()) {
+            Some(skipped) if skipped < facts.len() => InMemory::Facts(facts.range(skipped..).cloned().collect()),
+            Some(skipped) if skipped == facts.len() => InMemory::NoMore,
+            Some(_) | None => InMemory::Unknown,
         }
     }
 }
@@ -42,31 +89,32 @@ pub struct Subscription {
     journal: Journal,
     session: SessionId,
     next: u64,
-    page: VecDeque<Stored>,
-    durable: watch::Receiver<u64>,
+    page: VecDeque<Arc<Stored>>,
+    last: watch::Receiver<u64>,
+    /// When the database is read again, even if memory has no new fact.
+    poll_at: Instant,
 }
 
 impl Subscription {
     pub(crate) fn new(journal: Journal, session: SessionId, from: u64) -> Subscription {
-        let durable = journal.durable().watch(&session);
-        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), durable }
+        let last = journal.newest().watch(&session);
+        Subscription { journal, session, next: from.max(1), page: VecDeque::new(), last, poll_at: Instant::now() }
     }
 
     /// Returns the next fact, and waits for it if necessary. Cancelling the wait loses no facts.
-    pub async fn next(&mut self) -> Result<Stored, JournalError> {
+    pub async fn next(&mut self) -> Result<Arc<Stored>, JournalError> {
         loop {
-            if let Some(fact) = self.page.pop_front() {
-                self.next = fact.seq + 1;
+            if let Some(fact) = self.take() {
                 return Ok(fact);
             }
             // Marked as seen before the read: a fact that becomes durable during the read then ends the wait below
             // immediately.
-            self.durable.borrow_and_update();
-            self.page = self.journal.page(&self.session, self.next, PAGE).await?.into();
+            self.last.borrow_and_update();
+            self.read().await?;
             if self.page.is_empty() {
                 // Facts of this process trigger a notification; facts of other processes are found by polling. The channel
                 // can't be closed, because the subscription holds the journal, which holds the sender.
-                let _ = tokio::time::timeout(POLL_INTERVAL, self.durable.changed()).await;
+                let _ = tokio::time::timeout_at(self.poll_at, self.last.changed()).await;
             }
         }
     }
@@ -77,14 +125,32 @@ impl Subscription {
     }
 
     /// Returns the next fact, or `None` if it is not stored yet.
-    pub async fn try_next(&mut self) -> Result<Option<Stored>, JournalError> {
+    pub async fn try_next(&mut self) -> Result<Option<Arc<Stored>>, JournalError> {
         if self.page.is_empty() {
-            self.page = self.journal.page(&self.session, self.next, PAGE).await?.into();
+            self.read().await?;
         }
-        let fact = self.page.pop_front();
-        if let Some(fact) = &fact {
-            self.next = fact.seq + 1;
+        Ok(self.take())
+    }
+
+    /// Reads the next facts: from memory if they are there, otherwise from the database.
+    async fn read(&mut self) -> Result<(), JournalError> {
+        match self.journal.newest().starting_with(&self.session, self.next) {
+            InMemory::Facts(facts) => {
+                self.page = facts;
+                return Ok(());
+            }
+            InMemory::NoMore if Instant::now() < self.poll_at => return Ok(()),
+            InMemory::NoMore | InMemory::Unknown => {}
         }
-        Ok(fact)
+        let page = self.journal.page(&self.session, self.next, PAGE).await?;
+        self.page = page.into_iter().map(Arc::new).collect();
+        self.poll_at = Instant::now() + POLL_INTERVAL;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<Arc<Stored>> {
+        let fact = self.page.pop_front()?;
+        self.next = fact.seq + 1;
+        Some(fact)
     }
 }

@@ -15,7 +15,7 @@ async fn nothing_more_is_stored_after_a_failed_commit() {
     };
     new("before").await.unwrap();
     // A foreign key violation that SQLite reports only at the commit.
-    let work = |change: &mut super::heads::Change<'_>| {
+    let work = |change: &mut super::known::Change<'_>| {
         change.db.execute_batch(
             "PRAGMA defer_foreign_keys = ON;
              INSERT INTO inbox (session, number, command, at) VALUES ('nobody', 1, '1', 1)",

@@ -65,14 +65,6 @@ pub(crate) struct FactRow {
 }
 
 impl FactRow {
-    /// Returns the row as one line of JSON, including the texts that it names.
-    pub(crate) fn line(&self, texts: &serde_json::Value) -> String {
-        let FactRow { seq, v, contract, at, cause, body } = self;
-        format!(
-            "{{\"seq\":{seq},\"v\":{v},\"contract\":\"{contract}\",\"at\":{at},\"cause\":{cause},\"fact\":{body},\"texts\":{texts}}}\n"
-        )
-    }
-
     /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);

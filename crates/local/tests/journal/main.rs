@@ -10,7 +10,6 @@ mod lease;
 mod log;
 mod read_only;
 mod subscribe;
-mod transcripts;
 
 use std::path::Path as FilePath;
 
