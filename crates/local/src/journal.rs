@@ -267,7 +267,8 @@ impl Journal {
         let newest = Arc::clone(&self.0.newest);
         let session = lease.session().clone();
         let then = move |appended: &Appended| {
-            let stored = |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
+            let stored =
+                |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
             newest.publish(&session, appended.seqs.clone().zip(facts).map(stored));
         };
         let queued = self.writer()?.queue(bytes, work, then).await;

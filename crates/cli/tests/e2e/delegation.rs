@@ -211,11 +211,7 @@ fn hires_can_be_listed_messaged_awaited_and_stopped() {
 fn a_wait_ends_after_its_timeout() {
     let rules = json!([
         first("lead", delegates_in_background("ada", "Look.", 500)),
-        by(
-            "lead",
-            json!({"tool_result": "was hired as"}),
-            calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])
-        ),
+        by("lead", json!({"tool_result": "was hired as"}), calls(&[("wait_for_agents", json!({"timeout_s": 0.2}))])),
         by(
             "lead",
             json!({"tool_result": "The time limit of your wait"}),

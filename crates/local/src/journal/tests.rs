@@ -38,3 +38,18 @@ async fn nothing_more_is_stored_after_a_failed_commit() {
     let journal = Journal::open(dir.path()).unwrap();
     assert_eq!(journal.sessions().await.unwrap(), sessions);
 }
+
+#[tokio::test]
+async fn a_job_that_refuses_after_a_change_stops_the_writer_and_nothing_of_it_is_stored() {
+    let dir = tempdir().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    let work = |change: &mut super::known::Change<'_>| -> Result<(), JournalError> {
+        change.db.execute_batch("INSERT INTO text (hash, bytes, kind) VALUES (x'00', x'00', 'task')")?;
+        Err(JournalError::Busy)
+    };
+    let refused = journal.writer().unwrap().run(0, work, |()| {}).await.unwrap_err();
+    assert!(matches!(refused, JournalError::Stopped { .. }), "{refused}");
+    let count =
+        |db: &rusqlite::Connection| Ok(db.query_row("SELECT count(*) FROM text", [], |row| row.get::<_, i64>(0))?);
+    assert_eq!(journal.readers().read(count).await.unwrap(), 0);
+}

@@ -95,7 +95,14 @@ impl Writer {
     pub(crate) fn start(db: Connection, dir: &Path) -> Result<Writer, JournalError> {
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         let counters = Arc::new(Counters::default());
-        let state = Thread { db, queue, counters: Arc::clone(&counters), dir: dir.to_owned(), marker: None, known: Known::default() };
+        let state = Thread {
+            db,
+            queue,
+            counters: Arc::clone(&counters),
+            dir: dir.to_owned(),
+            marker: None,
+            known: Known::default(),
+        };
         let spawned = thread::Builder::new().name("journal".into()).spawn(move || state.run());
         let thread = spawned.map_err(JournalError::file(dir, "given a thread"))?;
         Ok(Writer { jobs: Some(jobs), counters, thread: Some(thread) })
