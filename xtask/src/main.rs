@@ -5,6 +5,7 @@
 mod mutants;
 mod slot;
 mod test;
+mod wire;
 
 use std::env;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_0
                                back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
                                agent running and 200 times with a tree of agents
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
+cargo xtask bench -- wire [ARGS...]
+                               measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
 
 Examples:
   cargo xtask test
@@ -35,6 +38,7 @@ Examples:
   cargo xtask soak 1_000_000
   cargo xtask bench -- hall
   cargo xtask bench -- --quick
+  cargo xtask bench -- wire --small
 ";
 
 fn main() -> ExitCode {
@@ -52,6 +56,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["mutants", names @ ..] if names.iter().all(|name| !name.starts_with('-')) => mutants::run(names)?,
         ["soak"] => soak(SOAK_SCHEDULES)?,
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
+        ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {

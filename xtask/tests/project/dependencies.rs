@@ -28,6 +28,7 @@ const OURS: &[(&str, &[&str])] = &[
         ],
     ),
     ("guildhall-agent", &["guildhall-kernel"]),
+    ("guildhall-bench", &[]),
     ("guildhall-cli", &["guildhall", "guildhall-model-server"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),
