@@ -11,6 +11,7 @@ mod request;
 mod retry;
 mod served;
 mod sse;
+mod tls;
 mod verdict;
 mod written;
 

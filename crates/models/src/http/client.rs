@@ -20,6 +20,7 @@ use crate::http::reduce::{Fault, Piece, Reducer};
 use crate::http::request::{self, Form};
 use crate::http::retry::Tries;
 use crate::http::sse::{Frame, Sse};
+use crate::http::tls::{self, Trust};
 use crate::http::verdict::{ProviderMessage, Verdict, judge, wait};
 
 /// The most bytes of a stream, including its framing.
@@ -428,12 +429,13 @@ impl BodyForm {
     }
 }
 
-/// Creates an HTTP client. It sets up TLS only for https, because TLS reads the system's certificates.
+/// Creates an HTTP client.
 pub(crate) fn http_client(base_url: &BaseUrl, wait_max: Duration) -> Result<reqwest::Client, String> {
+    let trust = if base_url.as_str().starts_with("https:") { Trust::System } else { Trust::Nothing };
+    let tls = tls::settings(trust).map_err(|error| error.to_string())?;
     let builder =
         reqwest::Client::builder().redirect(Policy::none()).no_proxy().referer(false).connect_timeout(wait_max);
-    let builder = if base_url.as_str().starts_with("https:") { builder } else { builder.tls_certs_only([]) };
-    builder.build().map_err(|error| root_cause(&error))
+    builder.tls_backend_preconfigured(tls).build().map_err(|error| root_cause(&error))
 }
 
 /// Returns the innermost cause of an error: the outer causes repeat the URL.
