@@ -41,10 +41,11 @@ use crate::print::{BAD, say, tame_lines};
 /// How long the program waits for its threads when it ends.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(300);
 
-/// The async runtime. It also handles SIGXFSZ: a write beyond the file size limit becomes an error with a message, instead of a
+/// The async runtime. One thread runs all contracts: they wait most of the time, and several threads would spend more time on
+/// waking each other than they save. The journal, the tools and the terminal have threads of their own. It also handles SIGXFSZ: a write beyond the file size limit becomes an error with a message, instead of a
 /// signal that ends the process.
 fn runtime() -> io::Result<Runtime> {
-    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();
     // Listening once replaces the default action of the signal for the whole process.
     drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
