@@ -181,7 +181,8 @@ impl Work {
                     screen::draw(&|columns| self.live.status(columns));
                 }
                 fact = facts.next() => {
-                    self.print_fact(&fact?).await?;
+                    let fact = fact?;
+                    self.print_fact(&fact).await?;
                     // Facts that were stored together are all printed before the next step.
                     if !facts.has_more() {
                         self.check_speaker().await?;
