@@ -1,6 +1,6 @@
 //! Which tools an agent has, and how its prompt describes them.
 
-use guildhall_agent::{Post, Tool, ToolContext, ToolResult, ToolSpec, ToolTerms, runtime_prompt};
+use guildhall_agent::{Post, ToolContext, ToolResult, ToolSpec, ToolTerms, runtime_prompt};
 use guildhall_kernel::{Effect, PowerSet, TextKind, ToolCall, ToolName};
 use insta::assert_snapshot;
 
@@ -11,7 +11,7 @@ fn quiet() -> Reply {
 }
 
 fn names(runtime: &AgentRuntime) -> Vec<String> {
-    runtime.specs().into_iter().map(|spec| spec.name).collect()
+    runtime.profile.opening().tools().iter().map(|spec| spec.name.clone()).collect()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn hirers_have_hiring_tools_and_hires_can_ask_their_hirer() {
 
 #[test]
 fn a_hiring_tool_accepts_only_the_team_unless_ad_hoc_specialists_are_allowed() {
-    let spec = |team| runtime(Some(team), Hired::ByOwner, quiet()).specs().remove(0);
+    let spec = |team| runtime(Some(team), Hired::ByOwner, quiet()).profile.opening().tools()[0].clone();
     let ToolSpec { description, schema, .. } = spec(offered());
     assert_eq!(description, "Hires a specialist for a task and returns its report. Your team is in your instructions.");
     assert_eq!(schema["properties"]["specialty"]["enum"], json!(["Flight Agent", "food-agent"]));
@@ -165,11 +165,11 @@ fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -
 
 #[test]
 fn a_tool_with_the_name_of_a_hiring_tool_does_not_replace_it() {
-    let mut hire = runtime(None, Hired::ByAgent, quiet());
-    hire.tools.insert("board".to_owned(), Arc::new(Namesake));
+    let tools = || BTreeMap::from([("board".to_owned(), Arc::new(Namesake) as Arc<dyn Tool>)]);
+    let hire = runtime_with(tools(), None, Hired::ByAgent, quiet());
     assert_eq!(names(&hire), ["ask_hirer", "board"]);
     assert_eq!(call(&hire, "board", &json!({}), &[]).0, "There are no notes yet.");
-    let root = AgentRuntime { hired: Hired::ByOwner, ..hire };
+    let root = runtime_with(tools(), None, Hired::ByOwner, quiet());
     assert_eq!(names(&root), ["board"]);
     assert_eq!(call(&root, "board", &json!({}), &[]).0, "the other one");
 }
