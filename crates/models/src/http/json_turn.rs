@@ -14,9 +14,10 @@ use crate::http::written::{self, Written};
 /// The most calls of one turn that a model is asked for. More calls are taken, too.
 const CALLS_MAX: usize = 8;
 
-/// Parts of a tool's schema that some servers can't turn into a grammar. Without these parts a call means the same.
+/// Parts of a tool's schema that some servers can't turn into a grammar, or that a grammar does not need. Without these parts a
+/// call means the same.
 const UNSUPPORTED: &str =
-    "minLength maxLength pattern format minItems maxItems minimum maximum examples default $schema";
+    "minLength maxLength pattern format minItems maxItems minimum maximum examples default description $schema";
 
 /// Returns the instructions of an opening, with the tools listed in them.
 pub(crate) fn instructions(opening: &Opening) -> String {
@@ -102,7 +103,11 @@ pub(crate) fn response_format(tools: &[ToolSpec], must_call: Option<&str>) -> Va
 
 fn call_schema(tool: &ToolSpec) -> Value {
     let name = ("tool", json!({"const": tool.name}));
-    let arguments = supported(&tool.schema);
+    let mut arguments = supported(&tool.schema);
+    if let Value::Object(schema) = &mut arguments {
+        // Some servers otherwise accept every field.
+        schema.entry("additionalProperties").or_insert(json!(false));
+    }
     let has_fields = arguments["properties"].as_object().is_some_and(|fields| !fields.is_empty());
     if has_fields { object(&[name, ("arguments", arguments)]) } else { object(&[name]) }
 }

@@ -175,8 +175,7 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
                         "type": "object",
                         "properties": {
                           "pattern": {
-                            "type": "string",
-                            "description": "Which."
+                            "type": "string"
                           },
                           "count": {
                             "type": "number"
@@ -191,7 +190,8 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
                         },
                         "required": [
                           "pattern"
-                        ]
+                        ],
+                        "additionalProperties": false
                       }
                     },
                     "required": [
