@@ -9,6 +9,7 @@ mod history;
 mod meter;
 mod model;
 mod money;
+mod profile;
 mod prompt_data;
 mod redact;
 pub mod roster;
@@ -26,10 +27,11 @@ pub use hiring::{BOARD, Hired, KnownModel, LIST, POST_BYTES_MAX, POSTS_MAX, Post
 pub use history::{History, fork_prefix};
 pub use meter::Meter;
 pub use model::{
-    Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Part, Prompt, RawCall, Reply, Reported, Stop,
-    Task, ToolSpec, Usage, WaitReason, Watch, Wire,
+    Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Opening, Part, Prompt, RawCall, Reply, Reported,
+    Stop, Task, ToolSpec, Usage, WaitReason, Watch, Wire,
 };
 pub use money::{Usd, UsdError};
+pub use profile::Profile;
 pub use prompt_data::{Heard, HeardReport, PromptData};
 pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};

@@ -127,10 +127,8 @@ pub enum WaitReason {
 pub struct Prompt {
     /// The ask's key. A provider that supports keys answers the same key with the same reply.
     pub key: AskKey,
-    /// The agent's instructions. They do not change during a contract.
-    pub system: String,
-    /// The tools it may call, in an order that does not change.
-    pub tools: Vec<ToolSpec>,
+    /// The agent's instructions and tools.
+    pub opening: Arc<Opening>,
     /// The conversation so far. The last message is a [`Message::User`].
     pub messages: Vec<Message>,
     /// The status line, which is for this request alone. It is shown at the end of the last message, after the part that a
@@ -163,6 +161,39 @@ impl Prompt {
 
     fn newest(&self) -> &[Part] {
         self.messages.last().map(Message::parts).unwrap_or_default()
+    }
+}
+
+/// What the prompts of an agent begin with: its instructions and its tools. They do not change during a contract. All prompts of
+/// an agent share one opening, so that a provider has to write it only once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opening {
+    system: Arc<str>,
+    tools: Vec<ToolSpec>,
+    bytes: u64,
+}
+
+impl Opening {
+    /// Makes an opening of instructions and tools.
+    pub fn new(system: impl Into<Arc<str>>, tools: Vec<ToolSpec>) -> Opening {
+        let system = system.into();
+        let specs = serde_json::to_string(&tools).expect("a tool's schema is JSON");
+        Opening { bytes: (system.len() + specs.len()) as u64, system, tools }
+    }
+
+    /// Returns the agent's instructions.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// Returns the tools that the agent may call.
+    pub fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    /// Returns the size in bytes. An opening has at most as many tokens.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -365,9 +396,8 @@ impl Usage {
     /// Counts the bytes of a prompt and a reply, for a model that has no tokens. All but the newest message and the status counts
     /// as read from a cache.
     pub fn in_bytes(prompt: &Prompt, reply: &Reply) -> Usage {
-        let specs = serde_json::to_string(&prompt.tools).map_or(0, |specs| specs.len());
         let status = prompt.status.as_ref().map_or(0, String::len) as u64;
-        let input = (prompt.system.len() + specs) as u64 + size(&prompt.messages) + status;
+        let input = prompt.opening.bytes() + size(&prompt.messages) + status;
         let newest = prompt.messages.last().map_or(0, |newest| size(std::slice::from_ref(newest))) + status;
         let cache_read = if prompt.messages.len() > 1 { input - newest } else { 0 };
         let output = size(&[Message::Assistant(Arc::new(reply.clone()))]);

@@ -1,4 +1,4 @@
-//! The runtime of an agent: its instructions, its model and its tools. It turns a leaf ask into an answer: it shows a request
+//! The runtime of an agent: its profile and its model. It turns a leaf ask into an answer: it shows a request
 //! to the model and reads the reply, or it calls a tool.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +12,15 @@ use guildhall_kernel::{
 use serde_json::Value;
 
 use crate::checks::{self, Check};
-use crate::hiring::{self, DelegationTool, FinalText, Hired, Post, Reader, Team};
+use crate::hiring::{self, DelegationTool, FinalText, Post, Reader};
 use crate::history::{History, squeezed};
 use crate::meter::{Meter, estimate};
-use crate::model::{
-    Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, ToolSpec, Usage, Watch,
-};
+use crate::model::{Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, Usage, Watch};
+use crate::profile::Profile;
 use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
-use crate::tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult};
+use crate::tool::{LookUp, RESULT_BYTES_MAX, ToolOutcome, ToolResult};
 use crate::transcript::{cut, heard, size};
 use crate::wording;
 
@@ -38,15 +37,12 @@ const LOSSES_MAX: usize = 3;
 #[derive(Clone)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct AgentRuntime {
-    /// The agent's instructions. They do not change during a contract.
-    pub system: String,
+    /// The agent's instructions, tools and team.
+    pub profile: Arc<Profile>,
     pub model: Arc<dyn Model>,
     /// The model's window, in tokens.
     pub window: u64,
     pub price: Price,
-    pub tools: BTreeMap<String, Arc<dyn Tool>>,
-    pub team: Option<Arc<Team>>,
-    pub hired: Hired,
     pub redactor: Redactor,
 }
 
@@ -83,20 +79,10 @@ pub struct Arrival {
 const JSON_TURN_BYTES: u64 = 1024;
 
 impl AgentRuntime {
-    /// Returns the tools as a model sees them.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        let hiring = hiring::specs(self.team.as_deref(), self.hired);
-        let is_free = |spec: &ToolSpec| hiring.iter().all(|taken| taken.name != spec.name);
-        let mut specs: Vec<ToolSpec> = self.tools.values().map(|tool| tool.spec()).filter(is_free).collect();
-        specs.extend(hiring);
-        specs
-    }
-
     /// Returns the size of the parts of every request besides the transcript: what precedes it, and the status after it.
     pub fn opening_bytes(&self) -> u64 {
-        let specs = serde_json::to_string(&self.specs()).expect("a tool's schema is JSON");
         let json = if self.model.has_json_turns() { JSON_TURN_BYTES } else { 0 };
-        (self.system.len() + specs.len()) as u64 + STATUS_BYTES_MAX + json
+        self.profile.opening().bytes() + STATUS_BYTES_MAX + json
     }
 
     /// Returns a meter for a request to the model.
@@ -182,11 +168,10 @@ impl AgentRuntime {
         history: History<'_>,
         status: &Status,
     ) -> Result<Prompt, TextError> {
-        let (system, max_tokens) = (self.system.clone(), request.max_tokens);
         let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
             Some(brief) => Some(Box::new(PromptData {
                 agent: brief.agent.clone(),
-                team: self.team.clone(),
+                team: self.profile.team().cloned(),
                 task: history.texts.text(&brief.task)?,
                 turn: request.turn,
                 status: *status,
@@ -194,26 +179,27 @@ impl AgentRuntime {
             })),
             None => None,
         };
-        let (tools, messages, status, must_call) = match request.turn {
+        let (opening, messages, status, must_call) = match request.turn {
             Turn::Next => {
                 let status = Some(wording::status(status));
-                (self.specs(), history.messages()?, status, self.must_call(history.facts))
+                (self.profile.opening(), history.messages()?, status, self.must_call(history.facts))
             }
-            // No call is admitted after the last request, so tools and status would only cost money.
+            // No turn follows the last request, so a status would only cost money.
             Turn::Last => {
-                let room = request.tokens.saturating_sub(system.len() as u64);
-                let messages = cut(history.facts, history.texts, room)?;
-                (Vec::new(), messages, None, None)
+                let opening = self.profile.last_opening();
+                let room = request.tokens.saturating_sub(opening.system().len() as u64);
+                (opening, cut(history.facts, history.texts, room)?, None, None)
             }
         };
-        Ok(Prompt { key, system, tools, messages, status, max_tokens, must_call, data })
+        let (opening, max_tokens) = (Arc::clone(opening), request.max_tokens);
+        Ok(Prompt { key, opening, messages, status, max_tokens, must_call, data })
     }
 
     /// Returns the tool that the next reply must call: the hiring tool, if an agent that must hire was nudged to hire.
     fn must_call(&self, facts: &[Fact]) -> Option<String> {
         let mut since_reply = facts.iter().rev().take_while(|fact| fact.said().is_none());
         let was_nudged = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
-        self.team.as_ref().filter(|_| was_nudged).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
+        self.profile.team().filter(|_| was_nudged).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
     fn compaction(&self, history: History<'_>, upto: u32) -> Result<Compaction, TextError> {
@@ -279,14 +265,14 @@ impl AgentRuntime {
 
     fn read_call(&self, call: &RawCall, brief: Option<&Brief>, now: Millis, texts: &mut Vec<Text>) -> Call {
         let RawCall { name, arguments, .. } = call;
-        let hiring = DelegationTool::named(name, self.team.as_deref(), self.hired);
-        let tool = self.tools.get(name).zip(ToolName::parse(name).ok());
+        let hiring = self.profile.delegation_tool(name);
+        let tool = self.profile.tools().get(name).zip(ToolName::parse(name).ok());
         if hiring.is_none() && tool.is_none() {
             return Call::Invalid(Unreadable::UnknownTool);
         }
         let Ok(Value::Object(fields)) = arguments else { return Call::Invalid(Unreadable::Malformed) };
         if let Some((tool, brief)) = hiring.zip(brief) {
-            let (team, redactor) = (self.team.as_deref(), &self.redactor);
+            let (team, redactor) = (self.profile.team().map(Arc::as_ref), &self.redactor);
             return Reader { team, brief, redactor, now, texts }.read(tool, name, fields);
         }
         let Some((tool, tool_name)) = tool else { return Call::Invalid(Unreadable::UnknownTool) };
@@ -303,9 +289,8 @@ impl AgentRuntime {
         let facts = history.facts;
         let (Some(words), Some(brief)) = (words_of(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
-        let tools: Vec<String> = self.specs().into_iter().map(|spec| spec.name).collect();
-        let final_text = FinalText { words, brief, task: &task, facts, tools: &tools };
-        Ok(hiring::verdict(self.team.as_deref(), &final_text, &self.redactor, texts))
+        let final_text = FinalText { words, brief, task: &task, facts, tools: self.profile.opening().tools() };
+        Ok(hiring::verdict(self.profile.team().map(Arc::as_ref), &final_text, &self.redactor, texts))
     }
 
     /// Performs a check on a contract's final words.
@@ -338,7 +323,7 @@ impl AgentRuntime {
             Err(why) => return self.not_called(key, &why),
         };
         let name = call.tool.as_str();
-        let result = match (DelegationTool::named(name, self.team.as_deref(), self.hired), self.tools.get(name)) {
+        let result = match (self.profile.delegation_tool(name), self.profile.tools().get(name)) {
             (Some(DelegationTool::List), _) => ToolResult::done(hiring::list(key.ask, around)),
             (Some(DelegationTool::Board), _) => hiring::board(&arguments, around.board),
             (_, Some(tool)) => tool.call(key, &arguments).await,
@@ -350,7 +335,7 @@ impl AgentRuntime {
     /// Finds the outcome of a call that a crash interrupted. It is unknown if the tool is missing or the arguments can't be
     /// read.
     pub async fn look_up(&self, key: &AskKey, call: &ToolCall, arguments: &str) -> LookUp {
-        match (self.tools.get(call.tool.as_str()), serde_json::from_str::<Value>(arguments)) {
+        match (self.profile.tools().get(call.tool.as_str()), serde_json::from_str::<Value>(arguments)) {
             (Some(tool), Ok(arguments)) => tool.look_up(key, &arguments).await,
             (None, _) | (Some(_), Err(_)) => LookUp::Unknown,
         }

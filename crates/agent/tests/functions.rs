@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::{
-    Attempt, Message, Model, ModelError, Part, Prompt, Reply, Reported, Tool, ToolOutcome, ToolResult, Usage, model_fn,
-    tool_fn,
+    Attempt, Message, Model, ModelError, Opening, Part, Prompt, Reply, Reported, Tool, ToolOutcome, ToolResult, Usage,
+    model_fn, tool_fn,
 };
 use guildhall_kernel::{AskId, AskKey, Effect, Path};
 use serde_json::{Value, json};
@@ -26,12 +26,10 @@ fn key(ask: u32) -> AskKey {
 }
 
 fn prompt(ask: u32, parts: Vec<Part>) -> Prompt {
-    let (tools, messages) = (Vec::new(), vec![Message::User(parts)]);
     Prompt {
         key: key(ask),
-        system: "Be brief.".to_owned(),
-        tools,
-        messages,
+        opening: Arc::new(Opening::new("Be brief.", Vec::new())),
+        messages: vec![Message::User(parts)],
         status: None,
         max_tokens: 100,
         must_call: None,

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Prompt, RawCall,
+    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Message, Model, ModelError, Part, Profile, Prompt, RawCall,
     Redactor, Reply, Reported, STATUS_BYTES_MAX, Status, Stop, Task, Text, TextError, Texts, Tool, ToolContext,
     ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, run, task_key,
 };
@@ -157,14 +157,13 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
     let model = Arc::new(Scripted { replies: Mutex::new(replies.into()), ..Scripted::default() });
     let redactor = Redactor::new(Arc::new(|text: &str| text.into()));
     let task = redactor.text(TextKind::Task, "Say hello.");
+    let tools = BTreeMap::from([("echo".to_owned(), Arc::new(Echo) as Arc<dyn Tool>)]);
+    let profile = Profile::new("You are an echo.", tools, None, Hired::ByOwner);
     let runtime = AgentRuntime {
-        team: None,
-        hired: Hired::ByOwner,
-        system: "You are an echo.".to_owned(),
+        profile: Arc::new(profile),
         model: Arc::clone(&model) as Arc<dyn Model>,
         window: 1000,
         price: Arc::new(|usage| Msat::from_sat(usage.output).unwrap()),
-        tools: BTreeMap::from([("echo".to_owned(), Arc::new(Echo) as Arc<dyn Tool>)]),
         redactor,
     };
     let brief = Brief {
@@ -283,7 +282,7 @@ fn each_prompt_begins_with_the_prompt_before() {
     let turn = |n: u32| calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string()}))]);
     let (_, shown, _) = work(1000, (0..5).map(turn).chain([says("done")]).collect());
     for (before, after) in shown.iter().zip(&shown[1..]) {
-        assert_eq!((&before.system, &before.tools), (&after.system, &after.tools));
+        assert!(Arc::ptr_eq(&before.opening, &after.opening), "a provider writes an opening once");
         assert_eq!(before.messages[..], after.messages[..before.messages.len()]);
     }
 }
@@ -357,7 +356,7 @@ fn a_purse_that_runs_dry_pays_for_one_last_report_without_tools() {
     assert_eq!(report.outcome, Outcome::Exhausted(Limit::Purse));
     assert_eq!(text_of(&report, &engine), "this far");
     let last = shown.last().unwrap();
-    assert_eq!(last.tools, []);
+    assert_eq!(last.opening.tools(), []);
     assert!(
         drawn(last).ends_with("Report what you found, in full sentences, and say what is missing."),
         "{}",
@@ -447,7 +446,7 @@ fn the_hold_of_a_request_covers_the_longest_status() {
         |fact: &Fact| if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None };
     let tokens: Vec<u64> = engine.facts.iter().filter_map(asked).collect();
     assert_eq!((tokens[0], shown.len()), (engine.runtime.opening_bytes(), tokens.len()));
-    assert!(tokens[0] >= engine.runtime.system.len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
+    assert!(tokens[0] >= engine.runtime.profile.opening().system().len() as u64 + STATUS_BYTES_MAX, "{tokens:?}");
     let said = |fact: &Fact| {
         if let Fact::Answered { answer: Answer::Said(said), .. } = fact { said.input_tokens } else { None }
     };

@@ -1,11 +1,11 @@
 //! The table of all agents that a session can use: the environment of each agent, and the conditions for hiring it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::DelegationMode;
-use guildhall_agent::{AgentRuntime, Hired, KnownModel, Redactor, Team, Tool, Worker, runtime_prompt};
+use guildhall_agent::{AgentRuntime, Hired, KnownModel, Profile, Redactor, Team, Tool, Worker, runtime_prompt};
 use guildhall_kernel::{
     AgentName, Brief, Heads, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Quantity, Standing, Tariff, TextKind,
 };
@@ -60,49 +60,67 @@ struct TableEntry {
 struct AdHoc {
     hirer: AgentEnv,
     leaf: AgentEnv,
+    /// The runtimes of the specialists so far, by name and by whether they can hire. Models choose the names.
+    runtimes: Mutex<BTreeMap<(AgentName, bool), Arc<AgentRuntime>>>,
 }
+
+/// How many runtimes of ad-hoc specialists are kept.
+const AD_HOC_RUNTIMES_MAX: usize = 256;
 
 impl AdHoc {
     /// The environment of the ad-hoc specialist of a brief. A specialist whose grant has no hires left gets no hiring tools.
     fn env(&self, brief: &Brief) -> AgentEnv {
         let can_hire = brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO;
         let env = if can_hire { &self.hirer } else { &self.leaf };
-        let (name, runtime) = (&brief.agent, &env.runtime);
-        let team = runtime.team.as_deref().map(|team| {
-            let own = Worker { name: name.clone(), ..Worker::clone(&team.own) };
-            Arc::new(Team { own: Arc::new(own), ..Team::clone(team) })
-        });
-        let prompt = runtime_prompt(name, team.as_deref(), runtime.hired);
-        let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), runtime.system);
-        AgentEnv { runtime: Arc::new(AgentRuntime { system, team, ..AgentRuntime::clone(runtime) }), ..env.clone() }
+        let key = (brief.agent.clone(), can_hire);
+        // A panic while the lock was held leaves the map valid: each change is one insert or a clear.
+        let mut runtimes = self.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
+        if runtimes.len() >= AD_HOC_RUNTIMES_MAX && !runtimes.contains_key(&key) {
+            runtimes.clear();
+        }
+        let runtime = runtimes.entry(key).or_insert_with(|| Arc::new(named(&env.runtime, &brief.agent)));
+        AgentEnv { runtime: Arc::clone(runtime), ..env.clone() }
     }
+}
+
+/// The runtime of an ad-hoc specialist.
+fn named(runtime: &AgentRuntime, name: &AgentName) -> AgentRuntime {
+    let profile = &runtime.profile;
+    let team = profile.team().map(|team| {
+        let own = Worker { name: name.clone(), ..Worker::clone(&team.own) };
+        Arc::new(Team { own: Arc::new(own), ..Team::clone(team) })
+    });
+    let prompt = runtime_prompt(name, team.as_deref(), profile.hired());
+    let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), profile.opening().system());
+    let profile = Profile::new(system, profile.tools().clone(), team, profile.hired());
+    AgentRuntime { profile: Arc::new(profile), ..runtime.clone() }
 }
 
 impl AgentTable {
     pub(crate) fn build(staff: &TableInputs<'_>) -> Result<AgentTable, HallError> {
         let none = || HallError::NoAgent { name: "(none)".to_owned(), known: "none".to_owned() };
         let entry = staff.staffing.entry().ok_or_else(none)?.clone();
-        let mut slots = BTreeMap::new();
-        for agent in &staff.staffing.agents {
-            slots.insert(agent.name.clone(), staff.slot(agent)?);
-        }
+        let staff = TableBuilder::new(staff)?;
+        let agents = &staff.inputs.staffing.agents;
+        let slots: BTreeMap<&AgentName, ModelSlot> =
+            agents.iter().map(|agent| (&agent.name, staff.slot(agent))).collect();
         let mut workers: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
-        for agent in &staff.staffing.agents {
+        for agent in agents {
             workers.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
         }
         // An agent's opening is measured on its runtime, and the runtime needs only the names of the other workers.
         let mut sized: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
-        for agent in &staff.staffing.agents {
+        for agent in agents {
             let runtime = staff.runtime(agent, &slots[&agent.name], &workers, Hired::ByAgent)?;
             let worker = Worker { opening_bytes: runtime.opening_bytes(), ..Worker::clone(&workers[&agent.name]) };
             sized.insert(agent.name.clone(), Arc::new(worker));
         }
         let mut entries = BTreeMap::new();
-        for agent in &staff.staffing.agents {
+        for agent in agents {
             let slot = &slots[&agent.name];
             let env = |role| staff.runtime(agent, slot, &sized, role).map(|runtime| staff.env(runtime, slot));
             let ad_hoc = agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc);
-            let ad_hoc = ad_hoc.then(|| staff.ad_hoc(agent, slot, &sized)).transpose()?;
+            let ad_hoc = ad_hoc.then(|| staff.ad_hoc(agent, slot, &sized));
             let entry = TableEntry {
                 worker: Arc::clone(&sized[&agent.name]),
                 first: env(Hired::ByOwner)?,
@@ -111,9 +129,7 @@ impl AgentTable {
             };
             entries.insert(agent.name.clone(), entry);
         }
-        let named = staff.staffing.models();
-        let slots = named.into_iter().map(|model| staff.slot_of(model)).collect::<Result<_, _>>()?;
-        Ok(AgentTable { entries, entry, slots })
+        Ok(AgentTable { entries, entry, slots: staff.slots.into_values().collect() })
     }
 
     /// The environment of the root.
@@ -150,14 +166,15 @@ impl AgentTable {
     }
 }
 
-impl TableInputs<'_> {
-    fn slot(&self, agent: &Agent) -> Result<ModelSlot, HallError> {
-        self.staffing
-            .model_of_agent
-            .get(&agent.name)
-            .map_or_else(|| Ok(ModelSlot::of_task_list()), |model| self.slot_of(model))
-    }
+struct TableBuilder<'a> {
+    inputs: &'a TableInputs<'a>,
+    /// The models, in the order in which a team numbers them. Agents with the same model share its connections.
+    slots: BTreeMap<&'a str, ModelSlot>,
+    /// The models that a hiring call may name: those that the person agreed to when the work started.
+    known: Vec<KnownModel>,
+}
 
+impl TableInputs<'_> {
     fn slot_of(&self, model: &str) -> Result<ModelSlot, HallError> {
         let name = self.models.find(Some(model))?;
         let unpriced =
@@ -165,13 +182,21 @@ impl TableInputs<'_> {
         let locked = self.staffing.locked.get(model).ok_or_else(unpriced)?;
         Ok(self.models.slot(&name, self.session, locked)?)
     }
+}
 
-    /// The models that a hiring call may name: those that the person agreed to when the work started.
-    fn known_models(&self) -> Result<Vec<KnownModel>, HallError> {
-        let known = |model: &str| -> Result<KnownModel, HallError> {
-            Ok(KnownModel { names: self.models.names_of(model), tariff: self.slot_of(model)?.tariff })
-        };
-        self.staffing.models().into_iter().map(known).collect()
+impl<'a> TableBuilder<'a> {
+    fn new(inputs: &'a TableInputs<'a>) -> Result<TableBuilder<'a>, HallError> {
+        let models = inputs.staffing.models().into_iter();
+        let slots: BTreeMap<&str, ModelSlot> =
+            models.map(|model| Ok((model, inputs.slot_of(model)?))).collect::<Result<_, HallError>>()?;
+        let known =
+            slots.iter().map(|(model, slot)| KnownModel { names: inputs.models.names_of(model), tariff: slot.tariff });
+        Ok(TableBuilder { known: known.collect(), inputs, slots })
+    }
+
+    fn slot(&self, agent: &Agent) -> ModelSlot {
+        let model = self.inputs.staffing.model_of_agent.get(&agent.name);
+        model.and_then(|model| self.slots.get(model.as_str())).cloned().unwrap_or_else(ModelSlot::of_task_list)
     }
 
     /// The conditions for hiring an agent, without the size of its opening.
@@ -190,7 +215,7 @@ impl TableInputs<'_> {
             opening_bytes: 0,
             powers: self.powers(agent),
             hiring: agent.hires.as_ref().map(|hires| self.hiring(hires)),
-            adds: terms.map(|term| self.redactor.text(TextKind::Term, term)).collect(),
+            adds: terms.map(|term| self.inputs.redactor.text(TextKind::Term, term)).collect(),
             background: agent.background,
         }
     }
@@ -199,10 +224,10 @@ impl TableInputs<'_> {
         let team = match &hires.team {
             Some(team) => team
                 .iter()
-                .filter(|name| self.staffing.agents.iter().any(|agent| agent.name == **name))
+                .filter(|name| self.inputs.staffing.agents.iter().any(|agent| agent.name == **name))
                 .cloned()
                 .collect(),
-            None => self.staffing.agents.iter().map(|agent| agent.name.clone()).collect(),
+            None => self.inputs.staffing.agents.iter().map(|agent| agent.name.clone()).collect(),
         };
         Hiring { team, ad_hoc: hires.ad_hoc, recursive: hires.recursive }
     }
@@ -213,8 +238,8 @@ impl TableInputs<'_> {
         let of = |tools: &mut dyn Iterator<Item = &Arc<dyn Tool>>| {
             PowerSet::from(tools.flat_map(|tool| Vec::from(tool.terms().needs)).collect::<Vec<_>>())
         };
-        let own = self.tools.iter().filter(|(name, _)| agent.may_use(name)).map(|(_, tool)| tool);
-        Powers { usable: of(&mut own.into_iter()), grantable: of(&mut self.tools.values()) }
+        let own = self.inputs.tools.iter().filter(|(name, _)| agent.may_use(name)).map(|(_, tool)| tool);
+        Powers { usable: of(&mut own.into_iter()), grantable: of(&mut self.inputs.tools.values()) }
     }
 
     fn runtime(
@@ -224,30 +249,16 @@ impl TableInputs<'_> {
         workers: &BTreeMap<AgentName, Arc<Worker>>,
         role: Hired,
     ) -> Result<AgentRuntime, HallError> {
-        let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, workers)).transpose()?;
+        let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, workers));
         let prompt = runtime_prompt(&agent.name, team.as_ref(), role);
         let system = format!("{}\n\n{prompt}", self.guided(&agent.instructions));
-        Ok(AgentRuntime {
-            hired: role,
-            system,
-            model: Arc::clone(&slot.model),
-            window: slot.window,
-            price: Arc::clone(&slot.price),
-            tools: self.tools_of(agent)?,
-            team: team.map(Arc::new),
-            redactor: self.redactor.clone(),
-        })
+        Ok(self.runtime_of(Profile::new(system, self.tools_of(agent)?, team.map(Arc::new), role), slot))
     }
 
-    fn team(
-        &self,
-        agent: &Agent,
-        hires: &Hires,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
-    ) -> Result<Team, HallError> {
+    fn team(&self, agent: &Agent, hires: &Hires, workers: &BTreeMap<AgentName, Arc<Worker>>) -> Team {
         let own = Arc::clone(&workers[&agent.name]);
         let members = self.hiring(hires).team;
-        let check = |check: &Check| (self.redactor.text(TextKind::Term, &check.to_text()), Msat::ZERO);
+        let check = |check: &Check| (self.inputs.redactor.text(TextKind::Term, &check.to_text()), Msat::ZERO);
         let ad_hoc = hires.ad_hoc.then(|| {
             Arc::new(Worker {
                 hiring: Some(Hiring { recursive: false, ..self.hiring(hires) }),
@@ -256,7 +267,7 @@ impl TableInputs<'_> {
                 ..Worker::clone(&own)
             })
         });
-        Ok(Team {
+        Team {
             dialect: hires.dialect,
             mode: hires.mode,
             workers: members
@@ -266,60 +277,59 @@ impl TableInputs<'_> {
                 .collect(),
             ad_hoc,
             own,
-            models: self.known_models()?,
+            models: self.known.clone(),
             checks: hires.accept.iter().map(check).collect(),
-        })
+        }
     }
 
     /// The environments of an agent's ad-hoc specialists. They have the tools of their hirer and may hire its team.
-    fn ad_hoc(
-        &self,
-        hirer: &Agent,
-        slot: &ModelSlot,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
-    ) -> Result<AdHoc, HallError> {
-        let tools = self.tools.iter().filter(|(name, _)| hirer.may_use(name));
-        let leaf = AgentRuntime {
-            hired: Hired::ByAgent,
-            system: self.guided(""),
-            model: Arc::clone(&slot.model),
-            window: slot.window,
-            price: Arc::clone(&slot.price),
-            tools: tools.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect(),
-            team: None,
-            redactor: self.redactor.clone(),
-        };
-        let team = hirer.hires.as_ref().map(|hires| self.team(hirer, hires, workers)).transpose()?;
+    fn ad_hoc(&self, hirer: &Agent, slot: &ModelSlot, workers: &BTreeMap<AgentName, Arc<Worker>>) -> AdHoc {
+        let tools = self.inputs.tools.iter().filter(|(name, _)| hirer.may_use(name));
+        let tools: BTreeMap<_, _> = tools.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect();
+        let team = hirer.hires.as_ref().map(|hires| self.team(hirer, hires, workers));
         let team = team.map(|team| {
             let own = team.ad_hoc.clone().unwrap_or_else(|| Arc::clone(&team.own));
             Arc::new(Team { mode: DelegationMode::Offered, own, checks: Vec::new(), ..team })
         });
-        let hiring = AgentRuntime { team, ..leaf.clone() };
-        Ok(AdHoc { hirer: self.env(hiring, slot), leaf: self.env(leaf, slot) })
+        let env = |team| {
+            let profile = Profile::new(self.guided(""), tools.clone(), team, Hired::ByAgent);
+            self.env(self.runtime_of(profile, slot), slot)
+        };
+        AdHoc { hirer: env(team), leaf: env(None), runtimes: Mutex::default() }
+    }
+
+    fn runtime_of(&self, profile: Profile, slot: &ModelSlot) -> AgentRuntime {
+        AgentRuntime {
+            profile: Arc::new(profile),
+            model: Arc::clone(&slot.model),
+            window: slot.window,
+            price: Arc::clone(&slot.price),
+            redactor: self.inputs.redactor.clone(),
+        }
     }
 
     /// An agent's instructions, followed by the project's instructions to all agents.
     fn guided(&self, instructions: &str) -> String {
-        match &self.staffing.guide {
+        match &self.inputs.staffing.guide {
             None => instructions.to_owned(),
             Some(guide) => format!("{instructions}\n\n{guide}"),
         }
     }
 
     fn env(&self, runtime: AgentRuntime, slot: &ModelSlot) -> AgentEnv {
-        let (limiter, tools) = (Arc::clone(&slot.limiter), Arc::clone(self.tool_limiter));
-        let (replays, watch, exists) = (slot.replays, Arc::clone(self.watch), Arc::clone(self.exists));
+        let (limiter, tools) = (Arc::clone(&slot.limiter), Arc::clone(self.inputs.tool_limiter));
+        let (replays, watch, exists) = (slot.replays, Arc::clone(self.inputs.watch), Arc::clone(self.inputs.exists));
         AgentEnv { runtime: Arc::new(runtime), limiter, tools, replays, watch, exists }
     }
 
     /// The tools that an agent may use.
     fn tools_of(&self, agent: &Agent) -> Result<BTreeMap<String, Arc<dyn Tool>>, HallError> {
-        let missing = agent.tools.iter().flatten().find(|wanted| !self.tools.contains_key(*wanted));
+        let missing = agent.tools.iter().flatten().find(|wanted| !self.inputs.tools.contains_key(*wanted));
         if let Some(missing) = missing {
-            let known = self.tools.keys().cloned().collect::<Vec<_>>().join(", ");
+            let known = self.inputs.tools.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(HallError::NoTool { agent: agent.name.to_string(), tool: missing.clone(), known });
         }
-        let usable = self.tools.iter().filter(|(name, _)| agent.may_use(name));
+        let usable = self.inputs.tools.iter().filter(|(name, _)| agent.may_use(name));
         Ok(usable.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect())
     }
 }

@@ -35,7 +35,7 @@ pub type WarnFn = Arc<dyn Fn(&str) + Send + Sync>;
 /// # let project = project.path();
 /// let hall = Hall::builder()
 ///     .project(project)
-///     .model("parrot", model_fn(|prompt| async move { Reply::words(prompt.system) }), Price::FREE)
+///     .model("parrot", model_fn(|prompt| async move { Reply::words(prompt.opening.system()) }), Price::FREE)
 ///     .build()?;
 /// assert!(project.join(".guildhall/hall/journal.db").is_file());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_agent::{AgentRuntime, Hired, ModelError, Reply, model_fn};
+use guildhall_agent::{AgentRuntime, Hired, ModelError, Profile, Reply, model_fn};
 use guildhall_kernel::{Fact, Msat, SessionFact, Stored};
 use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, UnixMs};
 
@@ -56,13 +56,10 @@ impl Hall {
             Err::<Reply, _>(ModelError::Refused { provider: "nobody".to_owned(), why })
         });
         let runtime = AgentRuntime {
-            system: String::new(),
+            profile: Arc::new(Profile::new("", BTreeMap::new(), None, Hired::ByOwner)),
             model: Arc::new(model),
             window: u64::MAX,
             price: Arc::new(|_| Msat::ZERO),
-            tools: BTreeMap::new(),
-            team: None,
-            hired: Hired::ByOwner,
             redactor: self.redactor().clone(),
         };
         AgentEnv {

@@ -99,7 +99,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use guildhall_agent::{
-        Attempt, Delta, Model, ModelError, Prompt, Redactor, Reply, Reported, Task, WaitReason, Watch,
+        Attempt, Delta, Model, ModelError, Opening, Prompt, Redactor, Reply, Reported, Task, WaitReason, Watch,
     };
     use guildhall_kernel::{AskId, AskKey, Path};
 
@@ -129,8 +129,7 @@ mod tests {
         let (root, ask) = (Path::root(1), AskId(3));
         let prompt = Prompt {
             key: AskKey { contract: root.clone(), ask },
-            system: String::new(),
-            tools: Vec::new(),
+            opening: Arc::new(Opening::new("", Vec::new())),
             messages: Vec::new(),
             status: None,
             max_tokens: 1,

@@ -105,7 +105,7 @@ pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};
 pub use guildhall_agent::{
-    Attempt, LookUp, Model, ModelError, Prompt, Reply, Reported, Tool, ToolResult, ToolSpec, ToolTerms, Usage,
+    Attempt, LookUp, Model, ModelError, Opening, Prompt, Reply, Reported, Tool, ToolResult, ToolSpec, ToolTerms, Usage,
     model_fn, tool_fn,
 };
 pub use guildhall_kernel::{AgentName, Effect, Fact, Msat, Outcome, Stored};

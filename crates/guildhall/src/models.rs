@@ -142,6 +142,7 @@ impl std::fmt::Display for ModelName {
 }
 
 /// The parts of a model that an agent needs.
+#[derive(Clone)]
 pub(crate) struct ModelSlot {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) price: guildhall_agent::Price,

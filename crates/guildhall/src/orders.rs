@@ -145,7 +145,7 @@ impl Hall {
         };
         let table = self.table(id, &root.setup.staffing)?;
         let env = table.env(&brief);
-        let team = env.as_ref().and_then(|env| env.runtime.team.as_deref());
+        let team = env.as_ref().and_then(|env| env.runtime.profile.team().map(Arc::as_ref));
         let offer = team.and_then(|team| team.offer(agent, task, budget, &brief, self.redactor()));
         let Some((offer, texts)) = offer else {
             let known: Vec<String> =

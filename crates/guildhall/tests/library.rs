@@ -9,8 +9,8 @@ use guildhall::kernel::{Millis, Path as RootPath, SessionFact, TextKind, TextRef
 use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
-    Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError,
-    Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
+    Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Opening, Outcome,
+    OutputError, Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ async fn without_a_roster_an_assistant_works_with_every_tool_of_the_hall() {
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).tool(ring).build().unwrap();
     let ended = hall.run("Ring.").await.unwrap();
     assert_eq!(ended.bill.lines[0].agent.as_str(), "assistant");
-    let tools: Vec<String> = prompts.lock().unwrap()[0].tools.iter().map(|tool| tool.name.clone()).collect();
+    let tools: Vec<String> = prompts.lock().unwrap()[0].opening.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(tools, ["list_files", "read_file", "ring", "search"]);
 }
 
@@ -366,4 +366,28 @@ async fn a_resume_finds_a_model_and_an_agent_whose_name_is_also_a_secret() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains("a-word-of-power"), "the stored instructions contain no secret");
     }
+}
+
+#[tokio::test]
+async fn ad_hoc_specialists_of_one_specialty_share_their_opening_and_others_have_their_own() {
+    let project = tempfile::tempdir().unwrap();
+    let (_dir, roster) = team(&[("lead", "delegation:\n  ad_hoc: true\n")]);
+    let hire = |who: &str, task: &str| json!({"specialty": who, "task": task, "budget": 20});
+    let hires = Reply::call("delegate_task", hire("botany", "Name a moss."));
+    let hires = hires.and_call("delegate_task", hire("botany", "Name a fern."));
+    let hires = hires.and_call("delegate_task", hire("geology", "Name a stone."));
+    let (clerk, prompts) = scripted(&[hires, Reply::words("Fine.")]);
+    let hall = at(project.path()).model("clerk", clerk, REHEARSAL_PRICE).roster(roster).build().unwrap();
+    let lead = AgentName::parse("lead").unwrap();
+    let ended = hall.run("Name three.").entry(lead).budget(Msat::from_sat(500).unwrap()).await.unwrap();
+    assert_done(&ended, "Fine.");
+    let prompts = prompts.lock().unwrap();
+    let of = |specialty: &str| -> Vec<&Arc<Opening>> {
+        let begins = format!("You are a specialist in this field: {specialty}");
+        let openings = prompts.iter().map(|prompt| &prompt.opening);
+        openings.filter(|opening| opening.system().starts_with(&begins)).collect()
+    };
+    let (botany, geology) = (of("botany"), of("geology"));
+    assert_eq!((botany.len(), geology.len()), (2, 1));
+    assert!(Arc::ptr_eq(botany[0], botany[1]) && !Arc::ptr_eq(botany[0], geology[0]));
 }

@@ -115,7 +115,7 @@ struct Inner {
     /// Held from reading the time of a step until the facts of the step are queued, so that facts are stored in the
     /// order of their times. It is never held while waiting for the disk.
     step: Arc<tokio::sync::Mutex<()>>,
-    drivers: Mutex<BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>>,
+    drivers: Mutex<BTreeMap<Path, delivery::Sender>>,
     /// The messages that hires of one hirer posted for each other.
     boards: Mutex<Boards>,
     open_asks: Mutex<OpenAsks>,
@@ -224,7 +224,7 @@ impl SessionEngine {
     }
 
     fn send(&self, to: &Path, delivery: Delivery) -> bool {
-        self.drivers().get(to).is_some_and(|sender| sender.send(DriverMessage::Delivery(delivery)).is_ok())
+        self.drivers().get(to).is_some_and(|sender| sender.send(Box::new(DriverMessage::Delivery(delivery))).is_ok())
     }
 
     fn boards(&self) -> std::sync::MutexGuard<'_, Boards> {
@@ -236,7 +236,7 @@ impl SessionEngine {
         self.inner.open_asks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn drivers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, mpsc::UnboundedSender<DriverMessage>>> {
+    fn drivers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Path, delivery::Sender>> {
         // A panic while the lock was held leaves the map valid: each change is one insert or remove.
         self.inner.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }

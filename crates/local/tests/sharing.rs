@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, Model, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Tool, Usage, Watch,
-    task_key, tool_fn,
+    AgentRuntime, Attempt, Hired, Model, Profile, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Tool, Usage,
+    Watch, task_key, tool_fn,
 };
 use guildhall_kernel::{
     AgentName, Brief, CloseWhen, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Tariff,
@@ -79,14 +79,12 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
     let look = tool_fn("look", "Looks.", json!({"type": "object"}), |_: Value| async { "Nothing.".to_owned() });
     let look: Arc<dyn Tool> = Arc::new(look.effect(Effect::Pure));
+    let profile = Profile::new("You look.", BTreeMap::from([("look".to_owned(), look)]), None, Hired::ByOwner);
     let runtime = AgentRuntime {
-        team: None,
-        hired: Hired::ByOwner,
-        system: "You look.".to_owned(),
+        profile: Arc::new(profile),
         model: Arc::new(Busy),
         window: 10_000_000,
         price: Arc::new(|_| Msat::ZERO),
-        tools: BTreeMap::from([("look".to_owned(), look)]),
         redactor: redactor.clone(),
     };
     let env = AgentEnv {

@@ -1,6 +1,7 @@
 //! Models over HTTP and TLS: the two protocols.
 
 mod arguments;
+mod body;
 mod client;
 mod endpoint;
 mod ids;

@@ -64,7 +64,7 @@ fn reply(prompt: &Prompt) -> Reply {
         );
     };
     let state = State::read(data);
-    let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools: Vec<&str> = prompt.opening.tools().iter().map(|tool| tool.name.as_str()).collect();
     reply_with_calls(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
         let report = Report::of(&state);
         reply_with_text(|count| report.text(count), report.places.len(), bytes_max)

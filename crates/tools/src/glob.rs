@@ -10,8 +10,8 @@ use crate::text::shown;
 pub(crate) const GLOB_BYTES_MAX: usize = 256;
 
 /// The description of a glob argument for models.
-pub(crate) const ABOUT: &str = "Only files that match this glob, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.md`. A glob \
-     without a slash is matched against the file name, a glob with a slash against the path.";
+pub(crate) const ABOUT: &str =
+    "A glob for file names, such as `*.{ts,tsx}`, or, with a slash, for paths, such as `src/**/*.md`.";
 
 /// A glob that is matched against names, or against paths if it contains a slash.
 pub(crate) struct Glob {

@@ -25,14 +25,14 @@ const FIELDS: &[Field] = &[
         name: "path",
         kind: Kind::Text { bytes_max: PATH_BYTES_MAX },
         need: Need::Optional,
-        about: "The directory, relative to the project's root. By default the root.",
+        about: "The directory. Default: the project's root.",
     },
     Field { name: "pattern", kind: Kind::Text { bytes_max: GLOB_BYTES_MAX }, need: Need::Optional, about: glob::ABOUT },
     Field {
         name: "depth",
         kind: Kind::Count { min: 1, max: DEPTH_MAX as u64 },
         need: Need::Optional,
-        about: "How many levels of directories to show. By default 2, or all levels if a pattern is given.",
+        about: "How many levels to show. Default: 2, or all with a pattern.",
     },
 ];
 
@@ -54,8 +54,7 @@ impl Tool for ListFiles {
         ToolSpec {
             name: "list_files".to_owned(),
             description:
-                "Lists the files and directories of the project, one path per line; directories end in a slash. Files \
-                          that git ignores are left out."
+                "Lists files and directories of the project, without those that git ignores. Directories end in `/`."
                     .to_owned(),
             schema: schema(FIELDS),
         }

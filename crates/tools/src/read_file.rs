@@ -26,19 +26,19 @@ const FIELDS: &[Field] = &[
         name: "path",
         kind: Kind::Text { bytes_max: PATH_BYTES_MAX },
         need: Need::Required,
-        about: "The file, relative to the project's root.",
+        about: "Relative to the project's root.",
     },
     Field {
         name: "offset",
         kind: Kind::Count { min: 1, max: u32::MAX as u64 },
         need: Need::Optional,
-        about: "The first line to read, counted from 1. By default 1.",
+        about: "The first line. Default: 1.",
     },
     Field {
         name: "limit",
         kind: Kind::Count { min: 1, max: LINES_MAX },
         need: Need::Optional,
-        about: "How many lines to read at most. By default 1000.",
+        about: "The most lines. Default: 1000.",
     },
 ];
 
@@ -59,10 +59,9 @@ impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "read_file".to_owned(),
-            description:
-                "Reads a text file of the project. Each line starts with its number and a tab. A long file is returned \
-                          in parts: the end of the result says with which offset to continue."
-                    .to_owned(),
+            description: "Reads a text file of the project, with line numbers. A long file comes in parts: the end of the result \
+                          says at which offset to continue."
+                .to_owned(),
             schema: schema(FIELDS),
         }
     }

@@ -36,26 +36,26 @@ const FIELDS: &[Field] = &[
         name: "pattern",
         kind: Kind::Text { bytes_max: PATTERN_BYTES_MAX },
         need: Need::Required,
-        about: "The regular expression, in Rust's syntax: no look-around, no back-references. It is matched line by line.",
+        about: "In Rust's syntax, without look-around and back-references.",
     },
     Field {
         name: "path",
         kind: Kind::Text { bytes_max: PATH_BYTES_MAX },
         need: Need::Optional,
-        about: "The file or directory to search, relative to the project's root. By default the root.",
+        about: "A file or directory. Default: the project's root.",
     },
     Field { name: "glob", kind: Kind::Text { bytes_max: GLOB_BYTES_MAX }, need: Need::Optional, about: glob::ABOUT },
     Field {
         name: "context",
         kind: Kind::Count { min: 0, max: CONTEXT_MAX },
         need: Need::Optional,
-        about: "How many lines to show before and after each match. By default 0.",
+        about: "How many lines to show around each match, up to 10. Default: 0.",
     },
     Field {
         name: "case",
         kind: Kind::OneOf(&["smart", "sensitive", "insensitive"]),
         need: Need::Optional,
-        about: "Whether upper and lower case differ. By default smart: they differ if the pattern has a capital letter.",
+        about: "Default: smart. Case then counts only if the pattern has a capital letter.",
     },
 ];
 
@@ -77,8 +77,8 @@ impl Tool for Search {
         ToolSpec {
             name: "search".to_owned(),
             description:
-                "Searches the text files of the project for a regular expression. The matching lines are shown with their \
-                          numbers, below the path of their file. Files that git ignores are left out."
+                "Searches the lines of the project's text files for a regular expression, without files that git \
+                          ignores. Shows the matching lines with their numbers, by file."
                     .to_owned(),
             schema: schema(FIELDS),
         }

@@ -4,7 +4,7 @@
 use guildhall_kernel::{AgentName, Brief};
 use serde_json::{Map, Value, json};
 
-use super::{BOARD, Hired, LIST, POST_BYTES_MAX, Team, Worker};
+use super::{BOARD, Hired, LIST, Team, Worker};
 use crate::model::ToolSpec;
 use crate::roster::Dialect;
 
@@ -66,9 +66,6 @@ impl DelegationTool {
     }
 }
 
-const LABEL: &str = "A short name for this piece of work.";
-const BACKGROUND: &str = "Continue immediately; the report comes later.";
-
 /// Returns the tools for hiring and for being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
@@ -79,79 +76,77 @@ pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
     DelegationTool::all(team, hired).filter_map(spec).collect()
 }
 
-/// Returns the description of a tool and the schema of its arguments. Only a hirer can be shown the tool that hires.
+/// Returns the description of a tool and the schema of its arguments. Only a hirer can be shown the tool that hires. Every request
+/// pays for every byte, so an argument is described only where its name and the tool's description are not enough.
 fn usage(tool: DelegationTool, team: Option<&Team>) -> Option<(&'static str, Value)> {
-    let id = ("id", text("The hire's id, such as 1.2."));
+    let id = ("id", text("Such as 1.2."));
     Some(match tool {
         DelegationTool::Hire => return team.map(hiring),
-        DelegationTool::List => (
-            "Lists your hires: id, name, task, whether each is at work or waits for you, and what it has used.",
-            object(&[], &[]),
-        ),
+        DelegationTool::List => ("Lists your hires: id, name, task, state, and what each has used.", object(&[], &[])),
         DelegationTool::Stop => ("Stops one of your hires immediately.", object(&[id], &["id"])),
         DelegationTool::Message => (
             "Sends a message to one of your hires, or answers its question.",
-            object(&[id, ("text", text("The message."))], &["id", "text"]),
+            object(&[id, ("text", plain("string"))], &["id", "text"]),
         ),
         DelegationTool::Wait => {
-            let (all, most) = ("Which hires; all if left out.", "How long to wait at most, in seconds.");
-            let ids = json!({"type": "array", "items": {"type": "string"}, "description": all});
-            let timeout = json!({"type": "number", "minimum": 0, "description": most});
+            let ids = json!({"type": "array", "items": {"type": "string"}, "description": "Default: all."});
+            let timeout = json!({"type": "number", "description": "The most seconds to wait."});
+            let any = json!({"type": "boolean", "description": "One report is enough."});
             (
                 "Waits for hires in the background. Their reports come by themselves: wait only if you have nothing else to do.",
-                object(&[("ids", ids), ("any", flag("One report is enough.")), ("timeout_s", timeout)], &[]),
+                object(&[("ids", ids), ("any", any), ("timeout_s", timeout)], &[]),
             )
         }
         DelegationTool::AskHirer => (
-            "Asks the agent that hired you, and waits for the answer.",
-            object(&[("question", text("A question that can be answered without more context."))], &["question"]),
+            "Asks the agent that hired you, and waits for the answer. Ask only what you can't find out or decide yourself. If no \
+             answer comes in time, use your judgement.",
+            object(&[("question", text("It must be clear without more context."))], &["question"]),
         ),
-        DelegationTool::Board => {
-            let note = "The note. Without it, the board is only shown.";
-            let post = json!({"type": "string", "maxLength": POST_BYTES_MAX, "description": note});
-            let does = "Adds a note to the board that you share with your hirer's other hires, and shows the board.";
-            (does, object(&[("post", post)], &[]))
-        }
+        DelegationTool::Board => (
+            "Shows the notes of your hirer's other hires, and adds yours.",
+            object(&[("post", text("Your note. Without it, the board is only shown."))], &[]),
+        ),
     })
 }
 
 fn hiring(team: &Team) -> (&'static str, Value) {
     match team.dialect {
         Dialect::DelegateTask => {
-            let budget = "The most it may spend, in whole sats.";
-            let context = "fresh: it knows only the task. fork: a copy of you that knows this conversation.";
             let properties = [
-                ("specialty", agents(team, "Who does it: the name of a team member, or a specialty.")),
+                ("specialty", agents(team, "A member of your team, or a specialty.")),
                 ("task", task()),
-                ("budget", json!({"type": "number", "minimum": 1, "description": budget})),
+                ("budget", plain("number")),
                 ("name", text(LABEL)),
-                ("context", json!({"type": "string", "enum": ["fresh", "fork"], "description": context})),
-                ("background", flag(BACKGROUND)),
+                ("context", json!({"type": "string", "enum": ["fresh", "fork"]})),
+                ("background", plain("boolean")),
             ];
-            let does = "Hires a specialist for a task and returns its report. Your team is in your instructions.";
+            let does = "Hires a specialist for a task and returns its report. `budget`: the most it may use, in whole sats; \
+                        without it, a share of your money. `context: \"fork\"`: a copy of you that knows this conversation. \
+                        `background: true`: you continue immediately, and the report comes later.";
             (does, object(&properties, &["specialty", "task"]))
         }
         Dialect::DelegateToAgent => (
-            "Hands a prompt to a member of your team, waits, and returns its final output. Your team is in your instructions.",
+            "Hands a prompt to a member of your team, waits, and returns its final output. It gets a share of your money.",
             object(&[("target_agent", agents(team, "Who does it.")), ("prompt", task())], &["target_agent", "prompt"]),
         ),
         Dialect::Agent => {
-            let kind =
-                "A specialist, which knows only the prompt. Without it, a copy of you that knows this conversation.";
             let properties = [
                 ("prompt", task()),
                 ("name", text(LABEL)),
                 ("description", text("The work in three to five words.")),
-                ("subagent_type", agents(team, kind)),
+                ("subagent_type", agents(team, "A specialist.")),
                 ("model", model(team)),
-                ("run_in_background", flag(BACKGROUND)),
+                ("run_in_background", plain("boolean")),
             ];
-            let does =
-                "Gives a piece of work to another agent and returns its report. Your team is in your instructions.";
+            let does = "Gives a piece of work to another agent and returns its report. With `subagent_type`: a specialist that \
+                        knows only the prompt. Without it: a copy of you that knows this conversation. Each gets a share of \
+                        your money. `run_in_background: true`: you continue immediately, and the report comes later.";
             (does, object(&properties, &["prompt"]))
         }
     }
 }
+
+const LABEL: &str = "A short name for this work.";
 
 /// Describes the choice of a model for a specialist.
 fn model(team: &Team) -> Value {
@@ -195,8 +190,9 @@ fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-fn flag(description: &str) -> Value {
-    json!({"type": "boolean", "description": description})
+/// Describes an argument whose name says everything.
+fn plain(kind: &str) -> Value {
+    json!({"type": kind})
 }
 
 fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {

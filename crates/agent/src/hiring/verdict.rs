@@ -7,6 +7,7 @@ use guildhall_kernel::{Ask, Brief, CloseWhen, Fact, Mode, Nudge, Offer, Origin, 
 use super::choose::{Choice, mentions, words_of};
 use super::offer::Order;
 use super::{Team, Worker};
+use crate::model::ToolSpec;
 use crate::roster::DelegationMode;
 use crate::text::{Redactor, Text};
 use crate::wording;
@@ -17,7 +18,7 @@ pub(crate) struct FinalText<'a> {
     pub(crate) brief: &'a Brief,
     pub(crate) task: &'a str,
     pub(crate) facts: &'a [Fact],
-    pub(crate) tools: &'a [String],
+    pub(crate) tools: &'a [ToolSpec],
 }
 
 /// Judges a reply. The texts that the offers name are added to `texts`.
@@ -68,11 +69,11 @@ pub(crate) fn verdict(
 }
 
 /// Whether a text writes a call of a tool instead of making it: the tool's name as a whole word, followed by arguments.
-fn writes_a_call(words: &str, tools: &[String]) -> bool {
+fn writes_a_call(words: &str, tools: &[ToolSpec]) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let calls = |tool: &String| {
-        words.match_indices(tool.as_str()).any(|(at, _)| {
-            let after = &words[at + tool.len()..];
+    let calls = |tool: &ToolSpec| {
+        words.match_indices(tool.name.as_str()).any(|(at, name)| {
+            let after = &words[at + name.len()..];
             !words[..at].ends_with(is_letter) && !after.starts_with(is_letter) && begins_with_arguments(after)
         })
     };

@@ -13,8 +13,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, History, Model, Prompt, RawCall, Redactor, Reply, Reported, Status, Stop, Task, Team,
-    Text, TextError, Texts, Usage, Watch, Wire, Worker, task_key,
+    AgentRuntime, Attempt, Hired, History, Model, Profile, Prompt, RawCall, Redactor, Reply, Reported, Status, Stop,
+    Task, Team, Text, TextError, Texts, Tool, Usage, Watch, Wire, Worker, task_key,
 };
 use guildhall_kernel::{
     AgentName, AskId, AskKey, Brief, CloseWhen, Context as BriefContext, Fact, Grant, Heads, Hiring, Input, Lineage,
@@ -109,14 +109,20 @@ fn with_ad_hoc(team: Team) -> Team {
 }
 
 fn runtime(team: Option<Team>, hired: Hired, reply: Reply) -> AgentRuntime {
+    runtime_with(BTreeMap::new(), team, hired, reply)
+}
+
+fn runtime_with(
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    team: Option<Team>,
+    hired: Hired,
+    reply: Reply,
+) -> AgentRuntime {
     AgentRuntime {
-        system: String::new(),
+        profile: Arc::new(Profile::new("", tools, team.map(Arc::new), hired)),
         model: Arc::new(Constant(reply)),
         window: 100_000,
         price: Arc::new(|_| Msat::ZERO),
-        tools: BTreeMap::new(),
-        team: team.map(Arc::new),
-        hired,
         redactor: redactor(),
     }
 }

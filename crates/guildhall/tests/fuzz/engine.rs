@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Model, Prompt, Redact, Redactor, Reply, Reported, Status,
-    Task, Team, Text, TextError, Texts, Tool, ToolContext, Usage, Watch, Worker, run, task_key, tool_fn,
+    AgentRuntime, Arrival, Attempt, Engine, Hired, History, Model, Profile, Prompt, Redact, Redactor, Reply, Reported,
+    Status, Task, Team, Text, TextError, Texts, Tool, ToolContext, Usage, Watch, Worker, run, task_key, tool_fn,
 };
 use guildhall_kernel::{
     AgentName, Ask, AskId, AskKey, Brief, Cause, CloseWhen, Context as HiringSoFar, Contract, Effect, Fact, Grant,
@@ -148,14 +148,13 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
     };
     let echo = tool_fn("echo", "Says it again.", json!({"type": "object"}), echo).effect(Effect::Pure);
     let model = Arc::new(Scripted { replies: Mutex::new(attempts.into()), ..Scripted::default() });
+    let tools = BTreeMap::from([("echo".to_owned(), Arc::new(echo) as Arc<dyn Tool>)]);
+    let profile = Profile::new("You are an echo.", tools, Some(Arc::new(team(replies.coin()))), Hired::ByOwner);
     let runtime = AgentRuntime {
-        team: Some(Arc::new(team(replies.coin()))),
-        hired: Hired::ByOwner,
-        system: "You are an echo.".to_owned(),
+        profile: Arc::new(profile),
         model: Arc::clone(&model) as Arc<dyn Model>,
         window: if replies.coin() { 1000 } else { 1_000_000 },
         price: Arc::new(|usage| Msat::capped(u128::from(usage.output))),
-        tools: BTreeMap::from([("echo".to_owned(), Arc::new(echo) as Arc<dyn Tool>)]),
         redactor: redactor(),
     };
     let task = runtime.redactor.text(TextKind::Task, &task);

@@ -74,7 +74,7 @@ fn assert_showable(prompt: &Prompt, seed: u64) {
         [(Wire::Anthropic, CallFormat::Tools), (Wire::OpenAi, CallFormat::Tools), (Wire::OpenAi, CallFormat::Json)]
     {
         let form = Form { calls, ..Form::of(&endpoint) };
-        let written = body(wire, &endpoint, prompt, form).unwrap().to_string();
+        let written = String::from_utf8(body(wire, &endpoint, prompt, form).unwrap()).unwrap();
         assert_clean("a request", &written, seed);
         serde_json::from_str::<Value>(&written).unwrap_or_else(|why| panic!("seed {seed}: {why}: {written}"));
     }

@@ -170,11 +170,11 @@ fn builder(data: &FilePath, project: &FilePath) -> HallBuilder {
 async fn answer(prompt: Prompt) -> Reply {
     let words = prompt.last_words().unwrap_or_default();
     match prompt.last_result() {
-        _ if prompt.system.contains("You are lead.") => {
+        _ if prompt.opening.system().contains("You are lead.") => {
             let hire = |who: &str| json!({"specialty": who, "task": format!("Look for {who}."), "background": true});
             Reply::call("delegate_task", hire("ada")).and_call("delegate_task", hire("bob"))
         }
-        _ if prompt.system.contains("You are ada.") || prompt.system.contains("You are bob.") => {
+        _ if prompt.opening.system().contains("You are ada.") || prompt.opening.system().contains("You are bob.") => {
             std::future::pending().await
         }
         None if words.contains("What time") => Reply::call("clock", json!({})),

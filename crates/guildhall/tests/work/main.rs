@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod overtaken;
+mod request_size;
 
 use std::path::Path as FilePath;
 

@@ -6,6 +6,10 @@ use tokio::sync::mpsc;
 
 use super::EngineError;
 
+/// The sender of a driver's messages. A message is boxed: a channel reserves room for 32 of them, and most drivers get only a
+/// few.
+pub(super) type Sender = mpsc::UnboundedSender<Box<DriverMessage>>;
+
 /// A message to a driver.
 pub(super) enum DriverMessage {
     Delivery(Delivery),
@@ -27,25 +31,26 @@ pub(super) enum Acknowledge {
     Order(u64),
     /// The contract whose ask this message is. It receives an answer.
     Contract {
-        sender: mpsc::UnboundedSender<DriverMessage>,
+        sender: Sender,
         ask: AskId,
     },
 }
 
 /// Sends an input that needs no acknowledgement.
-pub(super) fn send(sender: &mpsc::UnboundedSender<DriverMessage>, arrival: Arrival) {
+pub(super) fn send(sender: &Sender, arrival: Arrival) {
     // A missing driver has closed its contract, and a late message to a closed contract has no effect.
-    sender.send(DriverMessage::Delivery(Delivery { arrival, acknowledge: Acknowledge::NotNeeded })).ok();
+    let message = DriverMessage::Delivery(Delivery { arrival, acknowledge: Acknowledge::NotNeeded });
+    sender.send(Box::new(message)).ok();
 }
 
 /// Reports that an ask can't be performed.
-pub(super) fn fail(sender: &mpsc::UnboundedSender<DriverMessage>, why: EngineError) {
+pub(super) fn fail(sender: &Sender, why: EngineError) {
     // A missing driver has failed itself and reports its own error.
-    sender.send(DriverMessage::Failed(why)).ok();
+    sender.send(Box::new(DriverMessage::Failed(why))).ok();
 }
 
 /// Sends an answer that cost nothing and has no text.
-pub(super) fn send_answer(sender: &mpsc::UnboundedSender<DriverMessage>, id: AskId, answer: Answer) {
+pub(super) fn send_answer(sender: &Sender, id: AskId, answer: Answer) {
     let input = Input::Answer { id, answer, cost: Cost::Known(Msat::ZERO) };
     send(sender, Arrival { input, texts: Vec::new() });
 }

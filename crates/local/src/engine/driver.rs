@@ -13,7 +13,7 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
 use super::board::call_to_board;
-use super::delivery::{Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
+use super::delivery::{self, Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
 use super::leaf::Leaf;
 use super::text_cache::TextCache;
 use super::time::{Activity, SessionTime};
@@ -27,8 +27,8 @@ pub(super) struct ContractDriver {
     pub(super) env: AgentEnv,
     /// The provider that is paid for the contract's model.
     pub(super) provider: Option<Arc<str>>,
-    pub(super) sender: mpsc::UnboundedSender<DriverMessage>,
-    receiver: mpsc::UnboundedReceiver<DriverMessage>,
+    pub(super) sender: delivery::Sender,
+    receiver: mpsc::UnboundedReceiver<Box<DriverMessage>>,
     context: Context,
     past: Past,
     /// The messages before the contract's brief, or the error that prevents reading them. Only a request to the model
@@ -132,7 +132,7 @@ impl ContractDriver {
         brief: &Brief,
         earlier: Past,
         env: AgentEnv,
-        (sender, receiver): (mpsc::UnboundedSender<DriverMessage>, mpsc::UnboundedReceiver<DriverMessage>),
+        (sender, receiver): (delivery::Sender, mpsc::UnboundedReceiver<Box<DriverMessage>>),
         texts: Vec<Text>,
     ) -> ContractDriver {
         let mut driver = ContractDriver {
@@ -287,7 +287,7 @@ impl ContractDriver {
     }
 
     /// Waits for a message until a moment.
-    async fn message_before(&mut self, moment: Option<Millis>) -> Option<DriverMessage> {
+    async fn message_before(&mut self, moment: Option<Millis>) -> Option<Box<DriverMessage>> {
         let time = self.time();
         loop {
             tokio::select! {
@@ -333,8 +333,8 @@ impl ContractDriver {
     }
 
     /// Reads a message and takes the lock for its step.
-    async fn open(&mut self, message: DriverMessage) -> Result<Input, EngineError> {
-        let Delivery { arrival, acknowledge } = match message {
+    async fn open(&mut self, message: Box<DriverMessage>) -> Result<Input, EngineError> {
+        let Delivery { arrival, acknowledge } = match *message {
             DriverMessage::Delivery(delivery) => delivery,
             DriverMessage::Failed(why) => return Err(why),
         };
@@ -350,7 +350,7 @@ impl ContractDriver {
     /// Handles the messages that arrived after the contract had closed. No more messages can arrive.
     pub(super) async fn handle_late_messages(&mut self) -> Result<(), EngineError> {
         while let Ok(message) = self.receiver.try_recv() {
-            match message {
+            match *message {
                 DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::Contract { sender, ask }, arrival }) => {
                     let answer = if self.has_received(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&sender, ask, answer);

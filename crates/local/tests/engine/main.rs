@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, Model, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Text, Tool,
+    AgentRuntime, Attempt, Hired, Model, Profile, Prompt, RawCall, Redactor, Reply, Reported, Stop, Task, Text, Tool,
     ToolResult, ToolSpec, ToolTerms, Usage, Watch, Wire, task_key,
 };
 use guildhall_kernel::{
@@ -206,14 +206,13 @@ async fn open_with<M: Model + 'static>(
         journal.create(new).await.unwrap();
     }
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+    let tools = BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]);
+    let profile = Profile::new("You count.", tools, None, Hired::ByOwner);
     let runtime = Arc::new(AgentRuntime {
-        team: None,
-        hired: Hired::ByOwner,
-        system: "You count.".to_owned(),
+        profile: Arc::new(profile),
         model: Arc::clone(model) as Arc<dyn Model>,
         window: 100_000,
         price: Arc::new(|usage| sat(usage.output)),
-        tools: BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]),
         redactor: redactor(),
     });
     let (limiter, tools) = (Arc::new(CallLimiter::new(MODEL_CALLS_MAX)), Arc::new(CallLimiter::new(TOOL_CALLS_MAX)));

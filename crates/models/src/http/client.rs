@@ -12,12 +12,13 @@ use guildhall_agent::{
 };
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Response, StatusCode};
+use reqwest::{Body, Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::http::body::RequestBody;
 use crate::http::endpoint::{BaseUrl, COMPLETIONS, Endpoint, MESSAGES};
 use crate::http::reduce::{Fault, Piece, Reducer};
-use crate::http::request::{self, Form};
+use crate::http::request::{self, Form, Openings};
 use crate::http::retry::Tries;
 use crate::http::sse::{Frame, Sse};
 use crate::http::tls::{self, Trust};
@@ -47,6 +48,7 @@ pub struct Provider {
     wire: Wire,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
+    openings: Openings,
     /// Whether the server has refused a request with a schema for the reply.
     refused_json: AtomicBool,
 }
@@ -82,7 +84,13 @@ impl Model for Provider {
 impl Provider {
     /// Creates the model. The first ask opens the connection.
     pub fn new(wire: Wire, endpoint: Endpoint) -> Provider {
-        Provider { wire, endpoint, http: OnceLock::new(), refused_json: AtomicBool::new(false) }
+        Provider {
+            wire,
+            endpoint,
+            http: OnceLock::new(),
+            openings: Openings::default(),
+            refused_json: AtomicBool::new(false),
+        }
     }
 
     fn form(&self) -> Form {
@@ -133,7 +141,7 @@ impl Provider {
     }
 
     async fn request(&self, form: Form, prompt: &Prompt, watch: Watch<'_>) -> RequestResult {
-        let Some(body) = request::body(self.wire, &self.endpoint, prompt, form) else {
+        let Some(body) = self.body(form, prompt) else {
             return final_error(self.refused("a model inside this process has no HTTP protocol"));
         };
         let http = match self.http.get_or_init(|| http_client(&self.endpoint.base_url, self.endpoint.timeouts.connect))
@@ -143,7 +151,7 @@ impl Provider {
         };
         let method = if self.wire == Wire::Anthropic { MESSAGES } else { COMPLETIONS };
         let url = self.endpoint.base_url.method(method);
-        let request = http.post(url).headers(self.headers(prompt)).body(body.to_string());
+        let request = http.post(url).headers(self.headers(prompt)).body(body);
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
         watch(Delta::Asking);
         match timeout_at(deadline, request.send()).await {
@@ -159,6 +167,13 @@ impl Provider {
             }
             Ok(Ok(response)) => self.read_error(response).await,
         }
+    }
+
+    /// Writes the request for a prompt; `None` for a model inside this process.
+    fn body(&self, form: Form, prompt: &Prompt) -> Option<Body> {
+        let opening = self.openings.written(self.wire, &self.endpoint, &prompt.opening, form.calls)?;
+        let rest = request::rest(self.wire, &self.endpoint, prompt, form, &opening);
+        Some(Body::wrap(RequestBody::new(opening.start().clone(), rest.into())))
     }
 
     fn headers(&self, prompt: &Prompt) -> HeaderMap {

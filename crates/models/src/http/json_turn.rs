@@ -2,7 +2,7 @@
 //! local models often make valid calls only in this way. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
-use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, ToolSpec};
+use guildhall_agent::{Message, Opening, Part, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::http::arguments;
@@ -14,27 +14,27 @@ use crate::http::written::{self, Written};
 /// The most calls of one turn that a model is asked for. More calls are taken, too.
 const CALLS_MAX: usize = 8;
 
-/// Parts of a tool's schema that some servers can't turn into a grammar. Without these parts a call means the same.
+/// Parts of a tool's schema that some servers can't turn into a grammar, or that a grammar does not need. Without these parts a
+/// call means the same.
 const UNSUPPORTED: &str =
-    "minLength maxLength pattern format minItems maxItems minimum maximum examples default $schema";
+    "minLength maxLength pattern format minItems maxItems minimum maximum examples default description $schema";
 
-/// Returns the prompt without tools. The tools are listed in the instructions, and results of calls are quoted as text.
-pub(crate) fn without_tools(prompt: &Prompt) -> Prompt {
+/// Returns the instructions of an opening, with the tools listed in them.
+pub(crate) fn instructions(opening: &Opening) -> String {
+    format!("{}\n\n{}", opening.system(), rules(opening.tools()))
+}
+
+/// Returns messages without calls. Results of calls are quoted as text.
+pub(crate) fn without_calls(messages: &[Message]) -> Vec<Message> {
     let mut names = Vec::new();
-    let messages = prompt.messages.iter().map(|message| match message {
+    let messages = messages.iter().map(|message| match message {
         Message::Assistant(reply) => {
             names = reply.calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
             Message::Assistant(Reply::words(written_turn(reply)).into())
         }
         Message::User(parts) => Message::User(parts.iter().map(|part| quoted(part, &names)).collect()),
     });
-    Prompt {
-        system: format!("{}\n\n{}", prompt.system, rules(&prompt.tools)),
-        tools: Vec::new(),
-        messages: messages.collect(),
-        must_call: None,
-        ..prompt.clone()
-    }
+    messages.collect()
 }
 
 /// Returns a reply as the JSON object that the model wrote.
@@ -87,14 +87,14 @@ fn listed(tool: &ToolSpec) -> String {
 }
 
 /// Returns the schema that a reply must follow.
-pub(crate) fn response_format(prompt: &Prompt) -> Value {
-    let tools = prompt.tools.iter().filter(|tool| prompt.must_call.as_ref().is_none_or(|must| *must == tool.name));
+pub(crate) fn response_format(tools: &[ToolSpec], must_call: Option<&str>) -> Value {
+    let tools = tools.iter().filter(|tool| must_call.is_none_or(|must| must == tool.name));
     let calls: Vec<Value> = tools.map(call_schema).collect();
     let mut turns = Vec::new();
     if !calls.is_empty() {
         turns.push(object(&[("calls", json!({"type": "array", "items": {"anyOf": calls}}))]));
     }
-    if prompt.must_call.is_none() || turns.is_empty() {
+    if must_call.is_none() || turns.is_empty() {
         turns.push(object(&[("report", json!({"type": "string"}))]));
     }
     let schema = if turns.len() == 1 { turns.remove(0) } else { json!({"anyOf": turns}) };
@@ -103,7 +103,11 @@ pub(crate) fn response_format(prompt: &Prompt) -> Value {
 
 fn call_schema(tool: &ToolSpec) -> Value {
     let name = ("tool", json!({"const": tool.name}));
-    let arguments = supported(&tool.schema);
+    let mut arguments = supported(&tool.schema);
+    if let Value::Object(schema) = &mut arguments {
+        // Some servers otherwise accept every field.
+        schema.entry("additionalProperties").or_insert(json!(false));
+    }
     let has_fields = arguments["properties"].as_object().is_some_and(|fields| !fields.is_empty());
     if has_fields { object(&[name, ("arguments", arguments)]) } else { object(&[name]) }
 }

@@ -5,7 +5,9 @@ mod anthropic;
 mod counts;
 mod openai;
 
-use guildhall_agent::{CallFormat, Delta, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
+use std::sync::Arc;
+
+use guildhall_agent::{CallFormat, Delta, Opening, Prompt, RawCall, Reply, Reported, Stop, Usage, Wire};
 use serde_json::{Map, Value};
 
 use crate::http::endpoint::WrittenCalls;
@@ -72,7 +74,7 @@ pub struct Reducer {
     protocol: State,
     progress: Progress,
     ids: Ids,
-    tools: Vec<String>,
+    opening: Arc<Opening>,
     written: WrittenCalls,
     /// The report that is being decoded, if the reply is a JSON turn.
     json: Option<json_turn::PartialReport>,
@@ -110,9 +112,9 @@ impl Reducer {
             Wire::Anthropic => (State::Anthropic(anthropic::State::default()), CallFormat::Tools),
             Wire::OpenAi | Wire::Inside => (State::OpenAi(openai::State::default()), calls),
         };
-        let tools = prompt.tools.iter().map(|tool| tool.name.clone()).collect();
+        let opening = Arc::clone(&prompt.opening);
         let json = (calls == CallFormat::Json).then(json_turn::PartialReport::default);
-        Reducer { protocol, progress: Progress::default(), ids: Ids::new(&prompt.key), tools, written, json }
+        Reducer { protocol, progress: Progress::default(), ids: Ids::new(&prompt.key), opening, written, json }
     }
 
     /// Takes the next event of a stream. Events after the end of a reply are ignored.
@@ -184,7 +186,7 @@ impl Reducer {
         if self.progress.phase < Phase::Stopped {
             return Err(Fault::Incomplete);
         }
-        let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
+        let tools: Vec<&str> = self.opening.tools().iter().map(|tool| tool.name.as_str()).collect();
         let is_json = self.json.is_some();
         let written = match self.written {
             WrittenCalls::Read if !is_json => tools.as_slice(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::server::{Server, Step, answer, chunked, stream};
-use crate::setting::{ask, ask_at, ask_with, chunks, delta, endpoint, finish, named, prompt};
+use crate::setting::{ask, ask_at, ask_with, body, chunks, delta, endpoint, finish, named, prompt};
 use crate::{anthropic, openai};
 
 pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
@@ -282,11 +282,7 @@ async fn a_dropped_ask_closes_the_connection_and_its_watch_received_the_usage() 
 
 #[test]
 fn the_body_of_a_request_asks_for_usage() {
-    let body = guildhall_models::body(
-        Wire::OpenAi,
-        &endpoint("http://127.0.0.1:1"),
-        &prompt(),
-        Form::of(&endpoint("http://127.0.0.1:1")),
-    );
+    let body =
+        body(Wire::OpenAi, &endpoint("http://127.0.0.1:1"), &prompt(), Form::of(&endpoint("http://127.0.0.1:1")));
     assert_eq!(body.unwrap()["stream_options"], json!({"include_usage": Value::Bool(true)}));
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use guildhall_agent::{CallFormat, Message, Model, Part, Prompt, RawCall, Reply, Stop, ToolSpec, Wire};
-use guildhall_models::{Endpoint, Event, Form, Provider, Reducer, ToolChoice, WrittenCalls, body};
+use guildhall_models::{Endpoint, Event, Form, Provider, Reducer, ToolChoice, WrittenCalls};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::faults::fault;
 use crate::server::{Server, Step, stream};
-use crate::setting::{ask_with, chunks, delta, endpoint, finish, prompt};
+use crate::setting::{ask_with, body, chunks, delta, endpoint, finish, opened, prompt};
 
 fn in_json(endpoint: &mut Endpoint) {
     endpoint.calls = CallFormat::Json;
@@ -135,8 +135,8 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
     let result = Part::Result { call: "x".to_owned(), text: "a.rs:1 \"\"\"".to_owned(), failed: false };
     let first = Message::User(vec![Part::Words("Look.".to_owned())]);
     let messages = vec![first, Message::Assistant(Arc::new(assistant)), Message::User(vec![result])];
-    let prompt =
-        Prompt { tools: vec![bounded(), nothing], messages, status: Some("[status: 5]".to_owned()), ..prompt() };
+    let opened = opened("You are a tester.", vec![bounded(), nothing]);
+    let prompt = Prompt { messages, status: Some("[status: 5]".to_owned()), ..opened };
     let body = shown(&prompt);
     assert_eq!(body["tools"], Value::Null);
     assert_snapshot!(body["messages"][0]["content"].as_str().unwrap(), @r#"
@@ -175,8 +175,7 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
                         "type": "object",
                         "properties": {
                           "pattern": {
-                            "type": "string",
-                            "description": "Which."
+                            "type": "string"
                           },
                           "count": {
                             "type": "number"
@@ -191,7 +190,8 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
                         },
                         "required": [
                           "pattern"
-                        ]
+                        ],
+                        "additionalProperties": false
                       }
                     },
                     "required": [
@@ -241,7 +241,7 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
 #[test]
 fn the_last_turn_can_only_report_and_a_forced_turn_can_only_call() {
     let schema = |prompt: &Prompt| shown(prompt)["response_format"]["json_schema"]["schema"].to_string();
-    let last = schema(&Prompt { tools: Vec::new(), ..prompt() });
+    let last = schema(&opened("You are a tester.", Vec::new()));
     assert!(last.contains("\"report\"") && !last.contains("\"calls\""), "{last}");
     let forced = schema(&Prompt { must_call: Some("list_files".to_owned()), ..prompt() });
     assert!(forced.contains("list_files") && !forced.contains("report") && !forced.contains("read_file"), "{forced}");

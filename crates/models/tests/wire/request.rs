@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::{Message, Part, Prompt, RawCall, Reply, Stop, Wire};
-use guildhall_models::{BaseUrl, Form, body};
+use guildhall_agent::{CallFormat, Message, Model, Part, Prompt, RawCall, Reply, Stop, Wire};
+use guildhall_models::{BaseUrl, Form, Provider};
 use serde_json::{Value, json};
 
-use crate::setting::{endpoint, prompt};
+use crate::faults::hello;
+use crate::server::Server;
+use crate::setting::{body, endpoint, opened, prompt};
 
 fn written(wire: Wire, prompt: &Prompt) -> Value {
     let endpoint = endpoint("http://127.0.0.1:1");
@@ -33,14 +35,15 @@ fn conversation(reply: Message) -> Prompt {
 
 #[test]
 fn anthropic_requests_have_breakpoints_after_the_system_prompt_and_on_the_last_message() {
-    let body = written(Wire::Anthropic, &prompt());
+    let prompt = prompt();
+    let (body, tools) = (written(Wire::Anthropic, &prompt), prompt.opening.tools());
     let cache = json!({"type": "ephemeral"});
     let expect = json!({
         "model": "tester-1", "max_tokens": 512, "stream": true,
         "system": [{"type": "text", "text": "You are a tester.", "cache_control": cache}],
         "tools": [
-            {"name": "read_file", "description": "Does read_file.", "input_schema": prompt().tools[0].schema},
-            {"name": "list_files", "description": "Does list_files.", "input_schema": prompt().tools[1].schema},
+            {"name": "read_file", "description": "Does read_file.", "input_schema": tools[0].schema},
+            {"name": "list_files", "description": "Does list_files.", "input_schema": tools[1].schema},
         ],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Look.", "cache_control": cache}]}],
     });
@@ -49,7 +52,7 @@ fn anthropic_requests_have_breakpoints_after_the_system_prompt_and_on_the_last_m
 
 #[test]
 fn anthropic_without_a_system_prompt_has_its_breakpoint_on_the_last_tool() {
-    let body = written(Wire::Anthropic, &Prompt { system: String::new(), ..prompt() });
+    let body = written(Wire::Anthropic, &opened("", prompt().opening.tools().to_vec()));
     assert_eq!(body.get("system"), None);
     assert_eq!(body["tools"][0].get("cache_control"), None);
     assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral"}));
@@ -154,6 +157,54 @@ fn the_same_prompt_gives_the_same_bytes_and_a_longer_prompt_the_same_beginning()
     }
     let endpoint = endpoint("http://127.0.0.1:1");
     assert_eq!(body(Wire::Inside, &endpoint, &prompt(), Form::of(&endpoint)), None);
+}
+
+#[test]
+fn a_request_begins_with_the_same_bytes_whatever_its_messages_limits_and_forced_calls_are() {
+    for (wire, calls) in
+        [(Wire::Anthropic, CallFormat::Tools), (Wire::OpenAi, CallFormat::Tools), (Wire::OpenAi, CallFormat::Json)]
+    {
+        let mut endpoint = endpoint("http://127.0.0.1:1");
+        endpoint.calls = calls;
+        endpoint.extra = json!({"tool_choice": "auto", "temperature": 0}).as_object().unwrap().clone();
+        let bytes = |prompt: &Prompt| {
+            let bytes = guildhall_models::body(wire, &endpoint, prompt, Form::of(&endpoint)).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let first = bytes(&prompt());
+        let opening = &first[..first.find("Look.").unwrap()];
+        assert!(opening.contains("You are a tester.") && opening.contains("list_files"), "{opening}");
+        let other = Prompt {
+            status: Some("7 left".into()),
+            max_tokens: 7,
+            must_call: Some("list_files".into()),
+            ..conversation(reply(Wire::Inside, Value::Null))
+        };
+        assert!(bytes(&other).starts_with(opening), "{wire:?} {calls:?}");
+        // A repeated key would be valid for some readers and not for others.
+        for (prompt, choices) in [(prompt(), 1), (other, 1)] {
+            assert_eq!(bytes(&prompt).matches("\"tool_choice\":").count(), choices, "{wire:?} {calls:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_sends_the_whole_request_for_each_of_several_openings() {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let openings = [prompt(), opened("You are a cook.", Vec::new()), opened("", prompt().opening.tools().to_vec())];
+        let order = [0, 0, 1, 2, 1, 0];
+        let server = Server::start(order.iter().map(|_| vec![hello(wire)]).collect());
+        let endpoint = endpoint(&server.url());
+        let model = Provider::new(wire, endpoint.clone());
+        for at in order {
+            assert!(model.ask(&openings[at], &|_| {}).await.outcome.is_ok(), "{wire:?}");
+        }
+        for (at, request) in order.into_iter().zip(server.requests().await) {
+            assert_eq!(Some(request.body), body(wire, &endpoint, &openings[at], Form::of(&endpoint)), "{wire:?}");
+            assert!(request.head.contains("content-length: "), "{wire:?}: some servers accept no chunks");
+        }
+        assert!(!format!("{model:?}").contains("cook"), "instructions may be secret");
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Prompts, endpoints and events of both protocols, for all tests.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use guildhall_agent::{Attempt, CallFormat, Delta, Message, Model, Part, Prompt, Reply, ToolSpec, Wire};
+use guildhall_agent::{Attempt, CallFormat, Delta, Message, Model, Opening, Part, Prompt, Reply, ToolSpec, Wire};
 use guildhall_kernel::{AskId, AskKey, Path};
-use guildhall_models::{BaseUrl, Endpoint, Event, Fault, Key, Provider, Reducer, Retry, Timeouts, WrittenCalls};
+use guildhall_models::{BaseUrl, Endpoint, Event, Fault, Form, Key, Provider, Reducer, Retry, Timeouts, WrittenCalls};
 use serde_json::{Value, json};
 
 use crate::server::{Request, Server, Step};
@@ -18,14 +18,23 @@ pub(crate) fn prompt() -> Prompt {
     };
     Prompt {
         key: AskKey { contract: Path::root(1), ask: AskId(7) },
-        system: "You are a tester.".into(),
-        tools: vec![tool("read_file"), tool("list_files")],
+        opening: Arc::new(Opening::new("You are a tester.", vec![tool("read_file"), tool("list_files")])),
         messages: vec![Message::User(vec![Part::Words("Look.".into())])],
         status: None,
         max_tokens: 512,
         must_call: None,
         data: None,
     }
+}
+
+/// The body of a request as a value.
+pub(crate) fn body(wire: Wire, endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Option<Value> {
+    guildhall_models::body(wire, endpoint, prompt, form).map(|body| serde_json::from_slice(&body).unwrap())
+}
+
+/// Changes the opening of the usual prompt.
+pub(crate) fn opened(system: &str, tools: Vec<ToolSpec>) -> Prompt {
+    Prompt { opening: Arc::new(Opening::new(system, tools)), ..prompt() }
 }
 
 pub(crate) fn endpoint(url: &str) -> Endpoint {

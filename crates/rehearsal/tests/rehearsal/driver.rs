@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use guildhall_agent::{
-    Heard, HeardReport, HiringLeft, Model, Prompt, PromptData, RawCall, Reply, Status, Tool, ToolOutcome, ToolSpec,
+    Heard, HeardReport, HiringLeft, Model, Opening, Prompt, PromptData, RawCall, Reply, Status, Tool, ToolOutcome,
+    ToolSpec,
 };
 use guildhall_kernel::{AgentName, AskId, AskKey, Heads, Msat, Outcome as Ending, Path, Refusal, Turn};
 use guildhall_rehearsal::{LABEL, Rehearsal};
@@ -86,8 +87,7 @@ impl Hall {
         let hiring = data.team.iter().flat_map(|_| ["delegate_task", "wait_for_agents", "message_agent"]).map(spec);
         let prompt = Prompt {
             key: AskKey { contract: path.clone(), ask: AskId(1) },
-            system: String::new(),
-            tools: self.tools.iter().map(|tool| tool.spec()).chain(hiring).collect(),
+            opening: Arc::new(Opening::new("", self.tools.iter().map(|tool| tool.spec()).chain(hiring).collect())),
             messages: Vec::new(),
             status: None,
             max_tokens: MAX_TOKENS,

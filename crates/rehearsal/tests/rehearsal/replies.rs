@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guildhall_agent::roster::Dialect;
 use guildhall_agent::{
-    Heard, HeardReport, HiringLeft, Model, Prompt, PromptData, RawCall, Reply, Status, Team, ToolSpec, Usage,
+    Heard, HeardReport, HiringLeft, Model, Opening, Prompt, PromptData, RawCall, Reply, Status, Team, ToolSpec, Usage,
 };
 use guildhall_kernel::{AgentName, AskId, AskKey, Heads, Limit, Msat, Nudge, Outcome, Path, Refusal, Turn};
 use guildhall_rehearsal::{LABEL, Rehearsal};
@@ -38,8 +38,7 @@ fn prompt(data: &PromptData, tools: &[&str], max_tokens: u32) -> Prompt {
     let spec = |name: &&str| ToolSpec { name: (*name).to_owned(), description: String::new(), schema: json!({}) };
     Prompt {
         key: AskKey { contract: Path::root(1), ask: AskId(1) },
-        system: "Be brief.".to_owned(),
-        tools: tools.iter().map(spec).collect(),
+        opening: Arc::new(Opening::new("Be brief.", tools.iter().map(spec).collect())),
         messages: Vec::new(),
         status: None,
         max_tokens,

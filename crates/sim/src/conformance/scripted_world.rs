@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, Model, Prompt, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch,
+    AgentRuntime, Attempt, Hired, Model, Profile, Prompt, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch,
 };
 use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
 use serde_json::{Value, json};
@@ -45,14 +45,14 @@ impl ScriptedWorld {
     /// Returns the runtime of the agent that works on a brief.
     pub fn runtime(self: &Arc<ScriptedWorld>, brief: &Brief) -> AgentRuntime {
         let scripted = Arc::new(ScriptedPeer(Arc::clone(self)));
+        let tools = BTreeMap::from([("look".to_owned(), Arc::clone(&scripted) as Arc<dyn Tool>)]);
+        let team = self.script.teams.get(&brief.agent).cloned();
+        let profile = Profile::new("You look at the sky and say what you see.", tools, team, Hired::of(brief));
         AgentRuntime {
-            team: self.script.teams.get(&brief.agent).cloned(),
-            hired: Hired::of(brief),
-            system: "You look at the sky and say what you see.".to_owned(),
-            model: Arc::clone(&scripted) as Arc<dyn Model>,
+            profile: Arc::new(profile),
+            model: scripted,
             window: self.script.window,
             price: Arc::new(price),
-            tools: BTreeMap::from([("look".to_owned(), scripted as Arc<dyn Tool>)]),
             redactor: redactor(),
         }
     }

@@ -1,96 +1,140 @@
 //! The request of Chat Completions. Servers cache the unchanged beginning of a request by themselves, so the status comes
 //! last.
 
-use guildhall_agent::{Message, Part, Prompt, Reply, Wire};
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt;
 
-use super::{Form, ToolChoice, object};
-use crate::http::arguments;
+use guildhall_agent::{Message, Opening, Part, Prompt, Reply, ToolSpec, Wire};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::{Form, Json};
 use crate::http::endpoint::Endpoint;
+use crate::http::{arguments, json_turn};
 
-pub(super) fn body(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Map<String, Value> {
-    let mut messages = Vec::new();
-    if !prompt.system.trim().is_empty() {
-        messages.push(json!({"role": "system", "content": prompt.system}));
+/// Returns the fields that requests with this opening have.
+pub(super) fn fields(opening: &Opening, in_json: bool) -> Vec<&'static str> {
+    let mut fields = vec!["model", "stream", "stream_options", "messages"];
+    fields.extend((!in_json && !opening.tools().is_empty()).then_some("tools"));
+    fields
+}
+
+pub(super) fn write_opening(opening: &Opening, in_json: bool, json: &mut Json) {
+    json.field("stream_options", &json!({"include_usage": true}));
+    let tool = |ToolSpec { name, description, schema }: &ToolSpec| {
+        let function = json!({"name": name, "description": description, "parameters": schema});
+        json!({"type": "function", "function": function})
+    };
+    if !in_json && !opening.tools().is_empty() {
+        json.field("tools", &opening.tools().iter().map(tool).collect::<Vec<_>>());
     }
-    for message in &prompt.messages {
+    json.raw(",\"messages\":[");
+    json.is_list_empty = true;
+    let system = if in_json { Cow::Owned(json_turn::instructions(opening)) } else { Cow::Borrowed(opening.system()) };
+    if !system.trim().is_empty() {
+        json.item(&Sent::System { content: &system });
+    }
+}
+
+pub(super) fn tool_choice(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> Option<Value> {
+    let tool = form.forced_call(prompt, endpoint, &["thinking", "reasoning", "reasoning_effort"])?;
+    Some(json!({"type": "function", "function": {"name": tool}}))
+}
+
+pub(super) fn write_messages(messages: &[Message], status: Option<&str>, json: &mut Json) {
+    let mut sent = Vec::new();
+    for message in messages {
         match message {
-            Message::User(parts) => user(parts, &mut messages),
-            Message::Assistant(reply) => messages.push(replied(reply)),
+            Message::User(parts) => user(parts, &mut sent),
+            Message::Assistant(reply) => sent.push(replied(reply)),
         }
     }
-    if let Some(status) = &prompt.status {
-        add(status, &mut messages);
+    // Results are data, so the status is never added to a result.
+    match (status, sent.last_mut()) {
+        (Some(status), Some(Sent::User { content: Joined(texts) })) => texts.push(status),
+        (Some(status), _) => sent.push(Sent::User { content: Joined(vec![status]) }),
+        (None, _) => {}
     }
-    // OpenAI's newer models accept only `max_completion_tokens`, many local servers only `max_tokens`.
-    let limit = if endpoint.base_url.is_makers() { "max_completion_tokens" } else { "max_tokens" };
-    let mut body = object([
-        ("model", json!(endpoint.model)),
-        (limit, json!(prompt.max_tokens)),
-        ("stream", json!(true)),
-        ("stream_options", json!({"include_usage": true})),
-    ]);
-    if !prompt.tools.is_empty() {
-        let tools = prompt.tools.iter().map(|tool| {
-            json!({"type": "function", "function":
-                {"name": tool.name, "description": tool.description, "parameters": tool.schema}})
-        });
-        body.insert("tools".into(), tools.collect());
+    for message in &sent {
+        json.item(message);
     }
-    // The API can't force a call when the model thinks.
-    let thinks = ["thinking", "reasoning", "reasoning_effort"].iter().any(|field| endpoint.extra.contains_key(*field));
-    if let Some(tool) = prompt.must_call.as_ref().filter(|_| !thinks && form.tool_choice == ToolChoice::Forced) {
-        body.insert("tool_choice".into(), json!({"type": "function", "function": {"name": tool}}));
+}
+
+/// A message as it is sent.
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Sent<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Joined<'a>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: Cow<'a, str>,
+    },
+    /// A reply in the provider's own form.
+    #[serde(untagged)]
+    Own(Cow<'a, Value>),
+}
+
+/// Texts with an empty line between them.
+struct Joined<'a>(Vec<&'a str>);
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, text) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n\n")?;
+            }
+            f.write_str(text)?;
+        }
+        Ok(())
     }
-    body.insert("messages".into(), Value::Array(messages));
-    body
+}
+
+impl Serialize for Joined<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Adds a message for each result, then one message with all texts.
-fn user(parts: &[Part], messages: &mut Vec<Value>) {
+fn user<'a>(parts: &'a [Part], sent: &mut Vec<Sent<'a>>) {
     let mut words: Vec<&str> = Vec::new();
     for part in parts {
         match part {
             Part::Words(text) => words.push(text),
             Part::Result { call, text, failed } => {
                 // The protocol has no field for a failure.
-                let prefix = if *failed { "Error: " } else { "" };
-                messages.push(json!({"role": "tool", "tool_call_id": call, "content": format!("{prefix}{text}")}));
+                let content = if *failed { Cow::Owned(format!("Error: {text}")) } else { Cow::Borrowed(text.as_str()) };
+                sent.push(Sent::Tool { tool_call_id: call, content });
             }
         }
     }
     if !words.is_empty() {
-        messages.push(json!({"role": "user", "content": words.join("\n\n")}));
+        sent.push(Sent::User { content: Joined(words) });
     }
 }
 
-/// Adds text to the last message if that is a user message, else as a new user message. Results are data, so the runtime's text
-/// is never added to a result.
-fn add(words: &str, messages: &mut Vec<Value>) {
-    match messages.last_mut().filter(|message| message["role"] == "user") {
-        Some(message) => {
-            let before = message["content"].as_str().unwrap_or_default();
-            message["content"] = json!(format!("{before}\n\n{words}"));
-        }
-        None => messages.push(json!({"role": "user", "content": words})),
-    }
-}
-
-fn replied(reply: &Reply) -> Value {
-    let mut message = if let (Wire::OpenAi, Value::Object(_)) = (reply.wire, &reply.raw) {
-        reply.raw.clone()
+fn replied(reply: &Reply) -> Sent<'_> {
+    let mut message = if let (Wire::OpenAi, raw @ Value::Object(_)) = (reply.wire, &reply.raw) {
+        Cow::Borrowed(raw)
     } else {
         let calls = reply.calls.iter().map(|call| {
             let arguments = arguments::shown(&call.arguments).to_string();
             json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
         });
-        let mut message = object([("role", json!("assistant")), ("content", json!(reply.words))]);
-        message.extend((!reply.calls.is_empty()).then(|| ("tool_calls".to_owned(), calls.collect())));
-        Value::Object(message)
+        let mut message = json!({"role": "assistant", "content": reply.words});
+        if !reply.calls.is_empty() {
+            message["tool_calls"] = calls.collect();
+        }
+        Cow::Owned(message)
     };
     // Servers refuse a message without content and calls.
     if message["content"].is_null() && message["tool_calls"].is_null() {
-        message["content"] = json!("");
+        message.to_mut()["content"] = json!("");
     }
-    message
+    Sent::Own(message)
 }
