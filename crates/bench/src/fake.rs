@@ -24,6 +24,9 @@ use crate::tree::Tree;
 /// The largest request that is accepted.
 const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The most output tokens of a reply. A bill above the limit of the request would be refused.
+const OUTPUT_TOKENS_MAX: usize = 4000;
+
 /// How the fake model answers.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Manner {
@@ -292,8 +295,8 @@ fn call_id(request: u64, call: u64) -> String {
     format!("call_{request}_{call}")
 }
 
-/// One token for four bytes.
+/// One token for four bytes, and never more output than programs allow.
 fn usage(request_bytes: usize, reply_bytes: usize) -> String {
-    let (input, output) = (request_bytes / 4, reply_bytes / 4);
+    let (input, output) = (request_bytes / 4, (reply_bytes / 4).min(OUTPUT_TOKENS_MAX));
     format!(r#"{{"prompt_tokens":{input},"completion_tokens":{output},"total_tokens":{}}}"#, input + output)
 }

@@ -61,7 +61,9 @@ pub(crate) fn machine(runs: usize, load_before: &str) -> String {
     };
     let kib: u64 = of(&read("/proc/meminfo"), "MemTotal").trim_end_matches(" kB").parse().unwrap_or_default();
     let cores = thread::available_parallelism().map_or(0, usize::from);
-    let kernel = read("/proc/sys/kernel/osrelease");
+    let release = read("/proc/sys/kernel/osrelease");
+    // What follows the version number may name a machine.
+    let kernel = release.split('-').next().unwrap_or_default();
     let day = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().map(|output| output.stdout).unwrap_or_default();
     format!(
         "On {}, with {cores} cores ({model}), {} GiB of memory and Linux {}. The load average of the last minute was {load_before} before \
@@ -98,7 +100,9 @@ fn row(figure: &Figure, guildhall: Spread, values: &Values) -> String {
     let unit = figure.unit;
     let value =
         |program| values.spread(figure.key, program).map_or(String::new(), |spread| amount(spread.median, unit));
-    let times = |program| values.times_floor(figure.key, program).map_or(String::new(), between);
+    // A count has no floor.
+    let has_floor = !unit.is_empty();
+    let times = |program| values.times_floor(figure.key, program).filter(|_| has_floor).map_or(String::new(), between);
     let target = match figure.target {
         Target::None => String::new(),
         Target::Floor(limit) => format!("≤ {limit} × floor{}", verdict(figure, values, limit)),
