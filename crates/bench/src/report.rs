@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "| 1,111 agents (fan-out 10, depth 3): processor time per agent | 100 µs | 250 µs | 2.50 (2.50–2.50) | ≤ 3.5 × floor: met |  |  |",
+                "| 1,111 agents (fan-out 10, depth 3), 1,000 calls at once: processor time per agent | 100 µs | 250 µs | 2.50 (2.50–2.50) | ≤ 3.5 × floor: met |  |  |",
                 "| memory while one call waits |  | 20.2 MB |  | ≤ 18 MB: **missed** |  |  |",
                 "",
                 "no rig",
