@@ -63,9 +63,9 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure { key: Key::Waiting, what: "memory per hire that waits for a model", unit: "KiB", target: Target::Value(60.0) },
     Figure { key: Key::GrowthFrom, what: "85 agents (fan-out 4, depth 3): processor time per agent", unit: "µs", target: Target::None },
     Figure { key: Key::GrowthTo, what: "11,111 agents (fan-out 10, depth 4): processor time per agent", unit: "µs", target: Target::None },
-    Figure { key: Key::Growth, what: "… growth per agent from 85 agents", unit: "×", target: Target::Floor(1.3) },
+    Figure { key: Key::Growth, what: "growth of processor time per agent from 85 to 11,111 agents", unit: "×", target: Target::Floor(1.3) },
     Figure { key: Key::Latency32, what: "111 agents (fan-out 10, depth 2), a model that takes 50 ms, 32 calls at once (the default): from the first request to the last answer", unit: "ms", target: Target::Floor(1.25) },
-    Figure { key: Key::Latency1000, what: "… 1,000 calls at once", unit: "ms", target: Target::Floor(1.3) },
+    Figure { key: Key::Latency1000, what: "111 agents (fan-out 10, depth 2), a model that takes 50 ms, 1,000 calls at once: from the first request to the last answer", unit: "ms", target: Target::Floor(1.3) },
     Figure { key: Key::BareRequest, what: "request of a hire without tools, beyond its task", unit: "KB", target: Target::Value(1.5) },
     Figure { key: Key::FilesRequest, what: "request of a hire with the file tools, beyond its task", unit: "KB", target: Target::Value(4.0) },
     Figure { key: Key::Start, what: "from start to the first request, with an existing journal", unit: "ms", target: Target::Time(30.0) },
@@ -165,5 +165,11 @@ mod tests {
         let fault = "1,111 agents (fan-out 10, depth 3), 1,000 calls at once: processor time per agent: 5.30 × floor, the limit of a small run is 5.25 × floor";
         assert_eq!(faults(530.0), [fault]);
         assert_eq!(faults(f64::NAN).len(), 1, "a value that can't be compared is a fault");
+    }
+
+    #[test]
+    fn a_figure_with_a_target_can_be_understood_without_the_table() {
+        let unclear = FIGURES.iter().filter(|figure| figure.target != Target::None && figure.what.starts_with('…'));
+        assert_eq!(unclear.map(|figure| figure.what).collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }

@@ -9,14 +9,13 @@ use crate::program::Program;
 const BARS: &[(Key, &str)] = &[
     (Key::TreeCpu, "1,111 agents: processor time"),
     (Key::WideCpu, "1,000 parallel hires: processor time"),
-    (Key::GrowthTo, "11,111 agents: processor time"),
     (Key::Waiting, "memory per waiting hire"),
     (Key::Latency32, "50 ms model, 32 calls at once: time"),
     (Key::Latency1000, "50 ms model, 1,000 calls at once: time"),
 ];
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 270.0;
+const WIDTH: f64 = 780.0;
+const LEFT: f64 = 290.0;
 const RIGHT: f64 = 60.0;
 const TOP: f64 = 60.0;
 const BAR: f64 = 14.0;
