@@ -1,15 +1,32 @@
-//! Builds the programs of the benchmark over HTTP and starts it. `crates/bench` measures; it builds nothing.
+//! Builds the programs of the benchmark over HTTP and starts it. `crates/bench` measures and builds nothing.
+
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::{Outcome, cargo, run as run_cargo};
 
+/// A workspace of its own, so that its crates never enter ours.
+const RIG: &str = "crates/bench/rig/Cargo.toml";
+
 pub(crate) fn run(args: &[&str]) -> Outcome {
+    let has = |names: &[&str]| args.iter().any(|arg| names.contains(&arg.split('=').next().unwrap_or_default()));
     let mut bench = cargo(&["run", "--quiet", "--release", "-p", "guildhall-bench", "--"]);
     bench.args(args);
-    if !args.iter().any(|arg| arg.starts_with("--guildhall") || *arg == "--help") {
-        let program = build(&["build", "--release", "-p", "guildhall-cli"])?;
-        bench.args(["--guildhall", &program]);
+    if has(&["--help", "-h"]) {
+        return run_cargo(&mut bench);
+    }
+    if !has(&["--guildhall"]) {
+        bench.args(["--guildhall", &build(&["build", "--release", "-p", "guildhall-cli"])?]);
+    }
+    if has(&["--small"]) && !has(&["--rig", "--no-rig"]) {
+        bench.args(["--no-rig", "this is a small run"]);
+    } else if !has(&["--rig", "--no-rig"]) {
+        let built = build(&["build", "--release", "--manifest-path", RIG, "--target-dir", "target/rig"]);
+        match &built {
+            Ok(program) => bench.args(["--rig", program]),
+            Err(_) => bench.args(["--no-rig", "it could not be built on this machine"]),
+        };
     }
     run_cargo(&mut bench)
 }
@@ -18,7 +35,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
 fn build(args: &[&str]) -> Result<String, String> {
     let failed = |why: String| format!("`cargo {}` failed: {why}", args.join(" "));
     let mut command = cargo(args);
-    command.arg("--message-format=json-render-diagnostics").stderr(std::process::Stdio::inherit());
+    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let output = command.output().map_err(|e| failed(e.to_string()))?;
     if !output.status.success() {
         return Err(failed(output.status.to_string()));

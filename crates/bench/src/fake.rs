@@ -24,8 +24,11 @@ use crate::tree::Tree;
 /// The largest request that is accepted.
 const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The most output tokens of a reply. A bill above the limit of the request would be refused.
+const OUTPUT_TOKENS_MAX: usize = 4000;
+
 /// How the fake model answers.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Manner {
     /// How long the model takes for each answer.
     #[arg(long, default_value_t = 0)]
@@ -33,6 +36,18 @@ pub(crate) struct Manner {
     /// Never answer agents without hires; print `waiting` when this many of them wait.
     #[arg(long)]
     pub(crate) stall: Option<u64>,
+    /// The agent that is hired.
+    #[arg(long, default_value = WORKER)]
+    pub(crate) hires: String,
+}
+
+/// The agent that every tree consists of, unless the case says otherwise.
+pub(crate) const WORKER: &str = "worker";
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner { latency_ms: 0, stall: None, hires: WORKER.into() }
+    }
 }
 
 /// What arrived at the fake model.
@@ -112,7 +127,7 @@ async fn connection(mut stream: TcpStream, manner: &Manner, seen: &RefCell<Seen>
         if manner.latency_ms > 0 {
             sleep(Duration::from_millis(manner.latency_ms)).await;
         }
-        let answer = asked.answer(seen.borrow().requests, length);
+        let answer = asked.answer(&manner.hires, seen.borrow().requests, length);
         stream.write_all(answer.as_bytes()).await?;
         seen.borrow_mut().answered();
         buffer.drain(..head + length);
@@ -201,16 +216,15 @@ impl Asked {
     }
 
     /// The whole response. `number` makes the ids of calls unique.
-    fn answer(&self, number: u64, request_bytes: usize) -> String {
-        let body = if self.streamed { self.stream(number, request_bytes) } else { self.whole(number, request_bytes) };
-        let kind = if self.streamed { "text/event-stream" } else { "application/json" };
+    fn answer(&self, hires: &str, number: u64, request_bytes: usize) -> String {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type:";
         if self.streamed {
+            let body = self.stream(hires, number, request_bytes);
             let size = body.len();
-            format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n0\r\n\r\n"
-            )
+            format!("{head} text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n0\r\n\r\n")
         } else {
-            format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+            let body = self.whole(hires, number, request_bytes);
+            format!("{head} application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         }
     }
 
@@ -223,12 +237,12 @@ impl Asked {
     }
 
     /// The arguments of a call that hires, as a JSON string.
-    fn arguments(&self) -> String {
+    fn arguments(&self, hires: &str) -> String {
         let task = Tree { depth: self.tree.depth - 1, ..self.tree }.task();
-        format!(r#"{{\"specialty\":\"worker\",\"task\":\"{task}\"}}"#)
+        format!(r#"{{\"specialty\":\"{hires}\",\"task\":\"{task}\"}}"#)
     }
 
-    fn stream(&self, number: u64, request_bytes: usize) -> String {
+    fn stream(&self, hires: &str, number: u64, request_bytes: usize) -> String {
         let head =
             format!(r#"data: {{"id":"chatcmpl-{number}","object":"chat.completion.chunk","created":1,"model":"fake","#);
         let mut body = String::with_capacity(1024);
@@ -244,7 +258,7 @@ impl Asked {
             push(&format!(r#"{{"content":"{text}"}}"#), "null");
             push("{}", r#""stop""#);
         } else {
-            let arguments = self.arguments();
+            let arguments = self.arguments(hires);
             for call in 0..self.tree.fanout {
                 let start = r#""type":"function","function":{"name":"delegate_task","arguments":""}"#;
                 let id = call_id(number, call);
@@ -258,11 +272,11 @@ impl Asked {
         format!("{body}{head}\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n")
     }
 
-    fn whole(&self, number: u64, request_bytes: usize) -> String {
+    fn whole(&self, hires: &str, number: u64, request_bytes: usize) -> String {
         let (message, finish) = if let Some(text) = self.text() {
             (format!(r#""content":"{text}""#), "stop")
         } else {
-            let arguments = self.arguments();
+            let arguments = self.arguments(hires);
             let call = |call: u64| {
                 let function = format!(r#""function":{{"name":"delegate_task","arguments":"{arguments}"}}"#);
                 format!(r#"{{"id":"{}","type":"function",{function}}}"#, call_id(number, call))
@@ -281,8 +295,8 @@ fn call_id(request: u64, call: u64) -> String {
     format!("call_{request}_{call}")
 }
 
-/// One token for four bytes.
+/// One token for four bytes, and never more output than programs allow.
 fn usage(request_bytes: usize, reply_bytes: usize) -> String {
-    let (input, output) = (request_bytes / 4, reply_bytes / 4);
+    let (input, output) = (request_bytes / 4, (reply_bytes / 4).min(OUTPUT_TOKENS_MAX));
     format!(r#"{{"prompt_tokens":{input},"completion_tokens":{output},"total_tokens":{}}}"#, input + output)
 }

@@ -13,7 +13,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -38,6 +38,30 @@ struct Floor {
     permits: Semaphore,
     system: String,
     tools: Value,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    stream_options: Options,
+    tools: &'a Value,
+    messages: &'a [Message<'a>],
+}
+
+#[derive(Serialize)]
+struct Options {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Message<'a> {
+    System { content: &'a str },
+    User { content: &'a str },
+    Assistant { content: Option<&'a str>, tool_calls: Vec<Value> },
+    Tool { tool_call_id: String, content: String },
 }
 
 /// One event of a stream.
@@ -103,7 +127,7 @@ pub(crate) fn run(work: Work) -> Result<(), String> {
                 "parameters": {"type": "object", "required": ["specialty", "task"], "properties": {
                     "specialty": {"type": "string"}, "task": {"type": "string"}}}}}]),
         };
-        let bare = floor.body(&floor.opening(&work.task)).len();
+        let bare = floor.body(&floor.opening(&work.task))?.len();
         floor.system.push_str(&".".repeat(work.request_bytes.saturating_sub(bare)));
         agent(Arc::new(floor), work.task).await
     });
@@ -122,43 +146,42 @@ fn agent(floor: Arc<Floor>, task: String) -> AgentFuture {
         if calls.is_empty() {
             return Ok(text);
         }
-        let shown = calls.iter().map(|call| {
+        let tool_calls = calls.iter().map(|call| {
             let function = json!({"name": call.name, "arguments": call.arguments});
             json!({"id": call.id, "type": "function", "function": function})
         });
-        messages.push(json!({"role": "assistant", "content": null, "tool_calls": shown.collect::<Vec<_>>()}));
+        messages.push(Message::Assistant { content: None, tool_calls: tool_calls.collect() });
         let mut hires = Vec::with_capacity(calls.len());
         for call in calls {
             let hire: Hire = serde_json::from_str(&call.arguments)?;
             hires.push((call.id, tokio::spawn(agent(Arc::clone(&floor), hire.task))));
         }
         for (id, hire) in hires {
-            messages.push(json!({"role": "tool", "tool_call_id": id, "content": hire.await??}));
+            messages.push(Message::Tool { tool_call_id: id, content: hire.await?? });
         }
         Ok(floor.ask(&messages).await?.0)
     })
 }
 
 impl Floor {
-    fn opening(&self, task: &str) -> Vec<Value> {
-        vec![json!({"role": "system", "content": self.system}), json!({"role": "user", "content": task})]
+    fn opening<'a>(&'a self, task: &'a str) -> Vec<Message<'a>> {
+        vec![Message::System { content: &self.system }, Message::User { content: task }]
     }
 
-    fn body(&self, messages: &[Value]) -> String {
-        let options = json!({"include_usage": true});
-        let body = json!({"model": "fake", "max_tokens": 4096, "stream": true, "stream_options": options,
-            "tools": self.tools, "messages": messages});
-        body.to_string()
+    fn body(&self, messages: &[Message<'_>]) -> Result<String, serde_json::Error> {
+        let stream_options = Options { include_usage: true };
+        let tools = &self.tools;
+        serde_json::to_string(&Body { model: "fake", max_tokens: 4096, stream: true, stream_options, tools, messages })
     }
 
     /// Makes one request and reads the stream of its answer.
-    async fn ask(&self, messages: &[Value]) -> Result<(String, Vec<Call>), Failure> {
+    async fn ask(&self, messages: &[Message<'_>]) -> Result<(String, Vec<Call>), Failure> {
         let _permit = self.permits.acquire().await?;
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
             .header(AUTHORIZATION, "Bearer none")
-            .body(Full::new(Bytes::from(self.body(messages))))?;
+            .body(Full::new(Bytes::from(self.body(messages)?)))?;
         let response = self.client.request(request).await?;
         if !response.status().is_success() {
             return Err(format!("HTTP {}", response.status()).into());

@@ -2,33 +2,63 @@
 //! Run it as `cargo xtask bench -- wire`, which builds the programs. docs/benchmarks.md explains the figures.
 #![allow(clippy::print_stdout, reason = "a benchmark prints to stdout")]
 
+mod cases;
 mod fake;
+mod figures;
 mod floor;
 mod measure;
+mod plot;
 mod program;
+mod report;
 mod tree;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use program::{Bench, Program, Run, Sample};
+use cases::Case;
+use figures::{FIGURES, Key, Values};
+use program::{Bench, Program};
+use report::Page;
 
+/// The rounds of a full and of a small run.
+const RUNS: usize = 5;
+const SMALL_RUNS: usize = 3;
+
+/// Measures the real binary over HTTP, next to a bare HTTP client (the floor) and to rig.
 #[derive(Parser)]
-#[command(name = "wire", about = "Measures the real binary over HTTP against a bare client and against rig.")]
+#[command(name = "cargo xtask bench -- wire", args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     part: Option<Part>,
-    /// The binary to measure.
-    #[arg(long)]
+    /// The cases to measure; without names, all.
+    cases: Vec<Case>,
+    /// Measure this binary and build none.
+    #[arg(long, value_name = "PATH")]
     guildhall: Option<PathBuf>,
-    /// The program that runs the trees with rig.
-    #[arg(long)]
+    /// The program in crates/bench/rig, built.
+    #[arg(long, value_name = "PATH")]
     rig: Option<PathBuf>,
-    /// The number of runs of each program; each figure is the median.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
+    /// Measure without rig, for this reason.
+    #[arg(long, value_name = "WHY", conflicts_with = "rig")]
+    no_rig: Option<String>,
+    /// How often each program runs; the figures are medians [default: 5, or 3 if small].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: Option<u16>,
+    /// A short run for CI, without rig: fail if a figure is more than 1.5 times its target.
+    #[arg(long)]
+    small: bool,
+    /// Write the table and the plot into docs.
+    #[arg(long, conflicts_with_all = ["small", "cases"])]
+    write: bool,
+    /// The minutes of a fresh release build, for the table.
+    #[arg(long, value_name = "MINUTES")]
+    build_minutes: Option<f64>,
+    /// The minutes of `cargo xtask test`, for the table.
+    #[arg(long, value_name = "MINUTES")]
+    test_minutes: Option<f64>,
 }
 
 /// The programs that the benchmark starts as processes of their own.
@@ -63,43 +93,55 @@ fn main() -> ExitCode {
 }
 
 fn bench(cli: Cli) -> Result<(), String> {
+    let page = cli.write.then(Page::open).transpose()?;
     let guildhall = cli.guildhall.ok_or("no binary to measure: run `cargo xtask bench -- wire`")?;
     let guildhall = guildhall.canonicalize().map_err(|e| format!("{}: {e}", guildhall.display()))?;
-    let mut bench = Bench { guildhall, rig: cli.rig, scratch: program::scratch()?, request_bytes: 0 };
-    bench.request_bytes = bench.sample(Program::Guildhall, &Run::of(10, 0))?.leaf_bytes;
-    println!("request: {} bytes", bench.request_bytes);
-    let programs = bench.programs();
-    let (one, all) = (Run::of(10, 0), Run::of(10, 3));
-    let mut rows: Vec<(Program, Vec<(Sample, Sample)>)> = programs.iter().map(|p| (*p, Vec::new())).collect();
-    for _ in 0..cli.runs {
-        for (program, samples) in &mut rows {
-            samples.push((bench.sample(*program, &one)?, bench.sample(*program, &all)?));
+    let rig = cli.rig.map(|rig| rig.canonicalize().map_err(|e| format!("{}: {e}", rig.display()))).transpose()?;
+    raise_limit()?;
+    let mut bench = Bench { guildhall, rig, scratch: program::scratch()?, request_bytes: 0 };
+    bench.request_bytes = cases::request_bytes(&bench)?;
+
+    let runs = cli.runs.map_or(if cli.small { SMALL_RUNS } else { RUNS }, usize::from);
+    let cases = if cli.cases.is_empty() { Case::value_variants() } else { &cli.cases };
+    let load = report::load();
+    let mut values = Values::default();
+    for round in 1..=runs {
+        // The largest tree takes longer than all the rest.
+        let once = |case: &&Case| round == 1 || !cli.small || **case != Case::Growth;
+        for case in cases.iter().filter(once) {
+            eprintln!("round {round} of {runs}: {case:?}");
+            bench.programs().into_iter().try_for_each(|program| case.measure(&bench, program, &mut values))?;
         }
     }
-    println!("| program | µs/agent | × floor | span ms | peak MB | start to first request ms | at once |");
-    println!("|---|---|---|---|---|---|---|");
-    let mut floor = 0.0;
-    for (program, samples) in rows {
-        let of = |figure: &dyn Fn(&(Sample, Sample)) -> f64| median(samples.iter().map(figure).collect());
-        let agents = program::float(all.tree.agents() - 1);
-        let cpu = of(&|(one, all)| (all.cpu_us - one.cpu_us) / agents);
-        if program == Program::Floor {
-            floor = cpu;
+    for (key, minutes) in [(Key::Build, cli.build_minutes), (Key::Test, cli.test_minutes)] {
+        if let Some(minutes) = minutes {
+            values.add(key, Program::Guildhall, minutes);
         }
-        println!(
-            "| {} | {cpu:.0} | {:.1} | {:.0} | {:.0} | {:.1} | {} |",
-            program.name(),
-            cpu / floor,
-            of(&|(_, all)| all.span_us / 1000.0),
-            of(&|(_, all)| all.peak_kib / 1024.0),
-            of(&|(one, _)| one.start_us / 1000.0),
-            of(&|(_, all)| program::float(all.open_max)),
-        );
+    }
+
+    let rig = if bench.rig.is_some() {
+        "Rig was built from `crates/bench/rig`. It has no limit for parallel calls.".to_owned()
+    } else {
+        format!("Rig was not measured: {}.", cli.no_rig.as_deref().unwrap_or("its program was not given"))
+    };
+    let results = format!("{}\n\n{}", report::machine(runs, &load), report::table(&values, &rig));
+    println!("{results}");
+    if let Some(page) = page {
+        page.write(&results, &values)?;
+    }
+    let faults: Vec<String> = FIGURES.iter().filter_map(|figure| figure.fault(&values)).collect();
+    if cli.small && !faults.is_empty() {
+        return Err(format!("too slow or too large:\n{}", faults.join("\n")));
     }
     Ok(())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+/// Allows this process and those that it starts as many open files as the system permits: 1,000 parallel calls need 1,000
+/// connections.
+fn raise_limit() -> Result<(), String> {
+    let raise = || {
+        let (_, highest) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, highest, highest)
+    };
+    raise().map_err(|e| format!("the limit of open files can't be raised: {e}"))
 }

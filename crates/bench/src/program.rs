@@ -6,16 +6,15 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::fake::{Manner, Seen};
+use crate::fake::{Manner, Seen, WORKER};
 use crate::measure::Ended;
 use crate::tree::Tree;
-
-/// The name, the instructions and the rights of the only agent: it hires agents like itself.
-const WORKER: &str = "---\nname: worker\ndescription: Does a part of the work.\ndelegation:\n  team: [worker]\n  recursive: true\n---\nYou are worker.\n";
 
 const CONFIG: &str = "model = \"fake\"\n[prices.fake]\ninput = 1\noutput = 5\n";
 
@@ -48,6 +47,13 @@ pub(crate) struct Run {
 
 const DEFAULT_AT_ONCE: usize = 32;
 
+/// The agent that a worker hires in the teams for the size of a request.
+pub(crate) const HIRE: &str = "hire";
+
+/// How often, and how many times, to look whether the memory of a process still grows.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS_MAX: u32 = 200;
+
 /// What was measured in one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -61,9 +67,20 @@ pub(crate) struct Sample {
     pub(crate) leaf_bytes: u64,
 }
 
+/// The agents in a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Team {
+    /// Workers that hire workers.
+    Workers,
+    /// A worker that hires an agent without tools.
+    Bare,
+    /// A worker that hires an agent with the file tools.
+    FileTools,
+}
+
 /// A running fake model.
 struct Fake {
-    child: Child,
+    child: Guard,
     output: BufReader<ChildStdout>,
     url: String,
 }
@@ -97,20 +114,35 @@ impl Bench {
         [Program::Floor, Program::Guildhall].into_iter().chain(rig).collect()
     }
 
-    pub(crate) fn house(&self) -> Result<House, String> {
+    pub(crate) fn house(&self, team: Team) -> Result<House, String> {
         let directory = || tempfile::tempdir_in(&self.scratch).map_err(|e| format!("{}: {e}", self.scratch.display()));
         let house = House { home: directory()?, project: directory()? };
-        let team = house.project.path().join("crew");
-        fs::create_dir(&team)
-            .and_then(|()| fs::write(team.join("worker.md"), WORKER))
+        let crew = house.project.path().join("crew");
+        fs::create_dir(&crew)
+            .and_then(|()| team.files().iter().try_for_each(|(name, text)| fs::write(crew.join(name), text)))
             .and_then(|()| fs::write(house.home.path().join("config.toml"), CONFIG))
-            .map_err(|e| format!("{}: {e}", team.display()))?;
+            .map_err(|e| format!("{}: {e}", crew.display()))?;
         Ok(house)
+    }
+
+    /// Starts a program whose agents without hires never get an answer. When all of them wait, returns its memory in bytes and
+    /// ends it.
+    pub(crate) fn waiting(&self, house: &House, program: Program, tree: Tree) -> Result<f64, String> {
+        let at_once = Some(usize::try_from(tree.leaves()).unwrap_or(usize::MAX));
+        let manner = Manner { stall: Some(tree.leaves()), ..Manner::default() };
+        let run = Run { tree, manner, at_once };
+        let mut fake = Fake::start(&run.manner)?;
+        let mut command = self.command(house, program, &run, &fake.url)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| format!("{}: {e}", program.name()))?;
+        let mut child = Guard(child);
+        let resident = fake.line().and_then(|_| settled(&mut child.0));
+        resident.map_err(|why| format!("{}, {} agents that wait: {why}", program.name(), tree.leaves()))
     }
 
     /// Runs a program once, checks its answer and the number of its requests, and returns what was measured.
     pub(crate) fn sample(&self, program: Program, run: &Run) -> Result<Sample, String> {
-        self.sample_in(&self.house()?, program, run)
+        self.sample_in(&self.house(Team::Workers)?, program, run)
     }
 
     /// The same, in an existing home.
@@ -146,40 +178,98 @@ impl Bench {
         })
     }
 
+    /// The command of a run, in the project and with only the variables that it needs.
     fn command(&self, house: &House, program: Program, run: &Run, url: &str) -> Result<Command, String> {
         let (task, at_once) = (run.tree.task(), run.at_once.unwrap_or(DEFAULT_AT_ONCE).to_string());
-        match program {
+        let mut command = match program {
             Program::Floor => {
                 let mut floor = ours("floor")?;
                 floor.args(["--url", url, "--task", &task, "--at-once", &at_once]);
                 floor.args(["--request-bytes", &self.request_bytes.to_string()]);
-                Ok(floor)
+                floor
             }
             Program::Rig => {
                 let mut rig = Command::new(self.rig.as_ref().ok_or("rig was not built")?);
-                rig.args([url, &task, &at_once]);
-                Ok(rig)
+                rig.args([url, &task]);
+                rig
             }
-            Program::Guildhall => Ok(self.guildhall(house, run, url)),
+            Program::Guildhall => Command::new(&self.guildhall),
+        };
+        command.env_clear().current_dir(house.project.path());
+        if program == Program::Guildhall {
+            configure(&mut command, house, run, url);
         }
+        Ok(command)
     }
+}
 
-    fn guildhall(&self, house: &House, run: &Run, url: &str) -> Command {
-        let mut command = Command::new(&self.guildhall);
-        command.args(["run", &run.tree.task(), "--yes", "--output", "json", "--team", "crew"]);
-        command.args(["--budget", "100000000sat"]);
-        // Each hirer keeps a share of its hires for itself, so the limit must be higher than the number of hires. Trees within
-        // the default limit run with the default.
-        if run.tree.agents() > 500 {
-            command.args(["--max-hires", &(2 * run.tree.agents()).to_string()]);
+/// Adds the arguments and variables of guildhall.
+fn configure(command: &mut Command, house: &House, run: &Run, url: &str) {
+    command.args(["run", &run.tree.task(), "--yes", "--output", "json", "--team", "crew", "--agent", WORKER]);
+    command.args(["--budget", "100000000sat"]);
+    // Each hirer keeps a share of its hires for itself, so the limit must be higher than the number of hires. Trees within the
+    // default limit run with the default.
+    if run.tree.agents() > 500 {
+        command.args(["--max-hires", &(2 * run.tree.agents()).to_string()]);
+    }
+    if let Some(at_once) = run.at_once {
+        command.args(["--max-concurrency", &at_once.to_string()]);
+    }
+    let home = house.home.path();
+    command.env("GUILDHALL_HOME", home).env("HOME", home);
+    command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "none");
+}
+
+impl Team {
+    /// The name and the text of each agent file.
+    fn files(self) -> Vec<(String, String)> {
+        let recursive = "delegation:\n  team: [worker]\n  recursive: true";
+        let hires = format!("delegation:\n  team: [{HIRE}]");
+        let agents = match self {
+            Team::Workers => vec![(WORKER, recursive)],
+            Team::Bare => vec![(WORKER, hires.as_str()), (HIRE, "tools: []")],
+            Team::FileTools => vec![(WORKER, hires.as_str()), (HIRE, "tools: [read_file, list_files, search]")],
+        };
+        let file = |(name, front)| {
+            let text =
+                format!("---\nname: {name}\ndescription: Does a part of the work.\n{front}\n---\nYou are {name}.\n");
+            (format!("{name}.md"), text)
+        };
+        agents.into_iter().map(file).collect()
+    }
+}
+
+/// Waits until the memory of a process stops growing, and returns it in bytes.
+fn settled(child: &mut Child) -> Result<f64, String> {
+    let mut before = 0.0;
+    for _ in 0..LOOKS_MAX {
+        let resident = resident(child.id())?;
+        if resident <= before * 1.001 {
+            return Ok(resident);
         }
-        if let Some(at_once) = run.at_once {
-            command.args(["--max-concurrency", &at_once.to_string()]);
-        }
-        let home = house.home.path();
-        command.env("GUILDHALL_HOME", home).env("HOME", home);
-        command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "none");
-        command
+        before = resident;
+        thread::sleep(LOOK);
+    }
+    Err("its memory does not stop growing".into())
+}
+
+/// The resident memory of a process in bytes.
+fn resident(process: u32) -> Result<f64, String> {
+    let file = format!("/proc/{process}/status");
+    let status = fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("it has ended")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().map_err(|e| format!("{file}: {e}"))?;
+    Ok(float(kib * 1024))
+}
+
+/// A process that ends with its owner.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // A process that has ended already can't be killed, which is all right.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -206,10 +296,11 @@ impl Fake {
     fn start(manner: &Manner) -> Result<Fake, String> {
         let mut command = ours("fake")?;
         command.args(["--latency-ms", &manner.latency_ms.to_string()]);
+        command.args(["--hires", &manner.hires]);
         command.args(manner.stall.iter().flat_map(|count| ["--stall".to_owned(), count.to_string()]));
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = child.map_err(|e| format!("the fake model: {e}"))?;
-        let output = BufReader::new(child.stdout.take().ok_or("the fake model has no output")?);
+        let mut child = Guard(child.map_err(|e| format!("the fake model: {e}"))?);
+        let output = BufReader::new(child.0.stdout.take().ok_or("the fake model has no output")?);
         let mut fake = Fake { child, output, url: String::new() };
         fake.url = format!("http://127.0.0.1:{}/v1", fake.line()?);
         Ok(fake)
@@ -226,18 +317,9 @@ impl Fake {
 
     /// Ends the fake model and returns what it saw.
     fn end(mut self) -> Result<Seen, String> {
-        drop(self.child.stdin.take());
+        drop(self.child.0.stdin.take());
         let seen = self.line()?;
-        self.child.wait().map_err(|e| format!("the fake model: {e}"))?;
         serde_json::from_str(&seen).map_err(|e| format!("the fake model: {e}: {seen}"))
-    }
-}
-
-impl Drop for Fake {
-    fn drop(&mut self) {
-        // After `end` the process is gone already; both calls then do nothing.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
