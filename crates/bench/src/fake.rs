@@ -90,9 +90,11 @@ async fn serve(manner: Manner) -> io::Result<()> {
     loop {
         tokio::select! {
             _ = &mut ended => break,
-            () = &mut patience, if manner.stall.is_some_and(|all| seen.borrow().waiting < all) => {
+            () = &mut patience, if !patience.is_elapsed() => {
                 let waiting = seen.borrow().waiting;
-                return Err(io::Error::other(format!("only {waiting} agents wait after {} s", PATIENCE.as_secs())));
+                if manner.stall.is_some_and(|all| waiting < all) {
+                    return Err(io::Error::other(format!("only {waiting} agents wait after {} s", PATIENCE.as_secs())));
+                }
             }
             accepted = listener.accept() => {
                 let (stream, _) = accepted?;
