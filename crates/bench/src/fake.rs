@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
+use std::pin::pin;
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,6 +27,9 @@ const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The most output tokens of a reply. A bill above the limit of the request would be refused.
 const OUTPUT_TOKENS_MAX: usize = 4000;
+
+/// How long to wait until all agents wait: a program that has failed would be waited for without end.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How the fake model answers.
 #[derive(Args, Clone, Debug)]
@@ -82,9 +86,16 @@ async fn serve(manner: Manner) -> io::Result<()> {
         let _ = end.send(());
     });
     let seen = Rc::new(RefCell::new(Seen::default()));
+    let mut patience = pin!(sleep(PATIENCE));
     loop {
         tokio::select! {
             _ = &mut ended => break,
+            () = &mut patience, if !patience.is_elapsed() => {
+                let waiting = seen.borrow().waiting;
+                if manner.stall.is_some_and(|all| waiting < all) {
+                    return Err(io::Error::other(format!("only {waiting} agents wait after {} s", PATIENCE.as_secs())));
+                }
+            }
             accepted = listener.accept() => {
                 let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
