@@ -67,5 +67,5 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
 
 /// Prints a result for programs.
 pub(crate) fn out_json(result: &impl Serialize) -> Result<(), NotWritten> {
-    out(&tame_json(&serde_json::to_string_pretty(result).expect("a result is JSON")))
+    out(&tame_json(serde_json::to_string_pretty(result).expect("a result is JSON")))
 }

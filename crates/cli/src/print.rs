@@ -114,7 +114,10 @@ pub(crate) fn tame_lines(text: &str) -> String {
 
 /// Makes JSON safe for a terminal: invisible characters are written as escapes, so the meaning of the JSON stays the same.
 /// Outside of strings, the only invisible characters are line breaks.
-pub(crate) fn tame_json(json: &str) -> String {
+pub(crate) fn tame_json(json: String) -> String {
+    if json.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)) {
+        return json;
+    }
     let mut tamed = String::with_capacity(json.len());
     for c in json.chars() {
         if is_unseen(c) && c != '\n' {
@@ -154,7 +157,7 @@ mod tests {
     fn json_escapes_every_invisible_character_and_keeps_its_meaning() {
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_unseen(*c)).collect();
         let value = json!({ every.clone(): [every, "naïve — „日本語“ 🏛 \\ \" \\u202e"], "n": 1.5 });
-        let tamed = tame_json(&serde_json::to_string_pretty(&value).unwrap());
+        let tamed = tame_json(serde_json::to_string_pretty(&value).unwrap());
         assert_eq!(tamed.chars().find(|c| is_unseen(*c) && *c != '\n'), None);
         assert!(tamed.contains("\\u202e") && tamed.contains("\\udb40\\udc41") && tamed.contains("日本語"), "{tamed}");
         assert_eq!(serde_json::from_str::<Value>(&tamed).unwrap(), value);

@@ -102,11 +102,7 @@ impl Screen {
     /// Prints lines above the line that a person is typing. Returns whether there is such a line.
     fn print_above(&mut self, lines: &str) -> bool {
         let Some(printer) = &mut self.printer else { return false };
-        let shown = match AutoStream::choice(&io::stderr()) {
-            ColorChoice::Never => anstream::adapter::strip_str(lines).to_string(),
-            ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => lines.to_owned(),
-        };
-        printer.print(format!("{shown}\n")).is_ok()
+        printer.print(for_stderr(lines)).is_ok()
     }
 
     /// Prints the complete blocks of the reply that is arriving, once its ask was shown.
@@ -134,6 +130,15 @@ impl Screen {
             self.draw(rows);
         }
         written
+    }
+}
+
+/// Returns lines as they are written to stderr: with a line end, and without colours where stderr shows none. They are one
+/// text, so that they take one system call.
+fn for_stderr(lines: &str) -> String {
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(lines)),
+        ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => format!("{lines}\n"),
     }
 }
 
@@ -256,7 +261,7 @@ pub(crate) fn say(line: &str) {
         return;
     }
     // If stderr is closed, the line is lost and the work continues.
-    screen.write(&line, |line| writeln!(anstream::stderr().lock(), "{line}")).ok();
+    screen.write(&line, |line| io::stderr().write_all(for_stderr(line).as_bytes())).ok();
 }
 
 /// Shows the prompt.

@@ -106,7 +106,17 @@ impl Watch {
         raise_open_files();
         let live = Live::new(hall.clone(), running.token_limit());
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
-        let work = Work { live, progress, hall, running, args, talk: None, interrupted, write_error: None };
+        let work = Work {
+            live,
+            progress,
+            hall,
+            running,
+            args,
+            talk: None,
+            interrupted,
+            write_error: None,
+            unprinted: Vec::new(),
+        };
         Watch { work, signals }
     }
 
@@ -152,6 +162,8 @@ struct Work {
     interrupted: Interrupted,
     /// The first error of writing to stdout. The work continues after such an error.
     write_error: Option<NotWritten>,
+    /// The lines about facts whose neighbours are still to come.
+    unprinted: Vec<String>,
 }
 
 impl Work {
@@ -185,6 +197,7 @@ impl Work {
                     self.print_fact(&fact).await?;
                     // Facts that were stored together are all printed before the next step.
                     if !facts.has_more() {
+                        self.print_lines();
                         self.check_speaker().await?;
                     }
                 }
@@ -195,6 +208,7 @@ impl Work {
         let ended = match ended {
             Ok(ended) => ended,
             Err(why) => {
+                self.print_lines();
                 self.print_deferred();
                 say_in(WARN, &advice_after_error(self.running.id(), &why));
                 return Err(why.into());
@@ -203,6 +217,7 @@ impl Work {
         while let Some(fact) = facts.try_next().await? {
             self.print_fact(&fact).await?;
         }
+        self.print_lines();
         Ok(ended)
     }
 
@@ -260,6 +275,7 @@ impl Work {
         }
     }
 
+    /// Prints a fact. In a conversation each fact is printed alone, because replies are printed between them.
     async fn print_fact(&mut self, stored: &Stored) -> Result<(), Failure> {
         let root = self.running.root().path.clone();
         let is_own = self.talk.as_ref().is_some_and(|talk| talk.is_own_message(&stored.fact));
@@ -269,11 +285,19 @@ impl Work {
         let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
         let new = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
         match &mut self.progress {
+            Progress::Live if self.talk.is_none() => self.unprinted.extend(new),
             Progress::Live if !shown && !is_own => new.for_each(|line| say(&line)),
             Progress::Later(lines) => lines.extend(new),
             Progress::Live | Progress::Never => {}
         }
         Ok(())
+    }
+
+    /// Prints the lines about the facts that arrived together.
+    fn print_lines(&mut self) {
+        if !self.unprinted.is_empty() {
+            say(&std::mem::take(&mut self.unprinted).join("\n"));
+        }
     }
 
     /// Prints a reply of the agent to the person.
@@ -340,6 +364,7 @@ impl Work {
 
     /// Stops immediately. No contract is closed; a resume continues from the stored facts.
     async fn leave(mut self) -> Exit {
+        self.print_lines();
         self.talk = None;
         let id = self.running.id().clone();
         // The facts are durable already, so a journal that is slow to close need not delay the end.

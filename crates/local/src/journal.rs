@@ -254,7 +254,7 @@ impl Journal {
         let prepared = Prepared::new(&facts, texts)?;
         let account = Prepared::new(&account, Vec::new())?;
         let (token, bytes) = (lease.token(), prepared.bytes());
-        let named = prepared.named.clone();
+        let (named, texts) = (prepared.named.clone(), Arc::clone(&prepared.texts));
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
@@ -269,7 +269,8 @@ impl Journal {
         let then = move |appended: &Appended| {
             let stored =
                 |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
-            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored));
+            let texts = texts.iter().map(|(text, bytes)| (text.hash, bytes.to_vec()));
+            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored), texts);
         };
         let queued = self.writer()?.queue(bytes, work, then).await;
         Ok((queued, named))
@@ -365,6 +366,9 @@ impl Journal {
     /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was
     /// stored.
     pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
+        if let Some(text) = self.0.newest.text(hash) {
+            return Ok(Some(text));
+        }
         self.0.readers.read(move |db| walk::text(db, hash)).await
     }
 

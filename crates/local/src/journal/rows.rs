@@ -2,6 +2,7 @@
 //! only here.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, TextRef};
 use serde::Serialize;
@@ -16,7 +17,8 @@ pub(crate) struct Prepared {
     pub(crate) bodies: Vec<String>,
     /// The texts that the facts name and that are not in `texts`.
     pub(crate) named: Vec<TextRef>,
-    texts: Vec<(TextRef, Vec<u8>)>,
+    /// Shared with the subscriptions.
+    pub(crate) texts: Arc<[(TextRef, Vec<u8>)]>,
 }
 
 impl Prepared {
@@ -27,7 +29,7 @@ impl Prepared {
         let bodies = bodies.map_err(|why| JournalError::NotJson { why: why.to_string() })?;
         let mut named: Vec<_> = bodies.iter().flat_map(|body| texts_in(body)).collect();
         named.retain(|named| texts.iter().all(|(text, _)| text.hash != named.hash));
-        Ok(Prepared { bodies, named, texts })
+        Ok(Prepared { bodies, named, texts: texts.into() })
     }
 
     /// Returns approximately how many bytes will be written.
@@ -53,7 +55,7 @@ impl Prepared {
         let mut insert = db
             .prepare_cached("INSERT INTO text (hash, bytes, kind) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING")?;
         let mut damaged = db.prepare_cached("DELETE FROM text WHERE hash = ?1 AND bytes != ?2")?;
-        for (text, bytes) in &self.texts {
+        for (text, bytes) in self.texts.iter() {
             if change.knows_text(text.hash) {
                 continue;
             }

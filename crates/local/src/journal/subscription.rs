@@ -2,11 +2,11 @@
 //! stored. A subscription that is behind, or watches a session of another process, reads the database from its own position.
 //! It therefore misses no fact and gets no fact twice, however slow it is.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use guildhall_kernel::Stored;
+use guildhall_kernel::{Hash, Stored};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -18,6 +18,9 @@ const PAGE: u32 = 512;
 
 /// How many facts of a session stay in memory for its subscriptions.
 const NEWEST_MAX: usize = 1024;
+
+/// How many bytes of texts of a session stay in memory for its subscriptions.
+const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// How often a subscriber checks for facts of another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -32,6 +35,31 @@ struct Newest {
     facts: VecDeque<Arc<Stored>>,
     /// The number of the last fact. Subscriptions wait for its change.
     last: watch::Sender<u64>,
+    texts: NewestTexts,
+}
+
+/// The texts that were stored with the newest facts.
+#[derive(Debug, Default)]
+struct NewestTexts {
+    by_hash: HashMap<Hash, Vec<u8>>,
+    /// In the order in which they are removed.
+    order: VecDeque<Hash>,
+    bytes: usize,
+}
+
+impl NewestTexts {
+    fn add(&mut self, hash: Hash, text: Vec<u8>) {
+        self.bytes += text.len();
+        self.order.push_back(hash);
+        if let Some(same) = self.by_hash.insert(hash, text) {
+            self.bytes -= same.len();
+        }
+        while self.bytes > TEXT_BYTES_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.bytes -= self.by_hash.remove(&oldest).map_or(0, |text| text.len());
+        }
+    }
 }
 
 /// What memory has for a subscription.
@@ -55,10 +83,16 @@ impl NewestFacts {
         sessions.entry(session.clone()).or_default().last.subscribe()
     }
 
-    /// Gives facts that are durable to the subscriptions of their session.
-    pub(crate) fn publish(&self, session: &SessionId, facts: impl Iterator<Item = Stored>) {
+    /// Gives facts that are durable, and their texts, to the subscriptions of their session.
+    pub(crate) fn publish(
+        &self,
+        session: &SessionId,
+        facts: impl Iterator<Item = Stored>,
+        texts: impl Iterator<Item = (Hash, Vec<u8>)>,
+    ) {
         let mut sessions = self.sessions();
         let Some(newest) = sessions.get_mut(session) else { return };
+        texts.for_each(|(hash, text)| newest.texts.add(hash, text));
         for fact in facts {
             if newest.facts.back().is_some_and(|last| last.seq + 1 != fact.seq) {
                 newest.facts.clear();
@@ -68,6 +102,11 @@ impl NewestFacts {
         }
         let too_many = newest.facts.len().saturating_sub(NEWEST_MAX);
         newest.facts.drain(..too_many);
+    }
+
+    /// Returns a text that was stored a short time ago for a session that has subscriptions.
+    pub(crate) fn text(&self, hash: Hash) -> Option<Vec<u8>> {
+        self.sessions().values().find_map(|newest| newest.texts.by_hash.get(&hash).cloned())
     }
 
     /// Returns the facts in memory that start with this number.
