@@ -228,6 +228,7 @@ impl Undertaking {
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
+        self.hall.check_transcripts(&id)?;
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
@@ -262,6 +263,7 @@ impl Undertaking {
             since: *at,
         };
         let (setup, texts) = self.setup(&id, staffing, &asked)?;
+        self.hall.check_transcripts(&id)?;
         self.request(id, setup, texts, asked).await
     }
 
