@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::DelegationMode;
-use guildhall_agent::{AgentRuntime, Hired, KnownModel, Redactor, Team, Tool, Worker, runtime_prompt};
+use guildhall_agent::{AgentRuntime, Hired, KnownModel, Redactor, Team, Text, Tool, Worker, runtime_prompt};
 use guildhall_kernel::{
-    AgentName, Brief, Heads, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Quantity, Standing, Tariff, TextKind,
+    AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind, TextRef,
 };
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
 use crate::hall::HallError;
 use crate::models::{ModelSlot, Models};
+use crate::opening::{StoredOpening, ad_hoc_can_hire};
 use crate::setup::Staffing;
 use crate::undertaking::TURNS_MAX;
 
@@ -45,6 +46,23 @@ pub(crate) struct AgentTable {
     entry: AgentName,
     /// The models that a hiring call can name, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
+    first_opening: Arc<TextRef>,
+    openings: Vec<Text>,
+}
+
+/// The openings of a table. Each is made once, and all contracts of its agent share it.
+struct Openings<'a> {
+    redactor: &'a Redactor,
+    texts: Vec<Text>,
+}
+
+impl Openings<'_> {
+    fn add(&mut self, opening: StoredOpening) -> Arc<TextRef> {
+        let text = opening.text(self.redactor);
+        let of = Arc::new(text.of);
+        self.texts.push(text);
+        of
+    }
 }
 
 struct TableEntry {
@@ -57,6 +75,14 @@ struct TableEntry {
     ad_hoc: Option<AdHoc>,
 }
 
+/// The agents that can be hired.
+#[derive(Default)]
+struct Workers {
+    by_name: BTreeMap<AgentName, Arc<Worker>>,
+    /// The openings of the ad-hoc specialists of each agent.
+    ad_hoc_openings: BTreeMap<AgentName, Arc<TextRef>>,
+}
+
 struct AdHoc {
     hirer: AgentEnv,
     leaf: AgentEnv,
@@ -65,17 +91,30 @@ struct AdHoc {
 impl AdHoc {
     /// The environment of the ad-hoc specialist of a brief. A specialist whose grant has no hires left gets no hiring tools.
     fn env(&self, brief: &Brief) -> AgentEnv {
-        let can_hire = brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO;
-        let env = if can_hire { &self.hirer } else { &self.leaf };
-        let (name, runtime) = (&brief.agent, &env.runtime);
-        let team = runtime.team.as_deref().map(|team| {
-            let own = Worker { name: name.clone(), ..Worker::clone(&team.own) };
-            Arc::new(Team { own: Arc::new(own), ..Team::clone(team) })
-        });
-        let prompt = runtime_prompt(name, team.as_deref(), runtime.hired);
-        let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), runtime.system);
-        AgentEnv { runtime: Arc::new(AgentRuntime { system, team, ..AgentRuntime::clone(runtime) }), ..env.clone() }
+        let env = if ad_hoc_can_hire(brief) { &self.hirer } else { &self.leaf };
+        AgentEnv { runtime: Arc::new(named(&env.runtime, &brief.agent)), ..env.clone() }
     }
+
+    /// The opening of all specialists, whatever their names are.
+    fn opening(&self) -> StoredOpening {
+        let name = AgentName::parse(ANY_NAME).expect("the name is valid");
+        let (hirer, leaf) = (named(&self.hirer.runtime, &name), named(&self.leaf.runtime, &name));
+        StoredOpening::of_ad_hoc(&name, &hirer, &leaf)
+    }
+}
+
+/// A name in place of the names of ad-hoc specialists. No prompt contains it otherwise.
+const ANY_NAME: &str = "name-of-the-ad-hoc-specialist";
+
+/// The runtime of an ad-hoc specialist.
+fn named(runtime: &AgentRuntime, name: &AgentName) -> AgentRuntime {
+    let team = runtime.team.as_deref().map(|team| {
+        let own = Worker { name: name.clone(), ..Worker::clone(&team.own) };
+        Arc::new(Team { own: Arc::new(own), ..Team::clone(team) })
+    });
+    let prompt = runtime_prompt(name, team.as_deref(), runtime.hired);
+    let system = format!("{}{}\n\n{prompt}", ad_hoc_instructions(name), runtime.system);
+    AgentRuntime { system, team, ..runtime.clone() }
 }
 
 impl AgentTable {
@@ -86,16 +125,24 @@ impl AgentTable {
         for agent in &staff.staffing.agents {
             slots.insert(agent.name.clone(), staff.slot(agent)?);
         }
-        let mut workers: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
+        let mut workers = Workers::default();
         for agent in &staff.staffing.agents {
-            workers.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
+            workers.by_name.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
         }
-        // An agent's opening is measured on its runtime, and the runtime needs only the names of the other workers.
-        let mut sized: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
+        // An agent's opening is made from its runtime, and the runtime needs only the names of the other workers.
+        let mut sized = Workers::default();
+        let mut openings = Openings { redactor: staff.redactor, texts: Vec::new() };
         for agent in &staff.staffing.agents {
-            let runtime = staff.runtime(agent, &slots[&agent.name], &workers, Hired::ByAgent)?;
-            let worker = Worker { opening_bytes: runtime.opening_bytes(), ..Worker::clone(&workers[&agent.name]) };
-            sized.insert(agent.name.clone(), Arc::new(worker));
+            let slot = &slots[&agent.name];
+            let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent)?;
+            let opening = Some(openings.add(StoredOpening::of(&runtime)));
+            let opening_bytes = runtime.opening_bytes();
+            let worker = Worker { opening_bytes, opening, ..Worker::clone(&workers.by_name[&agent.name]) };
+            sized.by_name.insert(agent.name.clone(), Arc::new(worker));
+            if agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc) {
+                let opening = openings.add(staff.ad_hoc(agent, slot, &workers)?.opening());
+                sized.ad_hoc_openings.insert(agent.name.clone(), opening);
+            }
         }
         let mut entries = BTreeMap::new();
         for agent in &staff.staffing.agents {
@@ -104,7 +151,7 @@ impl AgentTable {
             let ad_hoc = agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc);
             let ad_hoc = ad_hoc.then(|| staff.ad_hoc(agent, slot, &sized)).transpose()?;
             let entry = TableEntry {
-                worker: Arc::clone(&sized[&agent.name]),
+                worker: Arc::clone(&sized.by_name[&agent.name]),
                 first: env(Hired::ByOwner)?,
                 hired: env(Hired::ByAgent)?,
                 ad_hoc,
@@ -113,7 +160,18 @@ impl AgentTable {
         }
         let named = staff.staffing.models();
         let slots = named.into_iter().map(|model| staff.slot_of(model)).collect::<Result<_, _>>()?;
-        Ok(AgentTable { entries, entry, slots })
+        let first_opening = openings.add(StoredOpening::of(&entries[&entry].first.runtime));
+        Ok(AgentTable { entries, entry, slots, first_opening, openings: openings.texts })
+    }
+
+    /// The opening of the root.
+    pub(crate) fn first_opening(&self) -> Arc<TextRef> {
+        Arc::clone(&self.first_opening)
+    }
+
+    /// The openings that briefs of the session can name. They are stored before the work starts.
+    pub(crate) fn openings(&self) -> &[Text] {
+        &self.openings
     }
 
     /// The environment of the root.
@@ -174,7 +232,7 @@ impl TableInputs<'_> {
         self.staffing.models().into_iter().map(known).collect()
     }
 
-    /// The conditions for hiring an agent, without the size of its opening.
+    /// The conditions for hiring an agent, without its opening.
     fn worker(&self, agent: &Agent, slot: &ModelSlot) -> Worker {
         let terms = agent.hires.iter().flat_map(|hires| &hires.terms);
         Worker {
@@ -188,6 +246,7 @@ impl TableInputs<'_> {
             tariff: slot.tariff,
             turns_max: agent.turns_max.unwrap_or(TURNS_MAX),
             opening_bytes: 0,
+            opening: None,
             powers: self.powers(agent),
             hiring: agent.hires.as_ref().map(|hires| self.hiring(hires)),
             adds: terms.map(|term| self.redactor.text(TextKind::Term, term)).collect(),
@@ -221,7 +280,7 @@ impl TableInputs<'_> {
         &self,
         agent: &Agent,
         slot: &ModelSlot,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
+        workers: &Workers,
         role: Hired,
     ) -> Result<AgentRuntime, HallError> {
         let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, workers)).transpose()?;
@@ -239,19 +298,15 @@ impl TableInputs<'_> {
         })
     }
 
-    fn team(
-        &self,
-        agent: &Agent,
-        hires: &Hires,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
-    ) -> Result<Team, HallError> {
-        let own = Arc::clone(&workers[&agent.name]);
+    fn team(&self, agent: &Agent, hires: &Hires, workers: &Workers) -> Result<Team, HallError> {
+        let own = Arc::clone(&workers.by_name[&agent.name]);
         let members = self.hiring(hires).team;
         let check = |check: &Check| (self.redactor.text(TextKind::Term, &check.to_text()), Msat::ZERO);
         let ad_hoc = hires.ad_hoc.then(|| {
             Arc::new(Worker {
                 hiring: Some(Hiring { recursive: false, ..self.hiring(hires) }),
                 opening_bytes: own.opening_bytes + (AD_HOC.len() + 4 * NAME_BYTES_MAX) as u64,
+                opening: workers.ad_hoc_openings.get(&agent.name).cloned(),
                 adds: Vec::new(),
                 ..Worker::clone(&own)
             })
@@ -262,7 +317,7 @@ impl TableInputs<'_> {
             workers: members
                 .iter()
                 .filter(|name| **name != agent.name || hires.recursive)
-                .map(|name| Arc::clone(&workers[name]))
+                .map(|name| Arc::clone(&workers.by_name[name]))
                 .collect(),
             ad_hoc,
             own,
@@ -272,12 +327,7 @@ impl TableInputs<'_> {
     }
 
     /// The environments of an agent's ad-hoc specialists. They have the tools of their hirer and may hire its team.
-    fn ad_hoc(
-        &self,
-        hirer: &Agent,
-        slot: &ModelSlot,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
-    ) -> Result<AdHoc, HallError> {
+    fn ad_hoc(&self, hirer: &Agent, slot: &ModelSlot, workers: &Workers) -> Result<AdHoc, HallError> {
         let tools = self.tools.iter().filter(|(name, _)| hirer.may_use(name));
         let leaf = AgentRuntime {
             hired: Hired::ByAgent,

@@ -66,6 +66,7 @@ mod hall;
 mod meter;
 mod models;
 mod name;
+mod opening;
 mod orders;
 mod output;
 #[cfg(feature = "http")]

@@ -36,6 +36,7 @@ mod tampered;
 mod tasks;
 mod teams;
 mod terminal;
+mod transcripts;
 mod trees;
 mod watching;
 mod work;

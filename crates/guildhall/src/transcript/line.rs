@@ -6,6 +6,7 @@ use guildhall_local::{SessionRow, hash_text};
 use serde_json::{Map, Value, json};
 
 use super::{FactTexts, TRANSCRIPT_TEXT_BYTES_MAX};
+use crate::opening::StoredOpening;
 
 /// The version of this format, in the field in which Claude Code writes its own version.
 const VERSION: &str = "1";
@@ -42,10 +43,14 @@ impl Line {
 
     /// The first line of a contract: the system prompt and the tools. `opening` is their stored text.
     pub(super) fn opening(brief: &Brief, opening: Option<&str>) -> Line {
-        let (content, tools) = match opening.map(|text| (text, serde_json::from_str::<Value>(text))) {
-            Some((_, Ok(mut opening))) => (opening["system"].take(), opening["tools"].take()),
-            Some((text, Err(_))) => (json!(text), Value::Null),
-            None => (json!(NO_OPENING), Value::Null),
+        let (content, tools) = match opening.map(|text| (text, StoredOpening::read(text))) {
+            Some((_, Ok(opening))) => {
+                let (system, tools) = opening.shown_to(brief);
+                (system, Some(tools))
+            }
+            // The text says why it can't be read.
+            Some((text, Err(_))) => (text.to_owned(), None),
+            None => (NO_OPENING.to_owned(), None),
         };
         let fields = json!({"subtype": "opening", "agent": brief.agent, "content": content, "tools": tools});
         Line { part: 0, ..Line::new("system", fields) }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{TextError, Texts};
-use guildhall_kernel::{Fact, Hash, TextRef};
+use guildhall_kernel::{Fact, Hash, TextKind, TextRef};
 
 use super::{EngineError, SessionEngine};
 use crate::journal::{JournalError, texts_named};
@@ -19,9 +19,10 @@ impl TextCache {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
-    /// Loads the texts that these facts name and that are not in the cache.
+    /// Loads the texts that these facts name and that are not in the cache. Openings are left out: they are stored for readers
+    /// of the journal, and no code here needs them.
     pub(super) async fn load(&mut self, engine: &SessionEngine, facts: &[Fact]) -> Result<(), EngineError> {
-        for of in facts.iter().flat_map(texts_named) {
+        for of in facts.iter().flat_map(texts_named).filter(|of| of.kind != TextKind::Opening) {
             if self.0.contains_key(&of.hash) {
                 continue;
             }
