@@ -57,7 +57,7 @@ struct Openings<'a> {
 }
 
 impl Openings<'_> {
-    fn add(&mut self, opening: StoredOpening) -> Arc<TextRef> {
+    fn add(&mut self, opening: &StoredOpening) -> Arc<TextRef> {
         let text = opening.text(self.redactor);
         let of = Arc::new(text.of);
         self.texts.push(text);
@@ -135,12 +135,12 @@ impl AgentTable {
         for agent in &staff.staffing.agents {
             let slot = &slots[&agent.name];
             let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent)?;
-            let opening = Some(openings.add(StoredOpening::of(&runtime)));
+            let opening = Some(openings.add(&StoredOpening::of(&runtime)));
             let opening_bytes = runtime.opening_bytes();
             let worker = Worker { opening_bytes, opening, ..Worker::clone(&workers.by_name[&agent.name]) };
             sized.by_name.insert(agent.name.clone(), Arc::new(worker));
             if agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc) {
-                let opening = openings.add(staff.ad_hoc(agent, slot, &workers)?.opening());
+                let opening = openings.add(&staff.ad_hoc(agent, slot, &workers)?.opening());
                 sized.ad_hoc_openings.insert(agent.name.clone(), opening);
             }
         }
@@ -160,7 +160,7 @@ impl AgentTable {
         }
         let named = staff.staffing.models();
         let slots = named.into_iter().map(|model| staff.slot_of(model)).collect::<Result<_, _>>()?;
-        let first_opening = openings.add(StoredOpening::of(&entries[&entry].first.runtime));
+        let first_opening = openings.add(&StoredOpening::of(&entries[&entry].first.runtime));
         Ok(AgentTable { entries, entry, slots, first_opening, openings: openings.texts })
     }
 

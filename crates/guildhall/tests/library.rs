@@ -10,7 +10,7 @@ use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
     Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Outcome, OutputError,
-    Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
+    Price, Prompt, REHEARSAL_PRICE, Reply, Roster, TRANSCRIPT_TEXT_BYTES_MAX, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -365,4 +365,63 @@ async fn a_resume_finds_a_model_and_an_agent_whose_name_is_also_a_secret() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains("a-word-of-power"), "the stored instructions contain no secret");
     }
+}
+
+/// The transcript of a contract.
+async fn transcript(hall: &Hall, ended: &Ended, contract: &RootPath) -> String {
+    let mut transcript = hall.transcript(&ended.session, contract).await.unwrap();
+    let mut text = String::new();
+    while let Some(line) = transcript.next().await {
+        text += &(line + "\n");
+    }
+    assert_eq!(transcript.unreadable(), []);
+    text
+}
+
+#[tokio::test]
+async fn transcripts_are_read_on_request_and_written_live_only_if_the_program_asks_for_it() {
+    let project = tempfile::tempdir().unwrap();
+    let live = project.path().join("live");
+    let (_files, roster) = team(&[("lead", "delegation:\n  team: [ada]\n"), ("ada", "")]);
+    let hire = json!({"specialty": "ada", "task": "When is it?"});
+    for is_live in [false, true] {
+        let replies =
+            [Reply::call("delegate_task", hire.clone()), Reply::words("Tuesday."), Reply::words("On Tuesday.")];
+        let (clerk, prompts) = scripted(&replies);
+        let mut builder = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster.clone());
+        if is_live {
+            builder = builder.transcripts(&live);
+        }
+        let hall = builder.build().unwrap();
+        let ended = hall.run("When is the meeting?").await.unwrap();
+        assert_done(&ended, "On Tuesday.");
+        let (root, hired) = (RootPath::root(1), RootPath::root(1).hire(1));
+        let (root, hired) = (transcript(&hall, &ended, &root).await, transcript(&hall, &ended, &hired).await);
+        for (text, prompt) in [(&root, 0), (&hired, 1)] {
+            let opening: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+            assert_eq!(opening["content"], prompts.lock().unwrap()[prompt].system);
+        }
+        let files = live.join(ended.session.as_str());
+        assert_eq!(files.exists(), is_live);
+        if is_live {
+            assert_eq!(fs::read_to_string(files.join("1.jsonl")).unwrap(), root);
+            assert_eq!(fs::read_to_string(files.join("1.1.jsonl")).unwrap(), hired);
+        }
+        let written = hall.write_transcripts(&ended.session, &project.path().join(format!("all-{is_live}"))).await;
+        let written: Vec<String> =
+            written.unwrap().files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        assert_eq!(written, [root, hired]);
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_shows_the_beginning_of_a_very_long_text() {
+    let project = tempfile::tempdir().unwrap();
+    let long = "y".repeat(TRANSCRIPT_TEXT_BYTES_MAX + 9);
+    let (clerk, _) = scripted(&[Reply::words(long.clone())]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.run("Say why.").await.unwrap();
+    assert_done(&ended, &long);
+    let text = transcript(&hall, &ended, &RootPath::root(1)).await;
+    assert!(text.contains("yyy… (9 bytes more)") && !text.contains(&long), "{} bytes", text.len());
 }

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, assert_has, assert_lacks, delegates, first, hires, staffed, stalls};
+use crate::crew::{CREW, always, assert_has, assert_lacks, by, delegates, first, hires, staffed, stalls};
 use crate::house::{House, KEY, Known, Running, WIRES, Wire, reads, says, wait_for};
 
 /// A lead that hires ada, who reads a file.
 fn team(wire: Wire, known: Known) -> House {
+    let begins = json!({"has_tool_result": false});
     let rules = json!([
-        first("lead", delegates("ada", "When is it?", 500)),
+        by("lead", begins.clone(), delegates("ada", "When is it?", 500)),
         always("lead", says("On Tuesday, says ada.")),
-        first("ada", reads(&["notes.txt"])),
+        by("ada", begins, reads(&["notes.txt"])),
         always("ada", says("It is on Tuesday.")),
     ]);
     staffed(House::known(wire, known, &rules), &[("lead", &hires(&["ada"])), ("ada", "")])
@@ -193,7 +194,7 @@ fn files_that_are_written_live_have_the_printed_bytes() {
     assert_eq!((mode(&directory), mode(&directory.join("1.jsonl"))), (0o700, 0o600), "only the owner can read them");
 
     house.run(&["--continue", &id, "--transcripts", "deep/live"]).expect(0);
-    assert_as_printed(&house, &id, &directory, &["1", "1.1", "2"]);
+    assert_as_printed(&house, &id, &directory, &["1", "1.1", "2", "2.1"]);
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn a_directory_that_can_t_be_written_stops_the_work_before_it_starts() {
 fn a_live_file_that_can_t_be_written_does_not_stop_the_work() {
     let rules = json!([
         first("lead", stalls()),
-        {"when": {"agent": "You are lead.", "has_tool_result": false}, "then": delegates("ada", "When is it?", 500)},
+        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
         always("lead", says("On Tuesday, says ada.")),
         always("ada", says("It is on Tuesday.")),
     ]);

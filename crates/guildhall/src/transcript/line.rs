@@ -229,8 +229,7 @@ fn cut(value: &mut Value) {
         Value::String(text) if text.len() > TRANSCRIPT_TEXT_BYTES_MAX => {
             let end = text.floor_char_boundary(TRANSCRIPT_TEXT_BYTES_MAX);
             let rest = text.len() - end;
-            text.truncate(end);
-            text.push_str(&format!("… ({rest} bytes more)"));
+            *text = format!("{}… ({rest} bytes more)", &text[..end]);
         }
         Value::Object(fields) => fields.values_mut().for_each(cut),
         Value::Array(items) => items.iter_mut().for_each(cut),
