@@ -415,13 +415,14 @@ async fn transcripts_are_read_on_request_and_written_live_only_if_the_program_as
 }
 
 #[tokio::test]
-async fn a_transcript_shows_the_beginning_of_a_very_long_text() {
+async fn a_transcript_shows_the_beginning_of_a_very_long_text_and_invisible_characters_as_escapes() {
     let project = tempfile::tempdir().unwrap();
-    let long = "y".repeat(TRANSCRIPT_TEXT_BYTES_MAX + 9);
+    let long = format!("\u{202e}{}", "y".repeat(TRANSCRIPT_TEXT_BYTES_MAX + 9));
     let (clerk, _) = scripted(&[Reply::words(long.clone())]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
     let ended = hall.run("Say why.").await.unwrap();
     assert_done(&ended, &long);
     let text = transcript(&hall, &ended, &RootPath::root(1)).await;
-    assert!(text.contains("yyy… (9 bytes more)") && !text.contains(&long), "{} bytes", text.len());
+    assert!(text.contains("yyy… (12 bytes more)") && !text.contains(&long), "{} bytes", text.len());
+    assert!(text.contains("\\u202eyyy") && !text.contains('\u{202e}'), "invisible characters are escaped");
 }
