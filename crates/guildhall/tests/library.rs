@@ -426,3 +426,35 @@ async fn a_transcript_shows_the_beginning_of_a_very_long_text_and_invisible_char
     assert!(text.contains("yyy… (12 bytes more)") && !text.contains(&long), "{} bytes", text.len());
     assert!(text.contains("\\u202eyyy") && !text.contains('\u{202e}'), "invisible characters are escaped");
 }
+
+#[tokio::test]
+async fn live_transcripts_are_complete_when_the_work_has_ended_however_many_agents_report_at_once() {
+    const HIRES: usize = 60;
+    let project = tempfile::tempdir().unwrap();
+    let (_files, roster) = team(&[("lead", "delegation:\n  team: [ada]\n"), ("ada", "")]);
+    let clerk = model_fn(|prompt| async move {
+        let is_lead = prompt.system.starts_with("You are lead");
+        match prompt.last_result() {
+            None if is_lead => (1..HIRES).fold(hire(0), |reply, n| reply.and_call("delegate_task", task(n))),
+            Some(_) | None => Reply::words("Tuesday. ".repeat(1000)),
+        }
+    });
+    let live = project.path().join("live");
+    let builder = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).transcripts(&live);
+    let hall = builder.build().unwrap();
+    let ended = hall.run("When is the meeting?").await.unwrap();
+    let written = hall.write_transcripts(&ended.session, &project.path().join("all")).await.unwrap().files;
+    assert_eq!(written.len(), HIRES + 1);
+    for file in written {
+        let of_live = fs::read(live.join(ended.session.as_str()).join(file.file_name().unwrap())).unwrap();
+        assert!(of_live == fs::read(&file).unwrap(), "{}", file.display());
+    }
+}
+
+fn hire(n: usize) -> Reply {
+    Reply::call("delegate_task", task(n))
+}
+
+fn task(n: usize) -> Value {
+    json!({"specialty": "ada", "task": format!("Part {n} of it.")})
+}
