@@ -12,7 +12,7 @@ mod verdict;
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff, TextRef};
 
 use crate::roster::{DelegationMode, Dialect};
 use crate::text::Text;
@@ -46,6 +46,8 @@ pub struct Worker {
     pub turns_max: u32,
     /// The size of the agent's opening, without its brief.
     pub opening_bytes: u64,
+    /// The opening. Its text is stored before any contract of the agent.
+    pub opening: Option<Arc<TextRef>>,
     pub powers: Powers,
     pub hiring: Option<Hiring>,
     /// The terms that the agent adds to the briefs of its hires.

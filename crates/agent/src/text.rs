@@ -2,6 +2,7 @@
 //! stored text can be missing or damaged on the disk. That is an error, never a panic.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use guildhall_kernel::{Hash, TextKind, TextRef};
@@ -53,6 +54,25 @@ pub fn is_unseen(letter: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Writes the invisible characters of JSON as escapes, so that a terminal can show it. The meaning of the JSON stays the same:
+/// outside of strings, the only invisible characters are line breaks, and they are kept.
+pub fn escape_unseen(json: String) -> String {
+    if json.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if is_unseen(letter) && letter != '\n' {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").expect("writing to a string can't fail");
+            }
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// Takes secrets out of a text.

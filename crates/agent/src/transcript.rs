@@ -28,24 +28,13 @@ pub(crate) fn heard(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Heard>, Tex
     Ok(build(facts, texts, Some(Data::default()))?.data.unwrap_or_default().heard)
 }
 
-fn build<'a>(facts: &'a [Fact], texts: &'a dyn Texts, data: Option<Data>) -> Result<TranscriptBuilder<'a>, TextError> {
+fn build(facts: &[Fact], texts: &dyn Texts, data: Option<Data>) -> Result<TranscriptBuilder, TextError> {
     let compacted = |fact: &Fact| if let Fact::Compacted { upto, .. } = fact { Some(*upto as usize) } else { None };
     let short_until = facts.iter().rev().find_map(compacted).unwrap_or(0);
-    let mut builder = TranscriptBuilder {
-        texts,
-        messages: Vec::new(),
-        next: Vec::new(),
-        data,
-        is_compacted: false,
-        asks: BTreeMap::new(),
-        calls: BTreeMap::new(),
-        unanswered: BTreeSet::new(),
-        brief: None,
-        cites_as: None,
-    };
+    let mut builder = TranscriptBuilder { data, ..TranscriptBuilder::default() };
     for (at, fact) in facts.iter().enumerate() {
         builder.is_compacted = at < short_until;
-        builder.add(fact)?;
+        builder.add(fact, texts)?;
     }
     builder.end_turn();
     Ok(builder)
@@ -105,8 +94,30 @@ fn texts_of(message: &Message) -> Vec<&str> {
     }
 }
 
-struct TranscriptBuilder<'a> {
-    texts: &'a dyn Texts,
+/// Turns a contract's facts into what its agent is shown, one fact at a time.
+#[derive(Debug, Default)]
+pub struct Conversation(TranscriptBuilder);
+
+impl Conversation {
+    /// Adds the contract's next fact, and returns what it adds to the conversation: the parts that the agent is shown, or its
+    /// reply. Results of tools are never left out here. `texts` must have the texts of [`Conversation::texts_of`].
+    pub fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<Option<Message>, TextError> {
+        self.0.add(fact, texts)?;
+        let parts: Vec<Part> = self.0.next.drain(..).map(|(_, part)| part).collect();
+        let shown = (!parts.is_empty()).then_some(Message::User(parts));
+        Ok(self.0.messages.pop().or(shown))
+    }
+
+    /// Returns the texts of earlier facts that are shown with this fact: the task and the name of the hire that it is about.
+    pub fn texts_of(&self, fact: &Fact) -> Vec<TextRef> {
+        let (Fact::Answered { id, .. } | Fact::Woke { pause: Pause::Hire(id), .. }) = fact else { return Vec::new() };
+        let Some((Asked::Hire(brief), _)) = self.0.asks.get(id) else { return Vec::new() };
+        std::iter::once(brief.task).chain(brief.label.as_deref().copied()).collect()
+    }
+}
+
+#[derive(Debug, Default)]
+struct TranscriptBuilder {
     messages: Vec<Message>,
     /// The parts of the next message, each with the call that it is the result of.
     next: Vec<(Option<CallRef>, Part)>,
@@ -115,42 +126,69 @@ struct TranscriptBuilder<'a> {
     /// Whether the results of tools are left out, except for their sizes. The texts stay in the journal.
     is_compacted: bool,
     /// The asks so far, for the facts that answer them.
-    asks: BTreeMap<AskId, (&'a Ask, Origin)>,
+    asks: BTreeMap<AskId, (Asked, Origin)>,
     /// All calls so far: the id that the model gave each, and the tool.
     calls: BTreeMap<CallRef, (String, String)>,
     /// The calls of the newest reply that have no result yet.
     unanswered: BTreeSet<CallRef>,
-    brief: Option<&'a Brief>,
+    brief: Option<Arc<Brief>>,
     /// The contract by which results are cited, if the report must cite them.
-    cites_as: Option<&'a Path>,
+    cites_as: Option<Path>,
 }
 
-#[derive(Default)]
+/// What the answer to an ask needs to know about the ask.
+#[derive(Clone, Debug)]
+enum Asked {
+    Model,
+    Tool,
+    Hire(Arc<Brief>),
+    Check,
+    Question,
+    Message,
+    Cancel,
+}
+
+impl Asked {
+    fn of(ask: &Ask) -> Asked {
+        match ask {
+            Ask::Model(_) => Asked::Model,
+            Ask::Tool(_) => Asked::Tool,
+            Ask::Hire { brief, .. } => Asked::Hire(Arc::clone(brief)),
+            Ask::Check(_) => Asked::Check,
+            Ask::Question { .. } => Asked::Question,
+            Ask::Tell { what: Stimulus::Cancel, .. } => Asked::Cancel,
+            Ask::Tell { .. } => Asked::Message,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
 struct Data {
     heard: Vec<Heard>,
     /// What is heard before the next turn, each with its call.
     next: Vec<(Option<CallRef>, Heard)>,
 }
 
-impl<'a> TranscriptBuilder<'a> {
-    fn add(&mut self, fact: &'a Fact) -> Result<(), TextError> {
+impl TranscriptBuilder {
+    fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
         match fact {
             Fact::Opened(brief) => {
-                self.brief = Some(brief);
-                self.cites_as = checks_of(brief, self.texts)?.contains(&Check::Receipts).then_some(&brief.path);
-                self.add_words(opening(brief, self.texts)?);
+                self.brief = Some(Arc::clone(brief));
+                let cites = checks_of(brief, texts)?.contains(&Check::Receipts);
+                self.cites_as = cites.then(|| brief.path.clone());
+                self.add_words(opening(brief, texts)?);
             }
-            Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin)?,
-            Fact::Answered { id, answer: Answer::Said(said), .. } => self.replied(*id, said)?,
-            Fact::Answered { id, answer, .. } => self.answered(*id, answer)?,
+            Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin, texts)?,
+            Fact::Answered { id, answer: Answer::Said(said), .. } => self.replied(*id, said, texts)?,
+            Fact::Answered { id, answer, .. } => self.answered(*id, answer, texts)?,
             Fact::Refused { why, origin, .. } => self.refused(why, *origin),
-            Fact::Heard { from, stimulus } => self.heard(from, stimulus)?,
+            Fact::Heard { from, stimulus } => self.heard(from, stimulus, texts)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
                 self.add_result(*call, wording::waking(*why).to_owned(), ToolOutcome::Done);
             }
             Fact::Woke { pause: Pause::Hire(id), .. } => {
-                if let Some((Ask::Hire { brief, .. }, Origin::Call(call))) = self.asks.get(id).copied() {
-                    let text = wording::continues(brief, self.label(brief)?.as_deref());
+                if let Some((Asked::Hire(brief), Origin::Call(call))) = self.asks.get(id).cloned() {
+                    let text = wording::continues(&brief, label(&brief, texts)?.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -167,8 +205,8 @@ impl<'a> TranscriptBuilder<'a> {
         Ok(())
     }
 
-    fn asked(&mut self, id: AskId, ask: &'a Ask, origin: Origin) -> Result<(), TextError> {
-        self.asks.insert(id, (ask, origin));
+    fn asked(&mut self, id: AskId, ask: &Ask, origin: Origin, texts: &dyn Texts) -> Result<(), TextError> {
+        self.asks.insert(id, (Asked::of(ask), origin));
         match ask {
             // What arrives while the model works is for its next turn.
             Ask::Model(_) => self.end_turn(),
@@ -176,7 +214,7 @@ impl<'a> TranscriptBuilder<'a> {
                 let (hire, agent) = (brief.path.clone(), brief.agent.clone());
                 self.add_data(call_of(origin), |call| Heard::Hired { call, hire, agent });
                 if let (Mode::Background, Origin::Call(call)) = (mode, origin) {
-                    let text = wording::was_hired(brief, self.label(brief)?.as_deref());
+                    let text = wording::was_hired(brief, label(brief, texts)?.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -185,16 +223,12 @@ impl<'a> TranscriptBuilder<'a> {
         Ok(())
     }
 
-    fn label(&self, brief: &Brief) -> Result<Option<String>, TextError> {
-        brief.label.as_ref().map(|label| self.texts.text(label)).transpose()
-    }
-
     fn refused(&mut self, why: &Refusal, origin: Origin) {
         self.add_data(call_of(origin), |call| Heard::Refused { call, why: why.clone() });
         match origin {
             Origin::Call(call) => {
                 let tool = self.calls.get(&call).map(|(_, tool)| tool.as_str());
-                let example = tool.zip(self.brief).and_then(|(tool, brief)| example(tool, brief));
+                let example = tool.zip(self.brief.as_deref()).and_then(|(tool, brief)| example(tool, brief));
                 self.add_result(call, wording::refusal(why, example), ToolOutcome::Failed);
             }
             Origin::Cascade => self.add_words(wording::cascade_refused(why)),
@@ -202,24 +236,22 @@ impl<'a> TranscriptBuilder<'a> {
         }
     }
 
-    fn answered(&mut self, id: AskId, answer: &Answer) -> Result<(), TextError> {
-        let Some((ask, origin)) = self.asks.get(&id).copied() else { return Ok(()) };
+    fn answered(&mut self, id: AskId, answer: &Answer, texts: &dyn Texts) -> Result<(), TextError> {
+        let Some((ask, origin)) = self.asks.get(&id).cloned() else { return Ok(()) };
         let text = match (answer, answer.text()) {
             (Answer::Report(report), Some(text)) => {
-                let Ask::Hire { brief, .. } = ask else { return Ok(()) };
-                self.report(brief, origin, report, &text)?
+                let Asked::Hire(brief) = &ask else { return Ok(()) };
+                self.report(brief, origin, report, &text, texts)?
             }
-            (_, Some(text)) if self.is_compacted && matches!(ask, Ask::Tool(_)) => {
+            (_, Some(text)) if self.is_compacted && matches!(ask, Asked::Tool) => {
                 format!("[{} bytes, left out to save room; call again if you need it]", text.bytes)
             }
-            (_, Some(text)) => self.texts.text(&text)?,
-            (Answer::Delivered, None) if matches!(ask, Ask::Tell { what: Stimulus::Cancel, .. }) => {
-                wording::STOPPED.to_owned()
-            }
+            (_, Some(text)) => texts.text(&text)?,
+            (Answer::Delivered, None) if matches!(ask, Asked::Cancel) => wording::STOPPED.to_owned(),
             (_, None) => wording::without_text(answer).to_owned(),
         };
-        let text = match self.cites_as {
-            Some(path) if matches!(ask, Ask::Tool(_) | Ask::Hire { .. }) => {
+        let text = match &self.cites_as {
+            Some(path) if matches!(ask, Asked::Tool | Asked::Hire(_)) => {
                 format!("[{}]\n{text}", AskKey { contract: path.clone(), ask: id })
             }
             Some(_) | None => text,
@@ -229,38 +261,44 @@ impl<'a> TranscriptBuilder<'a> {
             self.next.pop();
             self.data.as_mut().and_then(|data| data.next.pop());
         }
-        self.answered_as_data(ask, call_of(origin), answer)?;
+        self.answered_as_data(&ask, call_of(origin), answer, texts)?;
         match (ask, origin) {
             // The result of the approved call shows the approval.
-            (Ask::Question { .. }, _) if *answer == Answer::Approved => {}
-            (Ask::Check(_), _) if *answer == Answer::Passed => {}
-            (Ask::Model(_), _) => {}
+            (Asked::Question, _) if *answer == Answer::Approved => {}
+            (Asked::Check, _) if *answer == Answer::Passed => {}
+            (Asked::Model, _) => {}
             (_, Origin::Call(call)) if self.unanswered.contains(&call) => {
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost);
                 self.add_result(call, text, if failed { ToolOutcome::Failed } else { ToolOutcome::Done });
             }
-            (Ask::Tell { .. }, _) => {}
-            (Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. }, _) => self.add_words(text),
+            (Asked::Message | Asked::Cancel, _) => {}
+            (Asked::Tool | Asked::Hire(_) | Asked::Check | Asked::Question, _) => self.add_words(text),
         }
         Ok(())
     }
 
-    fn answered_as_data(&mut self, ask: &Ask, call: Option<CallRef>, answer: &Answer) -> Result<(), TextError> {
+    fn answered_as_data(
+        &mut self,
+        ask: &Asked,
+        call: Option<CallRef>,
+        answer: &Answer,
+        texts: &dyn Texts,
+    ) -> Result<(), TextError> {
         let Some(data) = &mut self.data else { return Ok(()) };
         let id = call.and_then(|call| self.calls.get(&call)).map(|(id, _)| id.clone());
-        let text = |of: Option<TextRef>| of.map(|of| self.texts.text(&of)).transpose().map(Option::unwrap_or_default);
+        let text = |of: Option<TextRef>| of.map(|of| texts.text(&of)).transpose().map(Option::unwrap_or_default);
         let heard = match (ask, id) {
-            (Ask::Hire { brief, .. }, call) => {
+            (Asked::Hire(brief), call) => {
                 let Answer::Report(report) = answer else { return Ok(()) };
                 let text = text(answer.text().filter(|text| *text != brief.task))?;
                 let (hire, agent) = (brief.path.clone(), brief.agent.clone());
                 Heard::Report(HeardReport { call, hire, agent, outcome: report.outcome, text })
             }
-            (Ask::Tool(_) | Ask::Question { .. }, Some(call)) if *answer != Answer::Approved => {
+            (Asked::Tool | Asked::Question, Some(call)) if *answer != Answer::Approved => {
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
                 Heard::Result { call, text: text(answer.text())?, failed }
             }
-            (Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. }, _) => {
+            (Asked::Model | Asked::Tool | Asked::Check | Asked::Question | Asked::Message | Asked::Cancel, _) => {
                 return Ok(());
             }
         };
@@ -268,9 +306,9 @@ impl<'a> TranscriptBuilder<'a> {
         Ok(())
     }
 
-    fn replied(&mut self, id: AskId, said: &Said) -> Result<(), TextError> {
-        let reply = match self.texts.reply(&said.reply) {
-            Err(TextError::NotReply { .. }) => Arc::new(self.placeholder(id, said)?),
+    fn replied(&mut self, id: AskId, said: &Said, texts: &dyn Texts) -> Result<(), TextError> {
+        let reply = match texts.reply(&said.reply) {
+            Err(TextError::NotReply { .. }) => Arc::new(placeholder(id, said, texts)?),
             reply => reply?,
         };
         let calls = (0..).zip(&reply.calls).map(|(index, call)| (CallRef { reply: id, index }, call));
@@ -283,38 +321,30 @@ impl<'a> TranscriptBuilder<'a> {
         Ok(())
     }
 
-    /// Returns what is shown for a stored reply that can't be read: its words, which are stored separately, and as many calls
-    /// as it had, so that their results can follow.
-    fn placeholder(&self, id: AskId, said: &Said) -> Result<Reply, TextError> {
-        let words = said.words.map(|words| self.texts.text(&words)).transpose()?.unwrap_or_default();
-        let call = |index: u32| RawCall {
-            id: format!("unreadable-{:?}-{}-{index}", said.reply.hash, id.0),
-            name: wording::UNREADABLE_CALL.to_owned(),
-            arguments: Ok(json!({})),
-        };
-        let calls: Vec<RawCall> = (0..said.calls.min(CALLS_MAX)).map(call).collect();
-        let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
-        let words = Some(format!("{words}{}", wording::UNREADABLE));
-        Ok(Reply { wire: Wire::Inside, raw: Value::Null, words, calls, stop })
-    }
-
     /// Returns a report as its hirer is shown it. A report that arrives after its call was answered repeats its task.
-    fn report(&self, brief: &Brief, origin: Origin, report: &Report, text: &TextRef) -> Result<String, TextError> {
+    fn report(
+        &self,
+        brief: &Brief,
+        origin: Origin,
+        report: &Report,
+        text: &TextRef,
+        texts: &dyn Texts,
+    ) -> Result<String, TextError> {
         let later = match origin {
             Origin::Call(call) => !self.unanswered.contains(&call),
             Origin::Outside => true,
             // The task is the reply that the agent has just given.
             Origin::Cascade | Origin::Promise | Origin::Course => false,
         };
-        let task = later.then(|| self.texts.text(&brief.task)).transpose()?;
+        let task = later.then(|| texts.text(&brief.task)).transpose()?;
         // A hire that ended before it wrote anything reports its task as its text.
-        let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { self.texts.text(text)? };
-        Ok(wording::report(brief, report, self.label(brief)?.as_deref(), task.as_deref(), &text))
+        let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { texts.text(text)? };
+        Ok(wording::report(brief, report, label(brief, texts)?.as_deref(), task.as_deref(), &text))
     }
 
-    fn heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Result<(), TextError> {
+    fn heard(&mut self, from: &Sender, stimulus: &Stimulus, texts: &dyn Texts) -> Result<(), TextError> {
         let text = match stimulus {
-            Stimulus::Message(text) | Stimulus::Question(text) => self.texts.text(text)?,
+            Stimulus::Message(text) | Stimulus::Question(text) => texts.text(text)?,
             Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => return Ok(()),
         };
         let (words, heard) = match from {
@@ -368,6 +398,25 @@ impl<'a> TranscriptBuilder<'a> {
 fn in_order_of_calls<T>(items: &mut Vec<(Option<CallRef>, T)>) -> impl Iterator<Item = T> {
     items.sort_by_key(|(call, _)| (call.is_none(), *call));
     items.drain(..).map(|(_, item)| item)
+}
+
+fn label(brief: &Brief, texts: &dyn Texts) -> Result<Option<String>, TextError> {
+    brief.label.as_ref().map(|label| texts.text(label)).transpose()
+}
+
+/// Returns what is shown for a stored reply that can't be read: its words, which are stored separately, and as many calls
+/// as it had, so that their results can follow.
+fn placeholder(id: AskId, said: &Said, texts: &dyn Texts) -> Result<Reply, TextError> {
+    let words = said.words.map(|words| texts.text(&words)).transpose()?.unwrap_or_default();
+    let call = |index: u32| RawCall {
+        id: format!("unreadable-{:?}-{}-{index}", said.reply.hash, id.0),
+        name: wording::UNREADABLE_CALL.to_owned(),
+        arguments: Ok(json!({})),
+    };
+    let calls: Vec<RawCall> = (0..said.calls.min(CALLS_MAX)).map(call).collect();
+    let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
+    let words = Some(format!("{words}{}", wording::UNREADABLE));
+    Ok(Reply { wire: Wire::Inside, raw: Value::Null, words, calls, stop })
 }
 
 fn call_of(origin: Origin) -> Option<CallRef> {

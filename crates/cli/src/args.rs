@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use guildhall::kernel::AskKey;
 use guildhall::local::Head;
-use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX};
+use guildhall::{CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DEPTH_MAX, HEADS_MAX, HallBuilder};
 
 use crate::amount::{Billed, Budget};
 use crate::complete;
@@ -24,6 +24,7 @@ Examples:
   guildhall chat --budget 2000sat       talk with an agent and its team
   guildhall resume last                 continue the newest session after an interruption
   guildhall show brave/1.2              show the work of one agent; ids can be shortened
+  guildhall transcript last             print all messages of the first agent as JSON lines
   guildhall models                      list the models and their prices
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
@@ -77,6 +78,20 @@ Examples:
 Money stays reserved for a call that was lost, was stopped or failed, or whose cost was not reported. The provider may have \
 billed the call, so the reserved money counts against the budget until you correct it.";
 
+const TRANSCRIPT_EXAMPLES: &str = "\
+Examples:
+  guildhall transcript last                         the first agent of the newest session
+  guildhall transcript brave-otter-17/1.2           one hire
+  guildhall transcript last | jq -r 'select(.type == \"assistant\") | .message.content[].text // empty'
+  guildhall transcript last --all transcripts       one file for each agent: transcripts/1.jsonl, 1.1.jsonl, …
+
+Each line is a JSON object in the format in which Claude Code writes its own transcripts: the system prompt and the tools, then \
+messages (`user`, `assistant`) and all other facts (`system`). Each line has its stored fact in `stored`, and in `texts` the texts \
+of the fact that its message does not show. Texts are cut after 256 KiB. Times are session time, which stands still while a \
+session does not run. The second request of a continued session is ID/2.
+
+To write transcripts while the work runs, use --transcripts DIR with run, chat or resume.";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   echo 'source <(guildhall completions bash)' >> ~/.bashrc
@@ -103,6 +118,9 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Show a session: its task, answer and bill
     Show(ShowArgs),
+    /// Print what one agent was shown and replied, as JSON lines, or write the transcripts of a whole session
+    #[command(after_help = TRANSCRIPT_EXAMPLES)]
+    Transcript(TranscriptArgs),
     /// List the sessions
     Ls(LsArgs),
     /// End a session, or one contract of it, from another terminal
@@ -142,6 +160,7 @@ impl Command {
             Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => work.watch.level(),
             Command::Resume(args) => args.watch.level(),
             Command::Show(_)
+            | Command::Transcript(_)
             | Command::Ls(_)
             | Command::Stop(_)
             | Command::Message(_)
@@ -251,7 +270,28 @@ pub(crate) struct WorkArgs {
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
+    pub(crate) transcripts: TranscriptFlags,
+    #[command(flatten)]
     pub(crate) watch: WatchArgs,
+}
+
+/// The flags of commands that run work, about its transcripts.
+#[derive(Debug, Args)]
+pub(crate) struct TranscriptFlags {
+    /// Write transcripts while the work runs: a directory below DIR for each session, and in it a file for each agent. This costs
+    /// time; `guildhall transcript` prints the same later
+    #[arg(long = "transcripts", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl TranscriptFlags {
+    /// Adds the flags to a hall.
+    pub(crate) fn apply(&self, builder: HallBuilder) -> HallBuilder {
+        match &self.directory {
+            Some(directory) => builder.transcripts(directory),
+            None => builder,
+        }
+    }
 }
 
 impl WorkArgs {
@@ -272,7 +312,19 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     pub(crate) allow_overrun: bool,
     #[command(flatten)]
+    pub(crate) transcripts: TranscriptFlags,
+    #[command(flatten)]
     pub(crate) watch: WatchArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TranscriptArgs {
+    /// A session or a contract of it: ID or ID/1.2. ID can be shortened, and `last` is the newest session. ID alone is ID/1
+    #[arg(value_name = "ID[/CONTRACT]", add = ArgValueCompleter::new(complete::targets))]
+    pub(crate) id: TargetRef,
+    /// Write the transcripts of all contracts to files in this directory. It is created if necessary, and no file is replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) all: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stop;
+pub(crate) mod transcript;
 pub(crate) mod verify;
 
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Chat(args) => chat::chat(&load()?, args).await,
         Command::Resume(args) => run::resume(&load()?, args).await,
         Command::Show(args) => show::show(&load()?, args).await,
+        Command::Transcript(args) => transcript::transcript(&load()?, args).await,
         Command::Ls(args) => list::list(&load()?, args).await,
         Command::Stop(args) => stop::stop(&load()?, args).await,
         Command::Message(args) => stop::message(&load()?, args).await,

@@ -128,6 +128,16 @@ impl From<HallError> for Failure {
             HallError::TooFewHeads { tasks, .. } => {
                 (Exit::Usage, format!(". Allow more with --max-hires {tasks}, or shorten the list"))
             }
+            HallError::NoContract { session, .. } => {
+                (Exit::Usage, format!(". To see the session, run `guildhall show {session}`"))
+            }
+            HallError::TranscriptExists { .. } => {
+                (Exit::Usage, ". Name another directory, or move the file away".to_owned())
+            }
+            HallError::TranscriptNotWritten { .. } => (
+                Exit::Failed,
+                ". Name a directory that can be written and has room, then run the command again".to_owned(),
+            ),
             HallError::Project(_)
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }

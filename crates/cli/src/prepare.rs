@@ -86,7 +86,7 @@ impl Prepared {
         let (world, model) = with_model(world, args.model.take(), had, own, args.consent()).await?;
         args.model = model;
         let files = files(&found);
-        let hall = world.hall_with(project, found.roster, args.max_concurrency).build()?;
+        let hall = args.transcripts.apply(world.hall_with(project, found.roster, args.max_concurrency)).build()?;
         let budget = match (args.budget, &after) {
             (Some(budget), _) => Some(budget.msat(&rate)),
             (None, None) => Some(BUDGET.msat(&rate)),

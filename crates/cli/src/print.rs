@@ -1,6 +1,5 @@
 //! Printing: the result on stdout, everything else on stderr. A closed pipe does not end the program.
 
-use std::fmt::Write as _;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
@@ -11,6 +10,7 @@ use crate::screen::{self, Level, stdout_columns};
 use crate::world::REHEARSAL;
 
 pub(crate) use crate::screen::{prompt, say};
+pub(crate) use guildhall::agent::escape_unseen as tame_json;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -110,25 +110,6 @@ pub(crate) fn tame(text: &str, chars_max: usize) -> String {
 /// Makes an answer safe for a terminal: of the invisible characters, only line breaks and tabs are kept.
 pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().filter(|c| !is_unseen(*c) || matches!(c, '\n' | '\t')).collect()
-}
-
-/// Makes JSON safe for a terminal: invisible characters are written as escapes, so the meaning of the JSON stays the same.
-/// Outside of strings, the only invisible characters are line breaks.
-pub(crate) fn tame_json(json: String) -> String {
-    if json.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)) {
-        return json;
-    }
-    let mut tamed = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_unseen(c) && c != '\n' {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(tamed, "\\u{unit:04x}").expect("writing to a string can't fail");
-            }
-        } else {
-            tamed.push(c);
-        }
-    }
-    tamed
 }
 
 #[cfg(test)]

@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::DelegationMode;
-use guildhall_agent::{AgentRuntime, Hired, KnownModel, Profile, Redactor, Team, Tool, Worker, runtime_prompt};
+use guildhall_agent::{AgentRuntime, Hired, KnownModel, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt};
 use guildhall_kernel::{
-    AgentName, Brief, Heads, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Quantity, Standing, Tariff, TextKind,
+    AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind, TextRef,
 };
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
 use crate::hall::HallError;
 use crate::models::{ModelSlot, Models};
+use crate::opening::{StoredOpening, ad_hoc_can_hire};
 use crate::setup::Staffing;
 use crate::undertaking::TURNS_MAX;
 
@@ -45,6 +46,23 @@ pub(crate) struct AgentTable {
     entry: AgentName,
     /// The models that a hiring call can name, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
+    first_opening: Arc<TextRef>,
+    openings: Vec<Text>,
+}
+
+/// The openings of a table. Each is made once, and all contracts of its agent share it.
+struct Openings<'a> {
+    redactor: &'a Redactor,
+    texts: Vec<Text>,
+}
+
+impl Openings<'_> {
+    fn add(&mut self, opening: &StoredOpening) -> Arc<TextRef> {
+        let text = opening.text(self.redactor);
+        let of = Arc::new(text.of);
+        self.texts.push(text);
+        of
+    }
 }
 
 struct TableEntry {
@@ -55,6 +73,14 @@ struct TableEntry {
     hired: AgentEnv,
     /// The environments of its ad-hoc specialists, without their names.
     ad_hoc: Option<AdHoc>,
+}
+
+/// The agents that can be hired.
+#[derive(Default)]
+struct Workers {
+    by_name: BTreeMap<AgentName, Arc<Worker>>,
+    /// The openings of the ad-hoc specialists of each agent.
+    ad_hoc_openings: BTreeMap<AgentName, Arc<TextRef>>,
 }
 
 struct AdHoc {
@@ -70,7 +96,7 @@ const AD_HOC_RUNTIMES_MAX: usize = 256;
 impl AdHoc {
     /// The environment of the ad-hoc specialist of a brief. A specialist whose grant has no hires left gets no hiring tools.
     fn env(&self, brief: &Brief) -> AgentEnv {
-        let can_hire = brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO;
+        let can_hire = ad_hoc_can_hire(brief);
         let env = if can_hire { &self.hirer } else { &self.leaf };
         let key = (brief.agent.clone(), can_hire);
         // A panic while the lock was held leaves the map valid: each change is one insert or a clear.
@@ -81,7 +107,17 @@ impl AdHoc {
         let runtime = runtimes.entry(key).or_insert_with(|| Arc::new(named(&env.runtime, &brief.agent)));
         AgentEnv { runtime: Arc::clone(runtime), ..env.clone() }
     }
+
+    /// The opening of all specialists, whatever their names are.
+    fn opening(&self) -> StoredOpening {
+        let name = AgentName::parse(ANY_NAME).expect("the name is valid");
+        let (hirer, leaf) = (named(&self.hirer.runtime, &name), named(&self.leaf.runtime, &name));
+        StoredOpening::of_ad_hoc(&name, &hirer, &leaf)
+    }
 }
+
+/// A name in place of the names of ad-hoc specialists. No prompt contains it otherwise.
+const ANY_NAME: &str = "name-of-the-ad-hoc-specialist";
 
 /// The runtime of an ad-hoc specialist.
 fn named(runtime: &AgentRuntime, name: &AgentName) -> AgentRuntime {
@@ -104,16 +140,24 @@ impl AgentTable {
         let agents = &staff.inputs.staffing.agents;
         let slots: BTreeMap<&AgentName, ModelSlot> =
             agents.iter().map(|agent| (&agent.name, staff.slot(agent))).collect();
-        let mut workers: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
+        let mut workers = Workers::default();
         for agent in agents {
-            workers.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
+            workers.by_name.insert(agent.name.clone(), Arc::new(staff.worker(agent, &slots[&agent.name])));
         }
-        // An agent's opening is measured on its runtime, and the runtime needs only the names of the other workers.
-        let mut sized: BTreeMap<AgentName, Arc<Worker>> = BTreeMap::new();
+        // An agent's opening is made from its runtime, and the runtime needs only the names of the other workers.
+        let mut sized = Workers::default();
+        let mut openings = Openings { redactor: staff.inputs.redactor, texts: Vec::new() };
         for agent in agents {
-            let runtime = staff.runtime(agent, &slots[&agent.name], &workers, Hired::ByAgent)?;
-            let worker = Worker { opening_bytes: runtime.opening_bytes(), ..Worker::clone(&workers[&agent.name]) };
-            sized.insert(agent.name.clone(), Arc::new(worker));
+            let slot = &slots[&agent.name];
+            let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent)?;
+            let opening = Some(openings.add(&StoredOpening::of(&runtime)));
+            let opening_bytes = runtime.opening_bytes();
+            let worker = Worker { opening_bytes, opening, ..Worker::clone(&workers.by_name[&agent.name]) };
+            sized.by_name.insert(agent.name.clone(), Arc::new(worker));
+            if agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc) {
+                let opening = openings.add(&staff.ad_hoc(agent, slot, &workers).opening());
+                sized.ad_hoc_openings.insert(agent.name.clone(), opening);
+            }
         }
         let mut entries = BTreeMap::new();
         for agent in agents {
@@ -122,14 +166,26 @@ impl AgentTable {
             let ad_hoc = agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc);
             let ad_hoc = ad_hoc.then(|| staff.ad_hoc(agent, slot, &sized));
             let entry = TableEntry {
-                worker: Arc::clone(&sized[&agent.name]),
+                worker: Arc::clone(&sized.by_name[&agent.name]),
                 first: env(Hired::ByOwner)?,
                 hired: env(Hired::ByAgent)?,
                 ad_hoc,
             };
             entries.insert(agent.name.clone(), entry);
         }
-        Ok(AgentTable { entries, entry, slots: staff.slots.into_values().collect() })
+        let first_opening = openings.add(&StoredOpening::of(&entries[&entry].first.runtime));
+        let (slots, openings) = (staff.slots.into_values().collect(), openings.texts);
+        Ok(AgentTable { entries, entry, slots, first_opening, openings })
+    }
+
+    /// The opening of the root.
+    pub(crate) fn first_opening(&self) -> Arc<TextRef> {
+        Arc::clone(&self.first_opening)
+    }
+
+    /// The openings that briefs of the session can name. They are stored before the work starts.
+    pub(crate) fn openings(&self) -> &[Text] {
+        &self.openings
     }
 
     /// The environment of the root.
@@ -199,7 +255,7 @@ impl<'a> TableBuilder<'a> {
         model.and_then(|model| self.slots.get(model.as_str())).cloned().unwrap_or_else(ModelSlot::of_task_list)
     }
 
-    /// The conditions for hiring an agent, without the size of its opening.
+    /// The conditions for hiring an agent, without its opening.
     fn worker(&self, agent: &Agent, slot: &ModelSlot) -> Worker {
         let terms = agent.hires.iter().flat_map(|hires| &hires.terms);
         Worker {
@@ -213,6 +269,7 @@ impl<'a> TableBuilder<'a> {
             tariff: slot.tariff,
             turns_max: agent.turns_max.unwrap_or(TURNS_MAX),
             opening_bytes: 0,
+            opening: None,
             powers: self.powers(agent),
             hiring: agent.hires.as_ref().map(|hires| self.hiring(hires)),
             adds: terms.map(|term| self.inputs.redactor.text(TextKind::Term, term)).collect(),
@@ -246,7 +303,7 @@ impl<'a> TableBuilder<'a> {
         &self,
         agent: &Agent,
         slot: &ModelSlot,
-        workers: &BTreeMap<AgentName, Arc<Worker>>,
+        workers: &Workers,
         role: Hired,
     ) -> Result<AgentRuntime, HallError> {
         let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, workers));
@@ -255,14 +312,15 @@ impl<'a> TableBuilder<'a> {
         Ok(self.runtime_of(Profile::new(system, self.tools_of(agent)?, team.map(Arc::new), role), slot))
     }
 
-    fn team(&self, agent: &Agent, hires: &Hires, workers: &BTreeMap<AgentName, Arc<Worker>>) -> Team {
-        let own = Arc::clone(&workers[&agent.name]);
+    fn team(&self, agent: &Agent, hires: &Hires, workers: &Workers) -> Team {
+        let own = Arc::clone(&workers.by_name[&agent.name]);
         let members = self.hiring(hires).team;
         let check = |check: &Check| (self.inputs.redactor.text(TextKind::Term, &check.to_text()), Msat::ZERO);
         let ad_hoc = hires.ad_hoc.then(|| {
             Arc::new(Worker {
                 hiring: Some(Hiring { recursive: false, ..self.hiring(hires) }),
                 opening_bytes: own.opening_bytes + (AD_HOC.len() + 4 * NAME_BYTES_MAX) as u64,
+                opening: workers.ad_hoc_openings.get(&agent.name).cloned(),
                 adds: Vec::new(),
                 ..Worker::clone(&own)
             })
@@ -273,7 +331,7 @@ impl<'a> TableBuilder<'a> {
             workers: members
                 .iter()
                 .filter(|name| **name != agent.name || hires.recursive)
-                .map(|name| Arc::clone(&workers[name]))
+                .map(|name| Arc::clone(&workers.by_name[name]))
                 .collect(),
             ad_hoc,
             own,
@@ -283,7 +341,7 @@ impl<'a> TableBuilder<'a> {
     }
 
     /// The environments of an agent's ad-hoc specialists. They have the tools of their hirer and may hire its team.
-    fn ad_hoc(&self, hirer: &Agent, slot: &ModelSlot, workers: &BTreeMap<AgentName, Arc<Worker>>) -> AdHoc {
+    fn ad_hoc(&self, hirer: &Agent, slot: &ModelSlot, workers: &Workers) -> AdHoc {
         let tools = self.inputs.tools.iter().filter(|(name, _)| hirer.may_use(name));
         let tools: BTreeMap<_, _> = tools.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect();
         let team = hirer.hires.as_ref().map(|hires| self.team(hirer, hires, workers));

@@ -52,6 +52,7 @@ pub struct HallBuilder {
     watch: Watcher,
     warn: WarnFn,
     roster: Roster,
+    transcripts: Option<PathBuf>,
 }
 
 impl HallBuilder {
@@ -67,6 +68,7 @@ impl HallBuilder {
             watch: Arc::new(|_, _| {}),
             warn: Arc::new(|_| {}),
             roster: Roster::default(),
+            transcripts: None,
         }
     }
 
@@ -153,10 +155,29 @@ impl HallBuilder {
         self
     }
 
+    /// Writes transcripts while work runs: a directory below this one for each session, and in it a file for each contract. By
+    /// default, nothing is written: [`Hall::transcript`] reads transcripts from the journal.
+    #[must_use]
+    pub fn transcripts(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
+        self.transcripts = Some(directory.into());
+        self
+    }
+
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
-        let HallBuilder { data, project, models, tools, tools_at_once, allow_overrun, secrets, watch, warn, roster } =
-            self;
+        let HallBuilder {
+            data,
+            project,
+            models,
+            tools,
+            tools_at_once,
+            allow_overrun,
+            secrets,
+            watch,
+            warn,
+            roster,
+            transcripts,
+        } = self;
         for tool in &tools {
             let name = tool.spec().name;
             ToolName::parse(&name).map_err(|why| HallError::ToolName { name, why })?;
@@ -186,6 +207,7 @@ impl HallBuilder {
             watch,
             warn,
             roster,
+            transcripts,
         }))
     }
 }

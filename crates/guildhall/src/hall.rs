@@ -1,6 +1,7 @@
 //! A hall: the place where work is started, watched and resumed.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -133,6 +134,34 @@ pub enum HallError {
         /// The amount to add.
         asked: Msat,
     },
+    /// The session has no such contract.
+    #[error("there is no contract {contract} in session {session}{}", among(.known))]
+    NoContract {
+        /// The session.
+        session: SessionId,
+        /// The contract.
+        contract: Path,
+        /// The contracts that exist, or the first of them.
+        known: String,
+    },
+    /// A file is in the place of a transcript.
+    #[error("{} exists, and transcripts never replace a file. Nothing was written", path.display())]
+    TranscriptExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A transcript can't be written.
+    #[error("can't write the transcript {}: {source}{}", path.display(), written_so_far(*.written, *.all))]
+    TranscriptNotWritten {
+        /// The file or directory.
+        path: PathBuf,
+        /// How many transcripts were written before. Their files are complete.
+        written: usize,
+        /// How many transcripts there are, or 0 if the work has not begun.
+        all: usize,
+        /// The error that the system returned.
+        source: io::Error,
+    },
     /// The hirer is not allowed to hire this agent.
     #[error("contract {hirer} is not allowed to hire {agent}: it can hire {known}")]
     NotInTeam {
@@ -182,6 +211,18 @@ pub enum HallError {
 
 fn listed(errors: &[SchemaError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn among(known: &str) -> String {
+    if known.is_empty() { ": its work has not begun".to_owned() } else { format!(": its contracts are {known}") }
+}
+
+fn written_so_far(written: usize, all: usize) -> String {
+    if all == 0 {
+        ". The work did not start, and nothing was spent".to_owned()
+    } else {
+        format!(". {written} of {all} transcripts were written, and those are complete")
+    }
 }
 
 impl From<NoPrice> for HallError {
@@ -271,6 +312,7 @@ pub(crate) struct Inner {
     pub(crate) watch: Watcher,
     pub(crate) warn: WarnFn,
     pub(crate) roster: Roster,
+    pub(crate) transcripts: Option<PathBuf>,
 }
 
 impl Hall {
@@ -305,6 +347,15 @@ impl Hall {
 
     pub(crate) fn warn(&self, line: &str) {
         (self.inner.warn)(line);
+    }
+
+    pub(crate) fn warner(&self) -> WarnFn {
+        Arc::clone(&self.inner.warn)
+    }
+
+    /// The directory in which each running session gets a directory of transcripts.
+    pub(crate) fn transcripts(&self) -> Option<&FilePath> {
+        self.inner.transcripts.as_deref()
     }
 
     pub(crate) fn redactor(&self) -> &Redactor {

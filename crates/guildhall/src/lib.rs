@@ -37,6 +37,7 @@
 //! - **Tools**: [`tool_fn`], or the trait [`Tool`]. The tools that read the project's files are always available.
 //! - **Teams**: a [`Roster`] of agents from Markdown files. Without a roster, one assistant works alone.
 //! - **Output**: [`Undertaking::output`] and [`Ended::output`].
+//! - **Transcripts**: [`Hall::transcript`], or [`HallBuilder::transcripts`] while the work runs.
 //! - **Watching**: [`Undertaking::start`], [`Running::next`], [`Running::say`], [`Running::end`].
 //!
 //! The library reads no environment variables and prints nothing.
@@ -65,6 +66,7 @@ mod hall;
 mod meter;
 mod models;
 mod name;
+mod opening;
 mod orders;
 mod output;
 #[cfg(feature = "http")]
@@ -76,6 +78,7 @@ mod stored;
 mod task_list_model;
 mod tasks;
 mod topup;
+mod transcript;
 mod undertaking;
 mod verification;
 
@@ -100,6 +103,7 @@ pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use topup::ToppedUp;
+pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, WrittenTranscripts};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};
 

@@ -16,6 +16,7 @@ use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
 use crate::setup::{Setup, newest_root};
 use crate::stored::stored_text;
+use crate::transcript::LiveTranscripts;
 use crate::undertaking::account;
 
 /// The pause between two looks into the inbox, and the number of looks.
@@ -70,7 +71,10 @@ impl Running {
             // A text that can't be read is an error later, when a contract needs the text.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
+        hall.check_transcripts(id)?;
         let engine = hall.engine(id, &root.setup).await?;
+        // The agents may have other openings in this version than in the version that started the work.
+        engine.0.account(Vec::new(), hall.table(id, &root.setup.staffing)?.openings().to_vec()).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts).await
     }
 
@@ -86,10 +90,14 @@ impl Running {
         let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
+        let transcripts = LiveTranscripts::start(&hall, &id).await?;
         let (still_running, over) = watch::channel(());
         let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
+            if let Some(transcripts) = transcripts {
+                transcripts.finish().await;
+            }
             drop(still_running);
             ended
         });

@@ -227,7 +227,8 @@ impl Undertaking {
         let funded = Some(granted);
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
-        let (setup, texts) = self.setup(&id, staffing, &asked)?;
+        let described = self.describe(&id, staffing, &asked)?;
+        self.hall.check_transcripts(&id)?;
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
@@ -238,7 +239,7 @@ impl Undertaking {
         let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
-        self.request(id, setup, texts, asked).await
+        self.request(id, described, asked).await
     }
 
     /// Continues a session.
@@ -261,12 +262,14 @@ impl Undertaking {
             context: Context::After { root: before, tokens: tokens_shown(&facts) },
             since: *at,
         };
-        let (setup, texts) = self.setup(&id, staffing, &asked)?;
-        self.request(id, setup, texts, asked).await
+        let described = self.describe(&id, staffing, &asked)?;
+        self.hall.check_transcripts(&id)?;
+        self.request(id, described, asked).await
     }
 
     /// Stores the request and starts the work.
-    async fn request(self, id: SessionId, setup: Setup, texts: Vec<Text>, asked: Asked) -> Result<Running, HallError> {
+    async fn request(self, id: SessionId, described: Described, asked: Asked) -> Result<Running, HallError> {
+        let Described { setup, texts, openings } = described;
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
         // Before this process got the lease of the session, another process may have continued it.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
@@ -278,14 +281,14 @@ impl Undertaking {
         engine
             .account(
                 funded.into_iter().chain([requested]).collect(),
-                std::iter::once(stored).chain(texts.iter().cloned()).collect(),
+                std::iter::once(stored).chain(texts.iter().cloned()).chain(openings).collect(),
             )
             .await?;
         Running::spawn(self.hall, id, setup, (engine, faults), texts).await
     }
 
     /// Fixes the settings of the work.
-    fn setup(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<(Setup, Vec<Text>), HallError> {
+    fn describe(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<Described, HallError> {
         let table = self.hall.table(id, &staffing)?;
         let worker = table.first_worker();
         let task = self.hall.redactor().text(TextKind::Task, &self.task);
@@ -314,7 +317,7 @@ impl Undertaking {
             opening_bytes: table.first().runtime.opening_bytes()
                 + u64::from(task.of.bytes)
                 + described(&checks).len() as u64,
-            opening: None,
+            opening: Some(table.first_opening()),
             lineage: Lineage::default(),
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
@@ -324,7 +327,8 @@ impl Undertaking {
         brief.check().map_err(HallError::Refused)?;
         let texts = std::iter::once(task).chain(worker.adds.iter().cloned()).chain(demands).collect();
         let (tokens_max, allow_overrun) = (self.tokens_max, self.allow_overrun);
-        Ok((Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) }, texts))
+        let setup = Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) };
+        Ok(Described { setup, texts, openings: table.openings().to_vec() })
     }
 
     /// The checks that the report must pass.
@@ -397,6 +401,14 @@ enum Entry {
     Tasks(Tasks),
 }
 
+/// Work that is described and not refused.
+struct Described {
+    setup: Setup,
+    /// The texts that the brief of the root names, except for its opening.
+    texts: Vec<Text>,
+    openings: Vec<Text>,
+}
+
 /// A request for money from a session's account.
 #[derive(Clone)]
 struct Asked {
@@ -417,7 +429,9 @@ fn tokens_shown(facts: &[Stored]) -> u64 {
         if let Fact::Asked { id, ask: Ask::Model(Request { turn: Turn::Last, .. }), .. } = &stored.fact {
             last.insert(*id);
         }
-        let added = texts_named(&stored.fact).iter().map(|text| u64::from(text.bytes) + FRAME_TOKENS).sum();
+        // The conversation does not contain openings.
+        let shown = texts_named(&stored.fact).into_iter().filter(|text| text.kind != TextKind::Opening);
+        let added = shown.map(|text| u64::from(text.bytes) + FRAME_TOKENS).sum();
         tokens = tokens.saturating_add(added);
         if let Fact::Answered { id, answer: Answer::Said(said), .. } = &stored.fact
             && let Some(input) = said.input_tokens.filter(|_| !last.contains(id))

@@ -10,7 +10,7 @@ use guildhall::local::{NewSession, SessionBatch, UnixMs, hash_text};
 use guildhall::roster::Source;
 use guildhall::{
     Agent, AgentName, Effect, Ended, Fact, Hall, HallBuilder, HallError, Model, Models, Msat, Opening, Outcome,
-    OutputError, Price, Prompt, REHEARSAL_PRICE, Reply, Roster, model_fn, tool_fn,
+    OutputError, Price, Prompt, REHEARSAL_PRICE, Reply, Roster, TRANSCRIPT_TEXT_BYTES_MAX, model_fn, tool_fn,
 };
 use serde_json::{Value, json};
 
@@ -390,4 +390,96 @@ async fn ad_hoc_specialists_of_one_specialty_share_their_opening_and_others_have
     let (botany, geology) = (of("botany"), of("geology"));
     assert_eq!((botany.len(), geology.len()), (2, 1));
     assert!(Arc::ptr_eq(botany[0], botany[1]) && !Arc::ptr_eq(botany[0], geology[0]));
+}
+
+/// The transcript of a contract.
+async fn transcript(hall: &Hall, ended: &Ended, contract: &RootPath) -> String {
+    let mut transcript = hall.transcript(&ended.session, contract).await.unwrap();
+    let mut text = String::new();
+    while let Some(line) = transcript.next().await {
+        text += &(line + "\n");
+    }
+    assert_eq!(transcript.unreadable(), []);
+    text
+}
+
+#[tokio::test]
+async fn transcripts_are_read_on_request_and_written_live_only_if_the_program_asks_for_it() {
+    let project = tempfile::tempdir().unwrap();
+    let live = project.path().join("live");
+    let (_files, roster) = team(&[("lead", "delegation:\n  team: [ada]\n"), ("ada", "")]);
+    let hire = json!({"specialty": "ada", "task": "When is it?"});
+    for is_live in [false, true] {
+        let replies =
+            [Reply::call("delegate_task", hire.clone()), Reply::words("Tuesday."), Reply::words("On Tuesday.")];
+        let (clerk, prompts) = scripted(&replies);
+        let mut builder = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster.clone());
+        if is_live {
+            builder = builder.transcripts(&live);
+        }
+        let hall = builder.build().unwrap();
+        let ended = hall.run("When is the meeting?").await.unwrap();
+        assert_done(&ended, "On Tuesday.");
+        let (root, hired) = (RootPath::root(1), RootPath::root(1).hire(1));
+        let (root, hired) = (transcript(&hall, &ended, &root).await, transcript(&hall, &ended, &hired).await);
+        for (text, prompt) in [(&root, 0), (&hired, 1)] {
+            let opening: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+            assert_eq!(opening["content"], prompts.lock().unwrap()[prompt].opening.system());
+        }
+        let files = live.join(ended.session.as_str());
+        assert_eq!(files.exists(), is_live);
+        if is_live {
+            assert_eq!(fs::read_to_string(files.join("1.jsonl")).unwrap(), root);
+            assert_eq!(fs::read_to_string(files.join("1.1.jsonl")).unwrap(), hired);
+        }
+        let written = hall.write_transcripts(&ended.session, &project.path().join(format!("all-{is_live}"))).await;
+        let written: Vec<String> =
+            written.unwrap().files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        assert_eq!(written, [root, hired]);
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_shows_the_beginning_of_a_very_long_text_and_invisible_characters_as_escapes() {
+    let project = tempfile::tempdir().unwrap();
+    let long = format!("\u{202e}{}", "y".repeat(TRANSCRIPT_TEXT_BYTES_MAX + 9));
+    let (clerk, _) = scripted(&[Reply::words(long.clone())]);
+    let hall = at(project.path()).model("clerk", clerk, Price::FREE).build().unwrap();
+    let ended = hall.run("Say why.").await.unwrap();
+    assert_done(&ended, &long);
+    let text = transcript(&hall, &ended, &RootPath::root(1)).await;
+    assert!(text.contains("yyy… (12 bytes more)") && !text.contains(&long), "{} bytes", text.len());
+    assert!(text.contains("\\u202eyyy") && !text.contains('\u{202e}'), "invisible characters are escaped");
+}
+
+#[tokio::test]
+async fn live_transcripts_are_complete_when_the_work_has_ended_however_many_agents_report_at_once() {
+    const HIRES: usize = 60;
+    let project = tempfile::tempdir().unwrap();
+    let (_files, roster) = team(&[("lead", "delegation:\n  team: [ada]\n"), ("ada", "")]);
+    let clerk = model_fn(|prompt| async move {
+        let is_lead = prompt.opening.system().starts_with("You are lead");
+        match prompt.last_result() {
+            None if is_lead => (1..HIRES).fold(hire(0), |reply, n| reply.and_call("delegate_task", task(n))),
+            Some(_) | None => Reply::words("Tuesday. ".repeat(1000)),
+        }
+    });
+    let live = project.path().join("live");
+    let builder = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).transcripts(&live);
+    let hall = builder.build().unwrap();
+    let ended = hall.run("When is the meeting?").await.unwrap();
+    let written = hall.write_transcripts(&ended.session, &project.path().join("all")).await.unwrap().files;
+    assert_eq!(written.len(), HIRES + 1);
+    for file in written {
+        let of_live = fs::read(live.join(ended.session.as_str()).join(file.file_name().unwrap())).unwrap();
+        assert!(of_live == fs::read(&file).unwrap(), "{}", file.display());
+    }
+}
+
+fn hire(n: usize) -> Reply {
+    Reply::call("delegate_task", task(n))
+}
+
+fn task(n: usize) -> Value {
+    json!({"specialty": "ada", "task": format!("Part {n} of it.")})
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each benchmark and test uses a part of it")]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, Brief, Call, CloseWhen, Context, Contract, Cost, Effect, Fact, Grant, Hash, Heads,
@@ -37,6 +37,9 @@ fn hiring(level: usize) -> Hiring {
 }
 
 /// A root with enough money for all benchmarks.
+/// The opening of all contracts: an engine makes it once for each agent.
+static OPENING: LazyLock<Arc<TextRef>> = LazyLock::new(|| Arc::new(text(TextKind::Opening)));
+
 pub(crate) fn root() -> Arc<Brief> {
     Arc::new(Brief {
         model_slot: 0,
@@ -55,7 +58,7 @@ pub(crate) fn root() -> Arc<Brief> {
         turns_max: u32::MAX,
         context: Context::Fresh,
         opening_bytes: 500,
-        opening: None,
+        opening: Some(Arc::clone(&OPENING)),
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: Some(hiring(0)),
@@ -87,6 +90,7 @@ fn offer(contract: &Contract, inherit: Inherit, number: u64) -> Offer {
         tariff: tariff(),
         turns_max: 100,
         opening_bytes: 500,
+        opening: Some(Arc::clone(&OPENING)),
         powers: Powers::default(),
         hiring: Some(hiring(level)),
         checks: Arc::from([]),

@@ -90,9 +90,9 @@ pub struct Brief {
     /// The size of the opening (the system prompt and the tools) and of the brief as the model sees it.
     pub opening_bytes: u64,
     /// The opening: the system prompt and the tools, which the agent layer puts before the transcript. Stored for later
-    /// readers.
+    /// readers. Contracts of the same agent share the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opening: Option<Box<TextRef>>,
+    pub opening: Option<Arc<TextRef>>,
     /// The chain of hirers, from the root down to this contract's hirer.
     pub lineage: Lineage,
     /// What the contract may do itself and let its hires do.
@@ -349,6 +349,9 @@ pub struct Offer {
     pub turns_max: u32,
     /// The size of its opening.
     pub opening_bytes: u64,
+    /// Its opening, as in [`Brief`]. A fork has its hirer's opening.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<Arc<TextRef>>,
     /// The powers of the hire.
     pub powers: Powers,
     /// The agents that the hire may hire.

@@ -205,6 +205,7 @@ impl Script {
             tariff: if plain { hirer.tariff } else { draw_tariff(chance) },
             turns_max: if plain { hirer.turns_max } else { chance.pick(&[6, 4, 8, 2, 1]) },
             opening_bytes: 150,
+            opening: None,
             powers: draw_powers(chance, plain),
             hiring: (!leaf).then(|| hiring(chance, level + 1)),
             checks: if plain { Arc::from([]) } else { draw_checks(chance) },

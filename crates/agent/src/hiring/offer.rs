@@ -26,7 +26,7 @@ impl<'a> Order<'a> {
         Order { choice, task, inherit: Inherit::Fresh, mode, budget: None, model_slot: None, label: None }
     }
 
-    /// Makes the offer. The texts that the offer names are added to `texts`.
+    /// Makes the offer. The texts that the offer names are added to `texts`, except for the opening, which is stored before.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
         let Order { choice, task, inherit, mode, budget, model_slot, label } = self;
         let Choice { worker, name, standing } = choice;
@@ -59,6 +59,7 @@ impl<'a> Order<'a> {
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
                 + checks::described(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
+            opening: worker.opening.clone(),
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
@@ -67,8 +68,8 @@ impl<'a> Order<'a> {
 }
 
 impl Team {
-    /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, or `None` if the team
-    /// has no agent of that name.
+    /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, except for the
+    /// opening, or `None` if the team has no agent of that name.
     pub fn offer(
         &self,
         name: &AgentName,

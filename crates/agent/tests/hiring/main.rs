@@ -75,6 +75,7 @@ fn worker(name: &str, description: &str, specialties: &[&str]) -> Worker {
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 7,
         opening_bytes: 1000,
+        opening: None,
         powers: Powers::default(),
         hiring: None,
         adds: Vec::new(),

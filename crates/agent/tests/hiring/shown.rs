@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::checks::{Check, described};
 use guildhall_agent::{
-    Attempt, Billing, Delta, Hired, HiringLeft, History, Message, Model, ModelError, Part, Prompt, Reply, Reported,
-    STATUS_BYTES_MAX, Status, Task, Text, Usage, WaitReason, Watch, transcript,
+    Attempt, Billing, Conversation, Delta, Hired, HiringLeft, History, Message, Model, ModelError, Part, Prompt, Reply,
+    Reported, STATUS_BYTES_MAX, Status, Task, Text, Usage, WaitReason, Watch, transcript,
 };
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Heads, Input, Limit, Millis, Mode, Msat, Nudge, Origin,
@@ -235,14 +235,18 @@ fn no_status_is_longer_than_the_reserved_room() {
     assert!(bytes <= STATUS_BYTES_MAX && bytes > STATUS_BYTES_MAX / 2, "{bytes}");
 }
 
-/// Returns the last words that an agent is shown after these facts.
+/// Returns the last words that an agent is shown after these facts, whether they are read together or one after another.
 fn last_words(facts: Vec<Fact>, texts: &[&Text]) -> String {
     let task = text(TextKind::Task, TASK);
     let texts = texts.iter().copied().chain([&task]).map(|text| (text.of, text.says.clone())).collect();
     let facts: Vec<Fact> = [Fact::Opened(Arc::new(brief()))].into_iter().chain(facts).collect();
-    let messages = transcript(&facts, &TextCache(texts)).unwrap();
+    let texts = TextCache(texts);
+    let messages = transcript(&facts, &texts).unwrap();
     let Some(Message::User(parts)) = messages.last() else { panic!("{messages:?}") };
     let Some(Part::Words(words)) = parts.last() else { panic!("{parts:?}") };
+    let mut conversation = Conversation::default();
+    let newest = facts.iter().filter_map(|fact| conversation.add(fact, &texts).unwrap()).last();
+    assert_eq!(newest, Some(user(&[words.as_str()])));
     words.clone()
 }
 

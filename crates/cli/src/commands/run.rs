@@ -40,7 +40,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let Before { project, model } = before(world, &id).await?;
     let world = local_server::learn(world, &model).await;
     // The agents are stored with the request, so no roster is needed.
-    let mut builder = world.hall_with(project, Roster::default(), args.max_concurrency);
+    let mut builder = args.transcripts.apply(world.hall_with(project, Roster::default(), args.max_concurrency));
     if args.allow_overrun {
         builder = builder.allow_overrun();
     }

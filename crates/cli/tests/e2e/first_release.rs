@@ -57,6 +57,19 @@ fn a_journal_of_the_first_release_is_listed_shown_and_verified() {
 }
 
 #[test]
+fn a_transcript_of_the_first_release_says_that_the_opening_is_missing() {
+    let house = house(&json!([]));
+    let text = house.guildhall(&["transcript", ENDED]).expect(0).stdout;
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_has(lines[0]["content"].as_str().unwrap(), &["are not stored", "older version"]);
+    assert_eq!(lines[0]["tools"], Value::Null);
+    let facts = house.show(ENDED)["facts"].as_array().unwrap().iter().filter(|fact| fact["contract"] == "1").count();
+    assert_eq!(lines.len(), facts + 1);
+    // The first reply of this session is not JSON.
+    house.guildhall(&["transcript", UNREADABLE]).expect(0);
+}
+
+#[test]
 fn a_killed_tree_of_the_first_release_continues_with_the_new_refusal_texts() {
     let rules = json!([always("ada", says("It is upstairs.")), always("lead", says("Upstairs, says ada."))]);
     let house = house(&rules);

@@ -37,6 +37,7 @@ mod tasks;
 mod teams;
 mod terminal;
 mod tls;
+mod transcripts;
 mod trees;
 mod watching;
 mod work;

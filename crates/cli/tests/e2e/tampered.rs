@@ -24,11 +24,13 @@ fn session(house: &House, task: &str) -> String {
 }
 
 /// Every command that shows a session or continues it.
-fn commands(id: &str) -> [Vec<&str>; 6] {
+fn commands(id: &str) -> [Vec<&str>; 8] {
     [
         vec!["show", id],
         vec!["show", id, "--facts"],
         vec!["show", id, "--output", "json"],
+        vec!["transcript", id],
+        vec!["transcript", id, "--all", "all"],
         vec!["resume", id],
         vec!["run", "--continue", id, "And?", "--yes"],
         vec!["hire", id, "writer", "Write it down."],
@@ -173,10 +175,11 @@ fn set_modes(dir: &Path, of_dirs: u32, of_files: u32) {
 fn a_read_only_home_can_be_listed_shown_and_verified() {
     let house = House::new(Wire::Anthropic, &answering());
     let id = session(&house, "When?");
-    let looks: [&[&str]; 5] = [
+    let looks: [&[&str]; 6] = [
         &["ls", "--output", "json"],
         &["show", &id],
         &["show", &id, "--output", "json"],
+        &["transcript", &id],
         &["verify"],
         &["verify", &id],
     ];
@@ -197,6 +200,10 @@ fn a_read_only_home_can_be_listed_shown_and_verified() {
     for (args, before) in looks.iter().zip(&before) {
         assert_eq!(&as_reader(&house, &program, args).expect(0).stdout, before, "{args:?}");
     }
+    as_reader(&house, &program, &["transcript", &id, "--all", "all"])
+        .expect(1)
+        .says("can't write the transcript all: Permission denied")
+        .says("0 of 1 transcripts were written");
     let read_only = "can't be written";
     as_reader(&house, &program, &["run", "When?", "--model", "rehearsal", "--yes"]).expect(1).says(read_only);
     as_reader(&house, &program, &["message", &id, "Hello."]).expect(4).says("has ended");

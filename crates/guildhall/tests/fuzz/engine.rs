@@ -179,6 +179,7 @@ fn team(ad_hoc: bool) -> Team {
             tariff: tariff(),
             turns_max: 7,
             opening_bytes: 1000,
+            opening: None,
             powers: Powers::default(),
             hiring: None,
             adds: Vec::new(),

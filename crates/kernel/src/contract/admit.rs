@@ -325,12 +325,12 @@ impl Contract {
         let Share { money, heads } = share;
         let grant = Grant { money, heads, depth: self.depth_of(offer), deadline: None, margin: None };
         let Candidate { agent, standing, .. } = self.candidate(offer);
-        let (context, model_slot, tariff) = match (offer.inherit, self.request) {
+        let (context, model_slot, tariff, opening) = match (offer.inherit, self.request) {
             (Inherit::Fork, Some(Requested { id, upto, tokens, reply, .. })) => {
                 let tokens = tokens.saturating_add(reply.into());
-                (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff)
+                (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff, &own.opening)
             }
-            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff),
+            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff, &offer.opening),
         };
         Brief {
             path: own.path.hire(self.hires + 1),
@@ -349,7 +349,7 @@ impl Contract {
             turns_max: offer.turns_max,
             context,
             opening_bytes: offer.opening_bytes,
-            opening: None,
+            opening: opening.clone(),
             lineage: own.lineage.with(own.link()),
             powers: offer.powers.clone(),
             hiring: offer.hiring.clone(),

@@ -132,6 +132,7 @@ pub(crate) fn offer(name: &str) -> Offer {
         tariff: TARIFF,
         turns_max: 20,
         opening_bytes: 100,
+        opening: None,
         powers: Powers::default(),
         hiring: None,
         checks: [].into(),

@@ -153,6 +153,7 @@ fn offer() -> Offer {
         tariff: tariff(),
         turns_max: 40,
         opening_bytes: 2048,
+        opening: None,
         powers: powers(),
         hiring: Some(hiring()),
         checks: [check()].into(),
@@ -227,10 +228,12 @@ fn missing() -> Refusal {
 pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
     let brief = brief();
     let grant = Grant { margin: Some(Millis(30_000)), ..brief.grant };
-    let (label, opening) = (Some(Box::new(text(13, TextKind::Label))), Some(Box::new(text(14, TextKind::Opening))));
+    let (label, opening) = (Some(Box::new(text(13, TextKind::Label))), Some(Arc::new(text(14, TextKind::Opening))));
     let brief = Arc::new(Brief { label: label.clone(), opening, grant, ..(*brief).clone() });
     let report = Box::new(Report { reserved: Some(sat(7)), estimated: Some(sat(3)), ..*report() });
     let offer = Offer { label, ..offer() };
+    let with_opening = Offer { opening: brief.opening.clone(), ..offer.clone() };
+    let hire = |offer| Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) };
     let estimated = Cost::Estimated(sat(4));
     let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73) };
     vec![
@@ -240,7 +243,8 @@ pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
         ("refused", refused(Refusal::SelfHire)),
         ("refused, asked you", refused(Refusal::AskedYou { hire: path("1.2.1") })),
         ("refused, field", refused(missing())),
-        ("heard", Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) }),
+        ("heard", hire(offer)),
+        ("heard, with an opening", hire(with_opening)),
         ("closed", Fact::Closed(report)),
     ]
 }

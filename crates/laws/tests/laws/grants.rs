@@ -258,6 +258,7 @@ fn an_offer_from_outside_is_admitted_or_refused() {
             tariff: hired.tariff,
             turns_max: hired.turns_max,
             opening_bytes: hired.opening_bytes,
+            opening: None,
             powers: hired.powers.clone(),
             hiring: None,
             checks: Arc::new([]),

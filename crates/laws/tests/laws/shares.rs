@@ -171,6 +171,7 @@ fn offered(change: impl FnOnce(&mut Offer), grant: impl FnOnce(&mut Brief)) -> J
         tariff: hired.tariff,
         turns_max: hired.turns_max,
         opening_bytes: hired.opening_bytes,
+        opening: None,
         powers: hired.powers.clone(),
         hiring: hired.hiring.clone(),
         checks: Arc::new([]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use guildhall_agent::{TextError, Texts};
-use guildhall_kernel::{Hash, TextRef};
+use guildhall_kernel::{Hash, TextKind, TextRef};
 
 use super::{EngineError, SessionEngine};
 use crate::journal::JournalError;
@@ -19,13 +19,14 @@ impl TextCache {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
-    /// Loads those of these texts that are not in the cache.
+    /// Loads those of these texts that are not in the cache. Openings are left out: they are stored for readers of the journal,
+    /// and no code here needs them.
     pub(super) async fn load(
         &mut self,
         engine: &SessionEngine,
         texts: impl IntoIterator<Item = TextRef>,
     ) -> Result<(), EngineError> {
-        for of in texts {
+        for of in texts.into_iter().filter(|of| of.kind != TextKind::Opening) {
             if self.0.contains_key(&of.hash) {
                 continue;
             }

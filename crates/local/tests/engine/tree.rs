@@ -79,6 +79,7 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 100,
         opening_bytes: 100,
+        opening: None,
         powers: Powers::default(),
         hiring: team(level),
         checks: Arc::from([]),

@@ -88,6 +88,7 @@ pub(crate) fn worker(name: &str, description: &str) -> Worker {
         tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: 1 },
         turns_max: 1,
         opening_bytes: 0,
+        opening: None,
         powers: Powers::default(),
         hiring: None,
         adds: Vec::new(),

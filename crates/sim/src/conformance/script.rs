@@ -204,6 +204,7 @@ pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
         tariff: tariff(),
         turns_max: 5,
         opening_bytes: 400,
+        opening: None,
         powers: Powers::default(),
         hiring: None,
         checks: Arc::from([]),

@@ -69,6 +69,7 @@ pub(crate) fn worker(name: &str) -> Worker {
         tariff: tariff(),
         turns_max: 5,
         opening_bytes: 400,
+        opening: None,
         powers: Powers::default(),
         hiring: None,
         adds: vec![redactor().text(TextKind::Term, &format!("{name} wants it short."))],
