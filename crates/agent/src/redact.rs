@@ -67,7 +67,8 @@ impl Redactor {
             Value::String(text) if is_secret(name, text) => Some(REDACTED.to_owned()),
             Value::String(text) => changed(self.clean_nested(text, level), text),
             Value::Array(items) => {
-                return items.iter_mut().fold(false, |before, item| self.clean_under(name, item, level + 1) || before);
+                let clean = items.iter_mut().map(|item| self.clean_under(name, item, level + 1));
+                return clean.fold(false, |before, now| before | now);
             }
             Value::Object(members) => return self.clean_members(members, level + 1),
         };
@@ -83,7 +84,7 @@ impl Redactor {
         let has_secret = |name: &String| changed(self.clean_nested(name, level), name).is_some();
         if !members.keys().any(has_secret) {
             let clean = |(name, value): (&String, &mut Value)| self.clean_under(Some(name), value, level);
-            return members.iter_mut().fold(false, |before, member| clean(member) || before);
+            return members.iter_mut().map(clean).fold(false, |before, now| before | now);
         }
         let mut number = 1;
         for (name, mut value) in std::mem::take(members) {
