@@ -38,77 +38,91 @@ impl Redactor {
     /// Returns a value without the secrets in its strings, in its keys, and under keys that name a secret. The value keeps its
     /// shape, except that a number that contains a secret becomes a string.
     pub fn clean_value(&self, value: &Value) -> Value {
-        self.clean_under(None, value, 0)
+        let mut clean = value.clone();
+        self.clean_under(None, &mut clean, 0);
+        clean
     }
 
     fn clean_nested<'a>(&self, text: &'a str, level: usize) -> Cow<'a, str> {
-        let Some(value) = json(text) else { return self.redact(text) };
+        let Some(mut value) = json(text) else { return self.redact(text) };
         if level > LEVELS_MAX {
             return Cow::Owned(Value::from(TOO_DEEP).to_string());
         }
-        let cleaned = self.clean_under(None, &value, level + 1);
-        let clean = if cleaned == value { Cow::Borrowed(text) } else { Cow::Owned(cleaned.to_string()) };
+        let has_changed = self.clean_under(None, &mut value, level + 1);
+        let clean = if has_changed { Cow::Owned(value.to_string()) } else { Cow::Borrowed(text) };
         // A secret that spans several strings can't be taken out alone without breaking the JSON.
         if self.redact(&clean) == clean { clean } else { Cow::Owned(Value::from(REDACTED).to_string()) }
     }
 
-    fn clean_under(&self, name: Option<&str>, value: &Value, level: usize) -> Value {
-        match value {
-            Value::Null | Value::Bool(_) => value.clone(),
+    /// Takes the secrets out of a value with this name. Returns whether the value has changed: most values have no secrets, and
+    /// are not copied.
+    fn clean_under(&self, name: Option<&str>, value: &mut Value, level: usize) -> bool {
+        let clean = match value {
+            Value::Null | Value::Bool(_) => return false,
             Value::Number(number) => {
                 let digits = number.to_string();
                 let has_secret = is_secret(name, &digits) || self.redact(&digits) != digits;
-                if has_secret { Value::from(REDACTED) } else { value.clone() }
+                has_secret.then(|| REDACTED.to_owned())
             }
-            Value::String(text) if is_secret(name, text) => Value::from(REDACTED),
-            Value::String(text) => Value::from(self.clean_nested(text, level)),
-            Value::Array(items) => items.iter().map(|item| self.clean_under(name, item, level + 1)).collect(),
-            Value::Object(members) => Value::Object(self.clean_members(members, level + 1)),
+            Value::String(text) if is_secret(name, text) => Some(REDACTED.to_owned()),
+            Value::String(text) => changed(self.clean_nested(text, level), text),
+            Value::Array(items) => {
+                let clean = items.iter_mut().map(|item| self.clean_under(name, item, level + 1));
+                return clean.fold(false, |before, now| before | now);
+            }
+            Value::Object(members) => return self.clean_members(members, level + 1),
+        };
+        let has_changed = clean.is_some();
+        if let Some(clean) = clean {
+            *value = Value::from(clean);
         }
+        has_changed
     }
 
     /// Cleans keys and values. Keys that become equal are numbered, so that no value is lost.
-    fn clean_members(&self, members: &Map<String, Value>, level: usize) -> Map<String, Value> {
-        let mut clean = Map::new();
+    fn clean_members(&self, members: &mut Map<String, Value>, level: usize) -> bool {
+        let has_secret = |name: &String| changed(self.clean_nested(name, level), name).is_some();
+        if !members.keys().any(has_secret) {
+            let clean = |(name, value): (&String, &mut Value)| self.clean_under(Some(name), value, level);
+            return members.iter_mut().map(clean).fold(false, |before, now| before | now);
+        }
         let mut number = 1;
-        for (name, value) in members {
-            let key = self.clean_nested(name, level);
+        for (name, mut value) in std::mem::take(members) {
+            let key = self.clean_nested(&name, level);
             let mut unique = key.clone().into_owned();
-            while clean.contains_key(&unique) {
+            while members.contains_key(&unique) {
                 number += 1;
                 unique = format!("{key} {number}");
             }
-            clean.insert(unique, self.clean_under(Some(&key), value, level));
+            self.clean_under(Some(&key), &mut value, level);
+            members.insert(unique, value);
         }
-        clean
+        true
     }
 
     /// Returns a reply without its secrets, in a form that can be stored and read back. Every reply passes here before its calls
     /// are read, so that the calls are clean, too.
-    pub(crate) fn clean_reply(&self, key: &AskKey, reply: &Reply) -> Reply {
+    pub(crate) fn clean_reply(&self, key: &AskKey, mut reply: Reply) -> Reply {
         let renamed = self.renamed(key, &reply.calls);
-        let call = |call: &RawCall| RawCall {
-            id: renamed.ids.get(&call.id).unwrap_or(&call.id).clone(),
-            name: renamed.names.get(&call.name).unwrap_or(&call.name).clone(),
-            arguments: match &call.arguments {
-                Ok(value) if is_within(value, VALUE_DEPTH_MAX) => Ok(self.clean_value(value)),
-                Ok(deep) => Err(self.clean(&deep.to_string()).into_owned()),
-                Err(text) => Err(self.clean(text).into_owned()),
-            },
-        };
-        // A reply without `raw` is shown as words and calls.
-        let raw = if is_within(&reply.raw, VALUE_DEPTH_MAX) {
-            self.clean_value(&renamed.within(None, &reply.raw))
+        if is_within(&reply.raw, VALUE_DEPTH_MAX) {
+            renamed.within(None, &mut reply.raw);
+            self.clean_under(None, &mut reply.raw, 0);
         } else {
-            Value::Null
-        };
-        Reply {
-            wire: reply.wire,
-            raw,
-            words: reply.words.as_deref().map(|words| self.clean(words).into_owned()),
-            calls: reply.calls.iter().map(call).collect(),
-            stop: reply.stop,
+            // A reply without `raw` is shown as words and calls.
+            reply.raw = Value::Null;
         }
+        reply.words = reply.words.map(|words| self.clean(&words).into_owned());
+        for call in &mut reply.calls {
+            renamed.call(call);
+            match &mut call.arguments {
+                Ok(value) if is_within(value, VALUE_DEPTH_MAX) => {
+                    self.clean_under(None, value, 0);
+                }
+                Ok(deep) => call.arguments = Err(self.clean(&deep.to_string()).into_owned()),
+                Err(text) => *text = self.clean(text).into_owned(),
+            }
+        }
+        reply
     }
 
     /// Finds new names and ids for calls whose name or id contains a secret. Providers accept only plain characters, and an id
@@ -134,18 +148,38 @@ struct Renamed {
 }
 
 impl Renamed {
-    fn within(&self, key: Option<&str>, value: &Value) -> Value {
+    fn call(&self, call: &mut RawCall) {
+        for (new, text) in [(self.ids.get(&call.id), &mut call.id), (self.names.get(&call.name), &mut call.name)] {
+            if let Some(new) = new {
+                text.clone_from(new);
+            }
+        }
+    }
+
+    /// Renames calls in the provider's form of a reply.
+    fn within(&self, key: Option<&str>, value: &mut Value) {
+        if self.names.is_empty() && self.ids.is_empty() {
+            return;
+        }
         match value {
             Value::String(text) => {
                 let new = if key == Some("name") { self.names.get(text) } else { self.ids.get(text) };
-                new.map_or_else(|| value.clone(), |new| Value::from(new.as_str()))
+                if let Some(new) = new {
+                    text.clone_from(new);
+                }
             }
-            Value::Array(items) => items.iter().map(|item| self.within(key, item)).collect(),
-            Value::Object(members) => {
-                members.iter().map(|(key, member)| (key.clone(), self.within(Some(key), member))).collect()
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.within(key, item)),
+            Value::Object(members) => members.iter_mut().for_each(|(key, member)| self.within(Some(key), member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+}
+
+/// Returns the clean form of a text if it differs from the text.
+fn changed(clean: Cow<'_, str>, text: &str) -> Option<String> {
+    match clean {
+        Cow::Owned(clean) if clean != text => Some(clean),
+        Cow::Owned(_) | Cow::Borrowed(_) => None,
     }
 }
 
@@ -166,7 +200,8 @@ fn is_secret(name: Option<&str>, value: &str) -> bool {
             && value.chars().all(|c| c.is_ascii_graphic() && !"<>{}[]()$".contains(c))
             && !(value.contains('_') && value.chars().all(of_variable))
     };
-    name.is_some_and(is_name) && is_token(value)
+    // Few values are tokens, and this is quickly seen.
+    is_token(value) && name.is_some_and(is_name)
 }
 
 /// Returns a name without the marks that replace secrets.

@@ -138,7 +138,7 @@ impl AgentRuntime {
         match outcome {
             Ok(reply) => {
                 // From here on, the reply contains no secrets.
-                let reply = self.redactor.clean_reply(&key, &reply);
+                let reply = self.redactor.clean_reply(&key, reply);
                 let mut texts = Vec::new();
                 let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
                 if reply.calls.is_empty() && request.turn == Turn::Next {

@@ -30,6 +30,9 @@ const KNOWN: &str = "secret";
 /// How many hexadecimal digits the key of a wallet has.
 const WALLET_KEY_BYTES: usize = 32;
 
+/// The shortest text that has the form of a secret, in bytes. Most strings of a reply are shorter and are not scanned.
+const FORM_BYTES_MIN: usize = 20;
+
 /// The forms that can only be secrets. Each has a bounded look-ahead, so that a text is scanned once.
 const FORMS: &[Form] = &[
     ("private key", PRIVATE_KEY, always, All),
@@ -126,6 +129,9 @@ impl SecretPatterns {
 
     /// Returns the text without its secrets.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.len() < SECRET_BYTES_MIN {
+            return Cow::Borrowed(text);
+        }
         let marks: Vec<Range<usize>> = self.marks.find_iter(text).map(|mark| mark.range()).collect();
         let mut found = Vec::new();
         for piece in gaps(0..text.len(), &marks) {
@@ -156,6 +162,9 @@ impl SecretPatterns {
     /// Adds the matches that have the form of a secret in a part of a text. The text after a match is searched as a separate
     /// part, as it will be after the match is replaced.
     fn forms(&self, text: &str, mut within: Range<usize>, found: &mut Vec<(Range<usize>, &'static str)>) {
+        if within.len() < FORM_BYTES_MIN {
+            return;
+        }
         let mut from = within.start;
         while let Some(next) = self.forms.find(Input::new(&text[within.clone()]).range(from - within.start..)) {
             let (kind, _, holds, part) = FORMS[next.pattern().as_usize()];

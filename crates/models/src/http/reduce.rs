@@ -204,7 +204,7 @@ impl Reducer {
 
 /// Reads a reply or a part of one. Returns the provider's error if the provider sent one instead.
 fn parsed(text: &str, what: &str) -> Result<Value, Fault> {
-    let value = lenient::value(text).map_err(|error| Fault::Malformed(format!("{what} is not JSON ({error})")))?;
+    let value = lenient::fields(text).map_err(|error| Fault::Malformed(format!("{what} is not JSON ({error})")))?;
     ProviderMessage::in_reply(&value).map_or(Ok(value), |message| Err(Fault::ProviderError(message)))
 }
 

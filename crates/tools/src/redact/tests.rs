@@ -3,7 +3,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::SecretPatterns;
+use regex_automata::util::syntax;
+
+use super::{FORM_BYTES_MIN, FORMS, SecretPatterns};
 
 fn check(text: &str, expected: &str) {
     let redactor = SecretPatterns::new(Vec::new());
@@ -40,6 +42,12 @@ fn overlapping_values_are_removed_completely() {
     assert_eq!(redactor.redact("<abcdefgh12zzzzzz>"), "<[redacted: secret]>");
     assert_eq!(redactor.redact("<abcdefgh12345>"), "<[redacted: secret]>");
     assert_eq!(redactor.redact("<cdefgh12>"), "<[redacted: secret]>");
+}
+
+#[test]
+fn no_secret_is_shorter_than_the_shortest_scanned_text() {
+    let shortest = |form: &str| syntax::parse(form).unwrap().properties().minimum_len().unwrap();
+    assert_eq!(FORMS.iter().map(|(_, form, ..)| shortest(form)).min(), Some(FORM_BYTES_MIN));
 }
 
 #[test]
