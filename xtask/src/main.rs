@@ -80,7 +80,7 @@ fn is_count(text: &str) -> bool {
 
 fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
-    let replies = ["test", "-p", "guildhall", "--test", "fuzz"];
+    let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
     run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))

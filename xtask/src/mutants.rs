@@ -30,7 +30,7 @@ pub(crate) struct Mutant {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Catcher {
     Schedules,
-    /// The tests in the kernel's `examples` whose names contain this text.
+    /// The kernel's tests whose names contain this text.
     Example(String),
 }
 

@@ -100,7 +100,7 @@ impl Slot {
     fn build(&self, catcher: &Catcher) -> Result<PathBuf, String> {
         let args: &[&str] = match catcher {
             Catcher::Schedules => &["build", "-p", "guildhall-sim", "--bin", "guildhall-sim"],
-            Catcher::Example(_) => &["test", "--no-run", "-p", "guildhall-kernel", "--test", "examples"],
+            Catcher::Example(_) => &["test", "--no-run", "-p", "guildhall-kernel", "--test", "kernel"],
         };
         let output = cargo(args)
             .arg("--message-format=json-render-diagnostics")

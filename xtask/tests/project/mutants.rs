@@ -14,7 +14,7 @@ const FILES: &[(&str, &str)] = &[
         "pub fn double(n: u32) -> u32 {\n    n + n\n}\n\npub fn half(n: u32) -> u32 {\n    n / 2 // unseen\n}\n",
     ),
     (
-        "crates/kernel/tests/examples.rs",
+        "crates/kernel/tests/kernel.rs",
         "#[test]\nfn half_of_four_is_two() {\n    assert_eq!(guildhall_kernel::half(4), 2, \"half\");\n}\n",
     ),
     (

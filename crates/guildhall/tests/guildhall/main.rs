@@ -1,0 +1,9 @@
+//! Tests of the library, in one program: linking a program takes longer than running its tests.
+#![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
+
+#[cfg(feature = "http")]
+mod fuzz;
+mod library;
+mod tamper;
+#[cfg(feature = "http")]
+mod work;

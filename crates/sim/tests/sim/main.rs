@@ -1,0 +1,5 @@
+//! Tests of the simulator, in one program: linking a program takes longer than running its tests.
+
+mod conformance;
+mod delegation;
+mod trees;
