@@ -12,10 +12,10 @@ mod verdict;
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff, TextRef};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff};
 
 use crate::roster::{DelegationMode, Dialect};
-use crate::text::Text;
+use crate::text::{LazyText, Text};
 
 pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
@@ -46,8 +46,8 @@ pub struct Worker {
     pub turns_max: u32,
     /// The size of the agent's opening, without its brief.
     pub opening_bytes: u64,
-    /// The opening. Its text is stored before any contract of the agent.
-    pub opening: Option<Arc<TextRef>>,
+    /// The opening, which is the same for all contracts of the agent.
+    pub opening: Option<LazyText>,
     pub powers: Powers,
     pub hiring: Option<Hiring>,
     /// The terms that the agent adds to the briefs of its hires.

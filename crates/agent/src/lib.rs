@@ -37,8 +37,8 @@ pub use run::{RunError, run};
 pub use runtime::{AgentRuntime, Arrival, Clock, Price, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{
-    LABEL_BYTES_MAX, Redact, Redactor, SECRET_BYTES_MIN, Text, TextError, Texts, escape_unseen, hash, is_unseen,
-    stored_reply, task_key,
+    LABEL_BYTES_MAX, LazyText, Redact, Redactor, SECRET_BYTES_MIN, Text, TextError, Texts, escape_unseen, hash,
+    is_unseen, stored_reply, task_key,
 };
 pub use tool::{LookUp, RESULT_BYTES_MAX, Tool, ToolOutcome, ToolResult, ToolTerms};
 pub use transcript::{Conversation, transcript};

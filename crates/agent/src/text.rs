@@ -2,8 +2,8 @@
 //! stored text can be missing or damaged on the disk. That is an error, never a panic.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::sync::Arc;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, LazyLock};
 
 use guildhall_kernel::{Hash, TextKind, TextRef};
 
@@ -24,6 +24,51 @@ impl Text {
         says.truncate(says.floor_char_boundary(u32::MAX as usize));
         let bytes = u32::try_from(says.len()).expect("it was cut to fit");
         Text { of: TextRef { hash: hash(says.as_bytes()), bytes, kind }, says }
+    }
+}
+
+/// A text that is made when it is first needed. All copies share it.
+#[derive(Clone)]
+pub struct LazyText(Arc<LazyLock<MadeText, MakeText>>);
+
+type MakeText = Box<dyn FnOnce() -> MadeText + Send>;
+
+struct MadeText {
+    of: Arc<TextRef>,
+    text: Text,
+}
+
+impl LazyText {
+    /// Takes the function that makes the text.
+    pub fn new(make: impl FnOnce() -> Text + Send + 'static) -> LazyText {
+        let make = || {
+            let text = make();
+            MadeText { of: Arc::new(text.of), text }
+        };
+        LazyText(Arc::new(LazyLock::new(Box::new(make))))
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &Text {
+        &self.0.text
+    }
+
+    /// Returns the reference by which facts name the text.
+    pub fn of(&self) -> Arc<TextRef> {
+        Arc::clone(&self.0.of)
+    }
+}
+
+impl fmt::Debug for LazyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LazyText")
+    }
+}
+
+/// Two are equal if they share their text. A comparison makes no text.
+impl PartialEq for LazyText {
+    fn eq(&self, other: &LazyText) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

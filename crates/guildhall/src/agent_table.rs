@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::DelegationMode;
-use guildhall_agent::{AgentRuntime, Hired, KnownModel, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt};
-use guildhall_kernel::{
-    AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind, TextRef,
+use guildhall_agent::{
+    AgentRuntime, Hired, KnownModel, LazyText, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt,
 };
+use guildhall_kernel::{AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind};
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
@@ -46,23 +46,6 @@ pub(crate) struct AgentTable {
     entry: AgentName,
     /// The models that a hiring call can name, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
-    first_opening: Arc<TextRef>,
-    openings: Vec<Text>,
-}
-
-/// The openings of a table. Each is made once, and all contracts of its agent share it.
-struct Openings<'a> {
-    redactor: &'a Redactor,
-    texts: Vec<Text>,
-}
-
-impl Openings<'_> {
-    fn add(&mut self, opening: &StoredOpening) -> Arc<TextRef> {
-        let text = opening.text(self.redactor);
-        let of = Arc::new(text.of);
-        self.texts.push(text);
-        of
-    }
 }
 
 struct TableEntry {
@@ -80,7 +63,7 @@ struct TableEntry {
 struct Workers {
     by_name: BTreeMap<AgentName, Arc<Worker>>,
     /// The openings of the ad-hoc specialists of each agent.
-    ad_hoc_openings: BTreeMap<AgentName, Arc<TextRef>>,
+    ad_hoc_openings: BTreeMap<AgentName, LazyText>,
 }
 
 struct AdHoc {
@@ -146,16 +129,16 @@ impl AgentTable {
         }
         // An agent's opening is made from its runtime, and the runtime needs only the names of the other workers.
         let mut sized = Workers::default();
-        let mut openings = Openings { redactor: staff.inputs.redactor, texts: Vec::new() };
         for agent in agents {
             let slot = &slots[&agent.name];
             let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent)?;
-            let opening = Some(openings.add(&StoredOpening::of(&runtime)));
             let opening_bytes = runtime.opening_bytes();
+            let opening = Some(LazyText::new(move || StoredOpening::of(&runtime).text(&runtime.redactor)));
             let worker = Worker { opening_bytes, opening, ..Worker::clone(&workers.by_name[&agent.name]) };
             sized.by_name.insert(agent.name.clone(), Arc::new(worker));
             if agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc) {
-                let opening = openings.add(&staff.ad_hoc(agent, slot, &workers).opening());
+                let ad_hoc = staff.ad_hoc(agent, slot, &workers);
+                let opening = LazyText::new(move || ad_hoc.opening().text(&ad_hoc.leaf.runtime.redactor));
                 sized.ad_hoc_openings.insert(agent.name.clone(), opening);
             }
         }
@@ -173,19 +156,12 @@ impl AgentTable {
             };
             entries.insert(agent.name.clone(), entry);
         }
-        let first_opening = openings.add(&StoredOpening::of(&entries[&entry].first.runtime));
-        let (slots, openings) = (staff.slots.into_values().collect(), openings.texts);
-        Ok(AgentTable { entries, entry, slots, first_opening, openings })
+        Ok(AgentTable { entries, entry, slots: staff.slots.into_values().collect() })
     }
 
     /// The opening of the root.
-    pub(crate) fn first_opening(&self) -> Arc<TextRef> {
-        Arc::clone(&self.first_opening)
-    }
-
-    /// The openings that briefs of the session can name. They are stored before the work starts.
-    pub(crate) fn openings(&self) -> &[Text] {
-        &self.openings
+    pub(crate) fn first_opening(&self) -> Text {
+        StoredOpening::of(&self.first().runtime).text(&self.first().runtime.redactor)
     }
 
     /// The environment of the root.

@@ -153,9 +153,7 @@ impl Hall {
             let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
             return Err(HallError::NotInTeam { hirer: brief.path.clone(), agent: agent.clone(), known });
         };
-        // The process that runs the session may have stored another opening, if it is another version.
-        let opening = table.openings().iter().find(|opening| offer.opening.as_deref() == Some(&opening.of)).cloned();
-        let texts = texts.into_iter().chain(opening).map(|text| (text.of, text.says)).collect();
+        let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
         let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
         let holder = self.journal().running(id).await?;
         let queued = self.put(id, &order, holder).await?;

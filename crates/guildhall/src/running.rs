@@ -73,8 +73,6 @@ impl Running {
         }
         hall.check_transcripts(id)?;
         let engine = hall.engine(id, &root.setup).await?;
-        // The agents may have other openings in this version than in the version that started the work.
-        engine.0.account(Vec::new(), hall.table(id, &root.setup.staffing)?.openings().to_vec()).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts).await
     }
 

@@ -269,7 +269,7 @@ impl Undertaking {
 
     /// Stores the request and starts the work.
     async fn request(self, id: SessionId, described: Described, asked: Asked) -> Result<Running, HallError> {
-        let Described { setup, texts, openings } = described;
+        let Described { setup, texts, opening } = described;
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
         // Before this process got the lease of the session, another process may have continued it.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
@@ -281,7 +281,7 @@ impl Undertaking {
         engine
             .account(
                 funded.into_iter().chain([requested]).collect(),
-                std::iter::once(stored).chain(texts.iter().cloned()).chain(openings).collect(),
+                std::iter::once(stored).chain(texts.iter().cloned()).chain([opening]).collect(),
             )
             .await?;
         Running::spawn(self.hall, id, setup, (engine, faults), texts).await
@@ -297,6 +297,7 @@ impl Undertaking {
         let demands: Vec<Text> =
             checks.iter().map(|check| self.hall.redactor().text(TextKind::Term, &check.to_text())).collect();
         let (heads, depth) = if worker.hiring.is_some() { (self.heads_max, self.depth_max) } else { (0, 0) };
+        let opening = table.first_opening();
         let grant = Grant { money: asked.granted, heads: Heads(heads), depth, deadline: None, margin: None };
         let brief = Brief {
             path: asked.root.clone(),
@@ -317,7 +318,7 @@ impl Undertaking {
             opening_bytes: table.first().runtime.opening_bytes()
                 + u64::from(task.of.bytes)
                 + described(&checks).len() as u64,
-            opening: Some(table.first_opening()),
+            opening: Some(Arc::new(opening.of)),
             lineage: Lineage::default(),
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
@@ -328,7 +329,7 @@ impl Undertaking {
         let texts = std::iter::once(task).chain(worker.adds.iter().cloned()).chain(demands).collect();
         let (tokens_max, allow_overrun) = (self.tokens_max, self.allow_overrun);
         let setup = Setup { staffing, tokens_max, allow_overrun, brief: Arc::new(brief) };
-        Ok(Described { setup, texts, openings: table.openings().to_vec() })
+        Ok(Described { setup, texts, opening })
     }
 
     /// The checks that the report must pass.
@@ -406,7 +407,7 @@ struct Described {
     setup: Setup,
     /// The texts that the brief of the root names, except for its opening.
     texts: Vec<Text>,
-    openings: Vec<Text>,
+    opening: Text,
 }
 
 /// A request for money from a session's account.

@@ -5,7 +5,7 @@ use guildhall_kernel::{AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msa
 use super::choose::Choice;
 use super::{Team, Worker};
 use crate::checks;
-use crate::text::{Redactor, Text, task_key};
+use crate::text::{LazyText, Redactor, Text, task_key};
 use crate::wording;
 
 /// The parts of an offer that depend on the call.
@@ -26,7 +26,8 @@ impl<'a> Order<'a> {
         Order { choice, task, inherit: Inherit::Fresh, mode, budget: None, model_slot: None, label: None }
     }
 
-    /// Makes the offer. The texts that the offer names are added to `texts`, except for the opening, which is stored before.
+    /// Makes the offer. The texts that the offer names are added to `texts`. Hires of the same agent have the same opening, which
+    /// is added once.
     pub(super) fn offer(self, team: &Team, hirer: &Brief, redactor: &Redactor, texts: &mut Vec<Text>) -> Offer {
         let Order { choice, task, inherit, mode, budget, model_slot, label } = self;
         let Choice { worker, name, standing } = choice;
@@ -36,6 +37,10 @@ impl<'a> Order<'a> {
         texts.push(task);
         texts.extend(label.clone());
         texts.extend(worker.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
+        let opening = worker.opening.as_ref().filter(|_| inherit == Inherit::Fresh);
+        if let Some(opening) = opening.filter(|opening| texts.iter().all(|text| text.of != *opening.of())) {
+            texts.push(opening.text().clone());
+        }
         let budget = budget.or(worker.budget_default);
         Offer {
             agent: name,
@@ -59,7 +64,7 @@ impl<'a> Order<'a> {
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
                 + checks::described(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
-            opening: worker.opening.clone(),
+            opening: opening.map(LazyText::of),
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
             checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
@@ -68,8 +73,8 @@ impl<'a> Order<'a> {
 }
 
 impl Team {
-    /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, except for the
-    /// opening, or `None` if the team has no agent of that name.
+    /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, or `None` if the team
+    /// has no agent of that name.
     pub fn offer(
         &self,
         name: &AgentName,

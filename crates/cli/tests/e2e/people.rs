@@ -197,7 +197,7 @@ fn a_full_disk_is_an_error_and_resume_works_after_there_is_room() {
             export GUILDHALL_HOME="$GUILDHALL_HOME/disk"
             "$0" ls
             head -c 10m /dev/zero > "$GUILDHALL_HOME/filler" 2> /dev/null
-            truncate -s -210k "$GUILDHALL_HOME/filler"
+            truncate -s -150k "$GUILDHALL_HOME/filler"
             "$0" run 'When is the meeting?' --yes --budget 2000sat --allow-overrun; echo "first: $?"
             rm "$GUILDHALL_HOME/filler"
             "$0" ls
@@ -225,8 +225,8 @@ fn a_write_that_the_system_refuses_is_an_error_and_resume_works_later() {
         ]),
     );
     house.guildhall(&["ls"]).expect(0);
-    // Files can grow to 160 KiB. By default, a longer write is a signal that ends the process, not an error.
-    let script = "ulimit -f 320; exec \"$0\" \"$@\"";
+    // Files can grow to 100 KiB. By default, a longer write is a signal that ends the process, not an error.
+    let script = "ulimit -f 200; exec \"$0\" \"$@\"";
     let args = ["run", "When is the meeting?", "--yes", "--budget", "2000sat", "--allow-overrun"];
     let ended = Running::start(house.command_under("sh", &["-c", script], &args), "").end().expect(75);
     let ended = ended.says("refuses to write the journal");

@@ -161,7 +161,7 @@ fn openings_are_stored_once_for_all_contracts_of_an_agent() {
     work(&house);
     let stored = openings(&house);
     work(&house);
-    assert_eq!((stored, openings(&house)), (3, 3), "the lead as the first agent and as a hire, and ada");
+    assert_eq!((stored, openings(&house)), (2, 2), "of the lead and of ada");
 }
 
 #[test]

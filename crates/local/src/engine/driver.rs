@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::board::call_to_board;
 use super::delivery::{self, Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
 use super::leaf::Leaf;
-use super::text_cache::TextCache;
+use super::text_cache::{TextCache, is_needed};
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
 use crate::journal::{Appended, Batch, Queued, texts_named};
@@ -172,7 +172,9 @@ impl ContractDriver {
 
     fn add_texts(&mut self, texts: Vec<Text>) {
         for text in texts {
-            self.texts.insert(text.of.hash, Ok(text.says.as_str().into()));
+            if is_needed(&text.of) {
+                self.texts.insert(text.of.hash, Ok(text.says.as_str().into()));
+            }
             self.new_texts.push(text);
         }
     }

@@ -19,14 +19,13 @@ impl TextCache {
         Arc::make_mut(&mut self.0).insert(hash, text);
     }
 
-    /// Loads those of these texts that are not in the cache. Openings are left out: they are stored for readers of the journal,
-    /// and no code here needs them.
+    /// Loads those of these texts that are not in the cache.
     pub(super) async fn load(
         &mut self,
         engine: &SessionEngine,
         texts: impl IntoIterator<Item = TextRef>,
     ) -> Result<(), EngineError> {
-        for of in texts.into_iter().filter(|of| of.kind != TextKind::Opening) {
+        for of in texts.into_iter().filter(is_needed) {
             if self.0.contains_key(&of.hash) {
                 continue;
             }
@@ -41,6 +40,11 @@ impl TextCache {
         }
         Ok(())
     }
+}
+
+/// Returns whether a contract needs a text. Openings are stored only for transcripts.
+pub(super) fn is_needed(of: &TextRef) -> bool {
+    of.kind != TextKind::Opening
 }
 
 impl Texts for TextCache {
