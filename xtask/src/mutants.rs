@@ -1,11 +1,10 @@
 //! Plants known bugs (mutants), one at a time, to prove that the simulator and the examples can fail. It never changes the
 //! source itself: each bug is planted in a copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::iter;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
@@ -43,12 +42,20 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
 
     let name_width = mutants.iter().map(|mutant| mutant.name.len()).max().unwrap_or_default();
     println!("{:name_width$}  caught by         seconds  first line", "name");
-    let queue = Mutex::new(mutants.iter());
+    let queue = Mutex::new(jobs(&mutants));
     let work = |number| -> Result<Vec<String>, String> {
         let slot = Slot::prepare(number).map_err(|e| format!("slot {number}: {e}"))?;
-        expect_clean(&slot, &mutants)?;
-        let next = || queue.lock().expect("no slot panics while it holds the queue").next();
-        Ok(iter::from_fn(next).filter_map(|mutant| try_out(&slot, mutant, name_width)).collect())
+        let next = || lock(&queue).pop_front();
+        let mut failures = Vec::new();
+        while let Some(job) = next() {
+            match job {
+                Job::Clean(catcher, name) => {
+                    expect_clean(&slot, catcher, name).inspect_err(|_| lock(&queue).clear())?
+                }
+                Job::Mutant(mutant) => failures.extend(try_out(&slot, mutant, name_width)),
+            }
+        }
+        Ok(failures)
     };
     let work = &work;
     let failures: Result<Vec<_>, _> = thread::scope(|scope| {
@@ -62,11 +69,26 @@ fn fail_with(failures: &[String]) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-fn expect_clean(slot: &Slot, mutants: &[Mutant]) -> Outcome {
+/// What a slot does.
+enum Job<'a> {
+    /// Runs a check without a bug. The name is that of a mutant which the check must detect.
+    Clean(&'a Catcher, &'a str),
+    Mutant(&'a Mutant),
+}
+
+/// Returns every check without a bug, and then every mutant.
+fn jobs(mutants: &[Mutant]) -> VecDeque<Job<'_>> {
     let catchers: BTreeMap<&Catcher, &str> = mutants.iter().map(|m| (&m.catcher, m.name.as_str())).collect();
-    catchers.into_iter().try_for_each(|(catcher, name)| {
-        slot.expect_clean(catcher).map_err(|why| format!("{name}: the check fails without the bug: {why}"))
-    })
+    let clean = catchers.into_iter().map(|(catcher, name)| Job::Clean(catcher, name));
+    clean.chain(mutants.iter().map(Job::Mutant)).collect()
+}
+
+fn lock<'a, 'b>(queue: &'a Mutex<VecDeque<Job<'b>>>) -> MutexGuard<'a, VecDeque<Job<'b>>> {
+    queue.lock().expect("no slot panics while it holds the queue")
+}
+
+fn expect_clean(slot: &Slot, catcher: &Catcher, name: &str) -> Outcome {
+    slot.expect_clean(catcher).map_err(|why| format!("{name}: the check fails without the bug: {why}"))
 }
 
 /// Tries a mutant and prints its row of the table. Returns an error message unless the mutant was detected.
