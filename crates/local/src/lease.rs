@@ -14,8 +14,9 @@ use crate::id::SessionId;
 use crate::journal::known::Change;
 use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
 
-/// How often a lock is tried, and the pause between tries: another process may hold it for a moment to check it.
-const TRIES_MAX: u32 = 5;
+/// How often a lock is tried, and the pause between tries. Another process may hold it for a moment to check it, and so may a
+/// process that the program is just starting: until it runs its own program, it has copies of the open files.
+const TRIES_MAX: u32 = 30;
 const TRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The process that runs a session.

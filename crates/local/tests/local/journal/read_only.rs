@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path as FilePath, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use guildhall_kernel::{Hash, Path};
 use guildhall_local::{Journal, JournalError, hash_text};
@@ -58,7 +58,9 @@ fn read_as_other_user(dir: &FilePath, unwritable: &[PathBuf]) -> String {
     let env = tempdir().unwrap();
     fs::set_permissions(env.path(), Permissions::from_mode(0o755)).unwrap();
     let program = env.path().join("look");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Another process makes the copy: a child that another test starts must not have the program open for writing.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut command = child(&program, "read_only::child_that_reads", dir);
     if dir.metadata().unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
