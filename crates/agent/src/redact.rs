@@ -17,6 +17,9 @@ const REDACTED: &str = "[redacted: secret]";
 const SECRET_NAMES: &str = "apikey secret secretkey privatekey accesskey adminkey password passwd passphrase accesstoken \
     authtoken refreshtoken";
 
+/// The shortest of these ends, in bytes.
+const SECRET_NAME_BYTES_MIN: usize = 6;
+
 /// Replaces JSON that is written as text too deep within other JSON.
 const TOO_DEEP: &str = "[left out: nested too deep]";
 
@@ -190,6 +193,9 @@ fn json(text: &str) -> Option<Value> {
 /// Whether a value is a secret because of its name. The name of a variable or a placeholder is not a secret.
 fn is_secret(name: Option<&str>, value: &str) -> bool {
     let is_name = |name: &str| {
+        if name.len() < SECRET_NAME_BYTES_MIN {
+            return false;
+        }
         let plain: String = without_marks(name).chars().filter(char::is_ascii_alphanumeric).collect();
         SECRET_NAMES.split(' ').any(|secret| plain.to_ascii_lowercase().ends_with(secret))
     };
@@ -220,5 +226,15 @@ fn is_within(value: &Value, levels: usize) -> bool {
         Value::Array(_) | Value::Object(_) if levels == 0 => false,
         Value::Array(items) => items.iter().all(|item| is_within(item, levels - 1)),
         Value::Object(members) => members.values().all(|member| is_within(member, levels - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECRET_NAME_BYTES_MIN, SECRET_NAMES};
+
+    #[test]
+    fn no_name_of_a_secret_is_shorter_than_the_shortest() {
+        assert_eq!(SECRET_NAMES.split_whitespace().map(str::len).min(), Some(SECRET_NAME_BYTES_MIN));
     }
 }

@@ -1,6 +1,7 @@
 //! Prints the bill: the cost of each contract in both currencies, and how much of it is known. Only the JSON form has the chain's
 //! head, which shows later whether facts are missing. People get the head from `verify`.
 
+mod json;
 mod table;
 
 use std::borrow::Cow;
@@ -8,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall::kernel::{AskKey, Msat, Outcome, Path, Tokens};
 use guildhall::local::{Head, SessionId};
-use guildhall::providers::Usd;
 use guildhall::{Bill, Charges, DatedRate, Line, Overrun};
-use serde_json::{Value, json};
 
+pub(crate) use self::json::BillJson;
 use self::table::{Column, Table};
 use crate::amount::{at_rate, both, sats, sum};
 use crate::live::ended_as;
@@ -217,72 +217,6 @@ impl Sheet<'_> {
 
     fn is_nominal(&self) -> bool {
         self.bill.is_nominal()
-    }
-
-    /// Returns the bill for programs.
-    pub(crate) fn json(&self) -> Value {
-        let contracts: Vec<Value> = self.bill.lines.iter().map(|line| self.line(line)).collect();
-        let all = self.bill.charges();
-        json!({
-            "model": self.model,
-            "nominal": self.is_nominal(),
-            "granted": self.amount(self.granted),
-            "charged": self.amount(all.total()),
-            "used": self.amount(all.used),
-            "estimated": self.amount(all.estimated),
-            "reserved": self.amount(all.reserved),
-            "overrun": self.amount(self.bill.overrun()),
-            "credited": self.amount(self.credited),
-            "tokens": self.bill.lines.first().map(|line| line.all_tokens),
-            "rate": {"usd_per_btc": Usd::from(self.rate.usd_per_btc), "date": self.rate.date},
-            "contracts": contracts,
-            "head": self.head.to_string(),
-            "violations": self.violations,
-        })
-    }
-
-    fn line(&self, line: &Line) -> Value {
-        let reserved = line.reserved.iter().map(|(ask, held)| {
-            json!({"ask": AskKey { contract: line.contract.clone(), ask: *ask }, "reserved": self.amount(*held)})
-        });
-        let under_way = line.under_way.iter().map(|(ask, held)| {
-            json!({"ask": AskKey { contract: line.contract.clone(), ask: *ask }, "held": self.amount(*held)})
-        });
-        let overruns = line.overruns.iter().map(|Overrun { ask, held, excess }| {
-            let ask = AskKey { contract: line.contract.clone(), ask: *ask };
-            json!({"ask": ask, "held": self.amount(*held), "excess": self.amount(*excess)})
-        });
-        json!({
-            "contract": line.contract,
-            "agent": line.agent,
-            "name": self.name(line),
-            "model": line.model,
-            "nominal": line.nominal,
-            "granted": self.amount(line.granted),
-            "own": self.charges(line.own),
-            "all": self.charges(line.all),
-            "calls": line.calls,
-            "tokens": line.tokens,
-            "all_tokens": line.all_tokens,
-            "reserved": reserved.collect::<Vec<_>>(),
-            "under_way": under_way.collect::<Vec<_>>(),
-            "overruns": overruns.collect::<Vec<_>>(),
-            "outcome": line.outcome,
-            "lack": line.lack,
-        })
-    }
-
-    fn charges(&self, of: Charges) -> Value {
-        json!({
-            "charged": self.amount(of.total()),
-            "used": self.amount(of.used),
-            "estimated": self.amount(of.estimated),
-            "reserved": self.amount(of.reserved),
-        })
-    }
-
-    fn amount(&self, amount: Msat) -> Value {
-        json!({"msat": amount, "usd": self.rate.usd_per_btc.to_usd(amount)})
     }
 }
 

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use guildhall::kernel::{Limit, Msat, Outcome, Path, Stored, TextRef};
 use guildhall::local::{EngineError, SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::amount::both;
 use crate::args::{Output, WatchArgs};
-use crate::bill::{Extent, Sheet};
+use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::commands::stop::late;
@@ -383,16 +384,16 @@ impl Work {
         let models = self.hall.models();
         let quotes = quote::quotes(models, ended);
         let written = match self.args.output.output {
-            Output::Json => out_json(&json!({
-                "session": ended.session,
-                "outcome": ended.report.outcome,
-                "answer": Some(&ended.text).filter(|text| !text.trim().is_empty()),
-                "failure": ended.failure,
-                "unreadable": ended.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "exit_code": exit.code(),
-                "bill": sheet.json(),
-                "quote": quote::json(&quotes, models),
-            })),
+            Output::Json => out_json(&ResultJson {
+                session: &ended.session,
+                outcome: ended.report.outcome,
+                answer: Some(ended.text.as_str()).filter(|text| !text.trim().is_empty()),
+                failure: ended.failure.as_deref(),
+                unreadable: ended.unreadable.iter().map(ToString::to_string).collect(),
+                exit_code: exit.code(),
+                bill: sheet.json(),
+                quote: quote::json(&quotes, models),
+            }),
             Output::Text => {
                 let model = ended.setup.staffing.model();
                 let written = answer(ended, shown).map_or(Ok(()), |answer| out_answer(answer, model));
@@ -413,6 +414,19 @@ impl Work {
             advise(ended, command);
         }
     }
+}
+
+/// The result of work, for programs.
+#[derive(Serialize)]
+struct ResultJson<'a> {
+    session: &'a SessionId,
+    outcome: Outcome,
+    answer: Option<&'a str>,
+    failure: Option<&'a str>,
+    unreadable: Vec<String>,
+    exit_code: u8,
+    bill: BillJson<'a>,
+    quote: Value,
 }
 
 /// The answer to print, after a rule. Failed work has no answer, and an answer that the conversation has shown is not repeated.

@@ -55,7 +55,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
                 "reserved_msat": view.charges.reserved, "overrun_msat": view.overrun},
             "reserved": view.reserved.iter().map(|(ask, held)| json!({"ask": ask, "msat": held})).collect::<Vec<_>>(),
             "late": view.late,
-            "bill": sheet.map(|sheet| sheet.json()),
+            "bill": sheet.as_ref().map(Sheet::json),
             "facts": if args.facts { json!(facts.collect::<Vec<_>>()) } else { Value::Null },
         }))?,
         Output::Text => {

@@ -12,7 +12,7 @@ use guildhall_agent::{
 };
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Body, Response, StatusCode};
+use reqwest::{Body, Response, StatusCode, Url};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::http::body::RequestBody;
@@ -46,6 +46,8 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 #[derive(Debug)]
 pub struct Provider {
     wire: Wire,
+    /// The address of the requests.
+    url: Url,
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
     openings: Openings,
@@ -84,8 +86,10 @@ impl Model for Provider {
 impl Provider {
     /// Creates the model. The first ask opens the connection.
     pub fn new(wire: Wire, endpoint: Endpoint) -> Provider {
+        let method = if wire == Wire::Anthropic { MESSAGES } else { COMPLETIONS };
         Provider {
             wire,
+            url: endpoint.base_url.method(method),
             endpoint,
             http: OnceLock::new(),
             openings: Openings::default(),
@@ -149,9 +153,7 @@ impl Provider {
             Ok(http) => http,
             Err(why) => return final_error(self.unavailable(why)),
         };
-        let method = if self.wire == Wire::Anthropic { MESSAGES } else { COMPLETIONS };
-        let url = self.endpoint.base_url.method(method);
-        let request = http.post(url).headers(self.headers(prompt)).body(body);
+        let request = http.post(self.url.clone()).headers(self.headers(prompt)).body(body);
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
         watch(Delta::Asking);
         match timeout_at(deadline, request.send()).await {

@@ -73,8 +73,8 @@ impl Sse {
             return Ok(frames);
         }
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-            self.line.extend_from_slice(&rest[..end]);
-            self.check()?;
+            let line = &rest[..end];
+            self.check(line)?;
             let is_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             if is_cr && rest.is_empty() {
@@ -82,10 +82,17 @@ impl Sse {
             } else if is_cr && rest[0] == b'\n' {
                 rest = &rest[1..];
             }
-            frames.extend(self.end_line());
+            // Most lines arrive whole and are read where they are.
+            if self.line.is_empty() {
+                frames.extend(self.end_line(line));
+            } else {
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                frames.extend(self.end_line(&whole));
+            }
         }
+        self.check(rest)?;
         self.line.extend_from_slice(rest);
-        self.check()?;
         Ok(frames)
     }
 
@@ -94,14 +101,14 @@ impl Sse {
         if self.line.is_empty() { self.take() } else { None }
     }
 
-    fn check(&self) -> Result<(), TooBig> {
-        let bytes = self.line.len() + self.event.data.len() + self.event.name.len();
+    /// Checks whether the event stays within the limit with more bytes.
+    fn check(&self, more: &[u8]) -> Result<(), TooBig> {
+        let bytes = self.line.len() + more.len() + self.event.data.len() + self.event.name.len();
         if bytes > self.bytes_max { Err(TooBig { bytes_max: self.bytes_max }) } else { Ok(()) }
     }
 
-    fn end_line(&mut self) -> Option<Frame> {
-        let line = std::mem::take(&mut self.line);
-        let line = if std::mem::take(&mut self.at_start) { line.strip_prefix(BOM).unwrap_or(&line) } else { &line };
+    fn end_line(&mut self, line: &[u8]) -> Option<Frame> {
+        let line = if std::mem::take(&mut self.at_start) { line.strip_prefix(BOM).unwrap_or(line) } else { line };
         if line.is_empty() {
             return self.take().map(Frame::Event);
         }
