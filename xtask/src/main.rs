@@ -15,7 +15,8 @@ type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
-/// How often a soak kills the program: this often with one agent, and again this often with a tree of agents.
+/// How often a soak kills a program: this often with one agent, this often with a tree of agents, and this often while it
+/// only writes to the journal. `cargo xtask test` kills a tenth as often.
 const SOAK_KILLS: &str = "200";
 
 /// How many contracts with all kinds of replies a soak stores and reads back.
@@ -26,7 +27,7 @@ cargo xtask test               runs everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules); then stores and reads
                                back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
-                               agent running and 200 times with a tree of agents
+                               agent running, 200 times with a tree of agents, and 200 times while it only writes
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 
 Examples:
@@ -78,7 +79,9 @@ fn soak(schedules: &str) -> Outcome {
     let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
-    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))
+    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))?;
+    let writes = ["test", "-p", "guildhall-local", "--test", "local", "--", "journal::crash::"];
+    run(cargo(&writes).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }
 
 /// Returns a command for the `cargo` that started this program, with these arguments.
