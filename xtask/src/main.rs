@@ -3,10 +3,12 @@
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 mod mutants;
+mod prices;
 mod slot;
 mod test;
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -28,6 +30,7 @@ cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and ch
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules); then stores and reads
                                back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
                                agent running, 200 times with a tree of agents, and 200 times while it only writes
+cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 
 Examples:
@@ -53,6 +56,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["mutants", names @ ..] if names.iter().all(|name| !name.starts_with('-')) => mutants::run(names)?,
         ["soak"] => soak(SOAK_SCHEDULES)?,
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
+        ["prices"] => make_prices()?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
@@ -72,6 +76,13 @@ fn enter_root() -> Outcome {
 
 fn is_count(text: &str) -> bool {
     text.replace('_', "").parse::<u64>().is_ok()
+}
+
+/// Writes the price table again.
+fn make_prices() -> Outcome {
+    let metadata = cargo(&["metadata", "--format-version", "1"]).output().map_err(|e| format!("cargo: {e}"))?;
+    let metadata = serde_json::from_slice(&metadata.stdout).map_err(|e| format!("cargo's metadata: {e}"))?;
+    fs::write(prices::TABLE, prices::table(&metadata)?).map_err(|e| format!("{}: {e}", prices::TABLE))
 }
 
 fn soak(schedules: &str) -> Outcome {
