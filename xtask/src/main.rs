@@ -3,11 +3,13 @@
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 mod mutants;
+mod prices;
 mod slot;
 mod test;
 mod wire;
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -16,7 +18,8 @@ type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
-/// How often a soak kills the program: this often with one agent, and again this often with a tree of agents.
+/// How often a soak kills a program: this often with one agent, this often with a tree of agents, and this often while it
+/// only writes to the journal. `cargo xtask test` kills a tenth as often.
 const SOAK_KILLS: &str = "200";
 
 /// How many contracts with all kinds of replies a soak stores and reads back.
@@ -27,7 +30,8 @@ cargo xtask test               runs everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules); then stores and reads
                                back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
-                               agent running and 200 times with a tree of agents
+                               agent running, 200 times with a tree of agents, and 200 times while it only writes
+cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
                                measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
@@ -56,6 +60,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["mutants", names @ ..] if names.iter().all(|name| !name.starts_with('-')) => mutants::run(names)?,
         ["soak"] => soak(SOAK_SCHEDULES)?,
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
+        ["prices"] => make_prices()?,
         ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
@@ -78,12 +83,21 @@ fn is_count(text: &str) -> bool {
     text.replace('_', "").parse::<u64>().is_ok()
 }
 
+/// Writes the price table again.
+fn make_prices() -> Outcome {
+    let metadata = cargo(&["metadata", "--format-version", "1"]).output().map_err(|e| format!("cargo: {e}"))?;
+    let metadata = serde_json::from_slice(&metadata.stdout).map_err(|e| format!("cargo's metadata: {e}"))?;
+    fs::write(prices::TABLE, prices::table(&metadata)?).map_err(|e| format!("{}: {e}", prices::TABLE))
+}
+
 fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
     let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
-    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))
+    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))?;
+    let writes = ["test", "-p", "guildhall-local", "--test", "local", "--", "journal::crash::"];
+    run(cargo(&writes).env("GUILDHALL_ROUNDS", SOAK_KILLS))
 }
 
 /// Returns a command for the `cargo` that started this program, with these arguments.

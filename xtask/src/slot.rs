@@ -6,6 +6,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -20,7 +21,12 @@ const SOURCE: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "examples", "xt
 /// The crates that the workspace optimises in tests. A mutant is built once and detected within seconds, so an optimised
 /// build would take longer than it saves.
 const OPTIMISED: [&str; 3] = ["guildhall-kernel", "guildhall-laws", "guildhall-sim"];
-const RUN_TIME_MAX: Duration = Duration::from_mins(2);
+/// A run that takes more processor time hangs. The run without a bug takes a quarter of it, however busy the machine is.
+const PROCESSOR_SECONDS_MAX: u32 = 120;
+/// A run that waits for something that never comes takes no processor time.
+const RUN_TIME_MAX: Duration = Duration::from_mins(15);
+/// The signal for too much processor time, `SIGXCPU`.
+const TOO_MUCH_TIME: i32 = 24;
 const POLL: Duration = Duration::from_millis(20);
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LINE_CHARS_MAX: usize = 120;
@@ -61,7 +67,7 @@ impl Slot {
     pub(crate) fn expect_clean(&self, catcher: &Catcher) -> Result<(), String> {
         match self.check(catcher) {
             Verdict::Survived => Ok(()),
-            Verdict::Hung => Err(format!("the run takes longer than {} s", RUN_TIME_MAX.as_secs())),
+            Verdict::Hung => Err(format!("the run takes more than {PROCESSOR_SECONDS_MAX} s of processor time")),
             Verdict::Caught(line) => Err(format!("{line} (complete output: {})", self.log.display())),
             Verdict::Unusable(why) => Err(why),
         }
@@ -83,6 +89,7 @@ impl Slot {
     fn check(&self, catcher: &Catcher) -> Verdict {
         let ran = self.build(catcher).and_then(|program| self.run(&program, catcher).map_err(|e| e.to_string()));
         let (status, output) = match ran {
+            Ok((Some(status), _)) if status.signal() == Some(TOO_MUCH_TIME) => return Verdict::Hung,
             Ok((Some(status), output)) => (status, output),
             Ok((None, _)) => return Verdict::Hung,
             Err(why) => return Verdict::Unusable(why),
@@ -132,7 +139,8 @@ impl Slot {
 
     /// Runs the program. Returns its exit status, or none if it was killed at the time limit, and its output.
     fn run(&self, program: &Path, catcher: &Catcher) -> io::Result<(Option<ExitStatus>, String)> {
-        let mut command = Command::new(program);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -t {PROCESSOR_SECONDS_MAX} && exec \"$@\""), "sh"]).arg(program);
         match catcher {
             Catcher::Schedules => command.args(["--schedules", "20000", "--threads", "1"]).current_dir(&self.source),
             Catcher::Example(name) => command.arg(name).current_dir(self.source.join("crates/kernel")),

@@ -3,6 +3,8 @@
 
 mod book;
 #[cfg(feature = "http")]
+mod rule;
+#[cfg(feature = "http")]
 mod table;
 #[cfg(not(feature = "http"))]
 #[path = "price/no_table.rs"]

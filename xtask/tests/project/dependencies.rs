@@ -75,7 +75,7 @@ const IO_CRATES: &[&str] = &[
     "windows-sys",
 ];
 
-static METADATA: LazyLock<Value> = LazyLock::new(|| {
+pub(crate) static METADATA: LazyLock<Value> = LazyLock::new(|| {
     let args = ["metadata", "--format-version", "1", "--all-features"];
     let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

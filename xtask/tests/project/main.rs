@@ -4,6 +4,7 @@
 mod dependencies;
 mod licence;
 mod mutants;
+mod prices;
 mod size;
 
 use std::path::Path;

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::house::{Ended, House, Known, Running, Wire, msat, wait_for};
 
-/// The default number of kills that the tests of one kind share. `GUILDHALL_ROUNDS` overrides it.
-const ROUNDS: usize = 40;
+/// The default number of kills that the tests of one kind share: a tenth of the kills of a soak, which sets
+/// `GUILDHALL_ROUNDS`.
+const ROUNDS: usize = 20;
 
 /// How many tests in this file share the kills.
 const SHARES: usize = 4;

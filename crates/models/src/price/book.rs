@@ -1,5 +1,5 @@
-//! Prices of models: from the config, the fixed price of local servers, or the price table of `genai-prices`. A model without a
-//! price is an error, never free.
+//! Prices of models: from the config, the fixed price of local servers, or the price table. A model without a price is an error,
+//! never free.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -136,10 +136,10 @@ impl PriceBook {
     /// Lists the models of a provider that have a price for input and for output, in the table's order.
     pub fn listed(&self, provider: &str) -> Vec<Listed> {
         let seller = Seller::Provider(provider.to_owned());
-        let priced = table::models_of(provider).into_iter().filter_map(|(model, window)| {
-            let price = self.price(&seller, &model).ok()?;
+        let priced = table::models_of(provider).filter_map(|(model, window)| {
+            let price = self.price(&seller, model).ok()?;
             let is_sold = price.input > Usd::default() && price.output > Usd::default();
-            is_sold.then(|| Listed { provider: provider.to_owned(), model, price, window })
+            is_sold.then(|| Listed { provider: provider.to_owned(), model: model.to_owned(), price, window })
         });
         priced.collect()
     }
@@ -174,13 +174,15 @@ impl PriceBook {
 
     /// Returns the size of a model's window in tokens, if the table has it.
     pub fn window(&self, seller: &Seller, model: &str) -> Option<u64> {
-        let found = self.calculated(seller, model, &Usage::default()).ok()?;
-        table::models_of(&found.provider).into_iter().find(|(model, _)| *model == found.model)?.1
+        match seller {
+            Seller::Provider(provider) => table::window(provider, model),
+            Seller::Local => None,
+        }
     }
 
     fn calculated(&self, seller: &Seller, model: &str, usage: &Usage) -> Result<Calculated, NoPrice> {
         let Seller::Provider(provider) = seller else { return Err(no_price(seller, model)) };
-        table::calculated(provider, model, usage, self.at).ok_or_else(|| no_price(seller, model))
+        table::cost(provider, model, usage, self.at).ok_or_else(|| no_price(seller, model))
     }
 }
 
@@ -189,8 +191,6 @@ pub(super) struct Calculated {
     pub(super) input: Usd,
     pub(super) output: Usd,
     pub(super) total: Usd,
-    pub(super) provider: String,
-    pub(super) model: String,
 }
 
 fn no_price(seller: &Seller, model: &str) -> NoPrice {

@@ -10,6 +10,7 @@ mod fuzz;
 mod json_turn;
 mod openai;
 mod price;
+mod price_table;
 mod request;
 mod retries;
 mod served;

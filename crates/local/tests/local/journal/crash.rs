@@ -14,7 +14,8 @@ use crate::journal::{batch, begin, fact, heard, id, resume, text};
 /// The environment variable that tells a child process which journal to write to.
 const CHILD_DIR: &str = "GUILDHALL_TEST_CHILD_DIR";
 
-const ROUNDS: usize = 40;
+/// The default number of kills: a tenth of the kills of a soak, which sets `GUILDHALL_ROUNDS`.
+const ROUNDS: usize = 20;
 const WRITERS: u32 = 4;
 
 /// Starts this test program again, to run one of the tests below as a separate process.
@@ -70,8 +71,10 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let (journal, lease) = begin(dir.path()).await;
     drop(lease);
     journal.close().await;
+    let rounds =
+        std::env::var("GUILDHALL_ROUNDS").map_or(ROUNDS, |text| text.parse().expect("GUILDHALL_ROUNDS is a number"));
     let mut acked = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let mut child = start("crash::child_that_appends", dir.path());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // Each round kills the process at another moment. Acknowledgements that it printed before its end count as well.
@@ -84,7 +87,7 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
         acked += acks.len();
         check(dir.path(), &acks).await;
     }
-    assert!(acked > ROUNDS * 10, "only {acked} batches were acknowledged: the children hardly wrote");
+    assert!(acked > rounds * 10, "only {acked} batches were acknowledged: the children hardly wrote");
 }
 
 async fn check(dir: &FilePath, acks: &[String]) {
