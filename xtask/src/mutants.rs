@@ -50,7 +50,7 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
         while let Some(job) = next() {
             match job {
                 Job::Clean(catcher, name) => {
-                    expect_clean(&slot, catcher, name).inspect_err(|_| lock(&queue).clear())?
+                    expect_clean(&slot, catcher, name).inspect_err(|_| lock(&queue).clear())?;
                 }
                 Job::Mutant(mutant) => failures.extend(try_out(&slot, mutant, name_width)),
             }
