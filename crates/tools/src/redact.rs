@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use guildhall_agent::SECRET_BYTES_MIN;
@@ -70,6 +71,17 @@ const PRIVATE_KEY: &str = concat!(
     r"(?:-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
 );
 
+/// The compiled forms. Compiling them takes a millisecond, so it is done once, when a text is stored.
+static COMPILED: LazyLock<Regex> = LazyLock::new(|| {
+    let forms: Vec<&str> = FORMS.iter().map(|(_, form, ..)| *form).collect();
+    Regex::new_many(&forms).expect("the forms are regular expressions")
+});
+
+static MARKS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let marks: BTreeSet<String> = FORMS.iter().map(|(kind, ..)| *kind).chain([KNOWN]).map(mark).collect();
+    AhoCorasick::new(marks).expect("a few short texts fit into memory")
+});
+
 fn always(_found: &str) -> bool {
     true
 }
@@ -93,8 +105,6 @@ fn is_random(found: &str) -> bool {
 #[derive(Clone)]
 pub struct SecretPatterns {
     values: AhoCorasick,
-    forms: Regex,
-    marks: AhoCorasick,
 }
 
 impl fmt::Debug for SecretPatterns {
@@ -118,13 +128,7 @@ impl SecretPatterns {
         }
         values.sort();
         values.dedup();
-        let forms: Vec<&str> = FORMS.iter().map(|(_, form, ..)| *form).collect();
-        let marks: BTreeSet<String> = FORMS.iter().map(|(kind, ..)| *kind).chain([KNOWN]).map(mark).collect();
-        SecretPatterns {
-            values: AhoCorasick::new(values).expect("the secrets of one hall fit into memory"),
-            forms: Regex::new_many(&forms).expect("the forms are regular expressions"),
-            marks: AhoCorasick::new(marks).expect("a few short texts fit into memory"),
-        }
+        SecretPatterns { values: AhoCorasick::new(values).expect("the secrets of one hall fit into memory") }
     }
 
     /// Returns the text without its secrets.
@@ -132,12 +136,12 @@ impl SecretPatterns {
         if text.len() < SECRET_BYTES_MIN {
             return Cow::Borrowed(text);
         }
-        let marks: Vec<Range<usize>> = self.marks.find_iter(text).map(|mark| mark.range()).collect();
+        let marks: Vec<Range<usize>> = MARKS.find_iter(text).map(|mark| mark.range()).collect();
         let mut found = Vec::new();
         for piece in gaps(0..text.len(), &marks) {
             let values = self.values(text, piece.clone());
             for rest in gaps(piece, &values) {
-                self.forms(text, rest, &mut found);
+                find_forms(text, rest, &mut found);
             }
             found.extend(values.into_iter().map(|range| (range, KNOWN)));
         }
@@ -158,26 +162,26 @@ impl SecretPatterns {
         }
         found
     }
+}
 
-    /// Adds the matches that have the form of a secret in a part of a text. The text after a match is searched as a separate
-    /// part, as it will be after the match is replaced.
-    fn forms(&self, text: &str, mut within: Range<usize>, found: &mut Vec<(Range<usize>, &'static str)>) {
-        if within.len() < FORM_BYTES_MIN {
-            return;
-        }
-        let mut from = within.start;
-        while let Some(next) = self.forms.find(Input::new(&text[within.clone()]).range(from - within.start..)) {
-            let (kind, _, holds, part) = FORMS[next.pattern().as_usize()];
-            let Range { start, end } = next.start() + within.start..next.end() + within.start;
-            from = end;
-            if holds(&text[start..end]) {
-                let start = match part {
-                    All => start,
-                    Last(bytes) => end - bytes,
-                };
-                found.push((start..end, kind));
-                within.start = end;
-            }
+/// Adds the matches that have the form of a secret in a part of a text. The text after a match is searched as a separate part, as
+/// it will be after the match is replaced.
+fn find_forms(text: &str, mut within: Range<usize>, found: &mut Vec<(Range<usize>, &'static str)>) {
+    if within.len() < FORM_BYTES_MIN {
+        return;
+    }
+    let mut from = within.start;
+    while let Some(next) = COMPILED.find(Input::new(&text[within.clone()]).range(from - within.start..)) {
+        let (kind, _, holds, part) = FORMS[next.pattern().as_usize()];
+        let Range { start, end } = next.start() + within.start..next.end() + within.start;
+        from = end;
+        if holds(&text[start..end]) {
+            let start = match part {
+                All => start,
+                Last(bytes) => end - bytes,
+            };
+            found.push((start..end, kind));
+            within.start = end;
         }
     }
 }
