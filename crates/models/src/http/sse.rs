@@ -1,6 +1,8 @@
 //! Decodes server-sent events from bytes. A character or a line end may be split between two chunks. An event larger than the
 //! limit is an error, so that a server can't fill the memory.
 
+use memchr::memchr2;
+
 /// The most bytes of one event. Some servers send a complete tool call in one event.
 pub const EVENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
@@ -72,7 +74,7 @@ impl Sse {
         } else if rest.is_empty() {
             return Ok(frames);
         }
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let line = &rest[..end];
             self.check(line)?;
             let is_cr = rest[end] == b'\r';
