@@ -5,6 +5,7 @@ mod body;
 mod client;
 mod endpoint;
 mod ids;
+mod json;
 mod json_turn;
 mod lenient;
 mod reduce;

@@ -1,72 +1,11 @@
-//! Reads JSON in which a server may have written lone surrogates, which some servers write for a split emoji. A lone surrogate
+//! Repairs JSON in which a server has written lone surrogates, which some servers write for a split emoji. A lone surrogate
 //! becomes U+FFFD.
-
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Map, Value};
 
 /// The length of `\ud800` in bytes.
 const UNICODE_ESCAPE_BYTES: usize = 6;
 
-/// Reads a value. If the text is not valid JSON, tries again with every lone surrogate replaced.
-pub(crate) fn value(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|_| serde_json::from_str(&without_lone_surrogates(text)))
-}
-
-/// Reads an object, and of its fields only those that this program uses: every event of a stream repeats the others. Another
-/// value, or an object that is not valid, is read as a whole.
-pub(crate) fn fields(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).map(|Fields(fields)| Value::Object(fields)).or_else(|_| value(text))
-}
-
-/// The fields of events, replies and errors that this program uses, in both protocols.
-const USED: [&str; 11] = [
-    "choices",
-    "content",
-    "content_block",
-    "delta",
-    "detail",
-    "error",
-    "index",
-    "message",
-    "stop_reason",
-    "type",
-    "usage",
-];
-
-struct Fields(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Fields, A::Error> {
-        let mut fields = Map::new();
-        // A name with an escape can't be borrowed: then the object is read as a whole.
-        while let Some(name) = object.next_key::<&str>()? {
-            if USED.contains(&name) {
-                fields.insert(name.to_owned(), object.next_value()?);
-            } else {
-                object.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(Fields(fields))
-    }
-}
-
-fn without_lone_surrogates(text: &str) -> String {
+/// Replaces every lone surrogate.
+pub(crate) fn without_lone_surrogates(text: &str) -> String {
     let mut repaired = String::new();
     let mut rest = text;
     while let Some((before, (letter, bytes))) = rest.find('\\').and_then(|at| Some((at, escape(&rest[at..])?))) {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::http::endpoint::WrittenCalls;
 use crate::http::ids::Ids;
+use crate::http::json::Json;
 use crate::http::json_turn;
 use crate::http::lenient;
 use crate::http::sse::Event;
@@ -128,11 +129,11 @@ impl Reducer {
             }
             return Ok(Vec::new());
         }
-        let value = parsed(&event.data, "an event")?;
-        let pieces = match &mut self.protocol {
-            State::Anthropic(state) => state.event(&event.name, &value, &mut self.progress),
-            State::OpenAi(state) => state.chunk(&value, &mut self.progress),
-        };
+        let progress = &mut self.progress;
+        let pieces = parsed(&event.data, "an event", |value| match &mut self.protocol {
+            State::Anthropic(state) => state.event(&event.name, value, progress),
+            State::OpenAi(state) => state.chunk(value, progress),
+        });
         Ok(self.decoded(pieces?))
     }
 
@@ -148,11 +149,11 @@ impl Reducer {
 
     /// Takes a reply that was not streamed.
     pub fn read_body(&mut self, body: &str) -> Result<Vec<Piece>, Fault> {
-        let value = parsed(body, "the body")?;
-        let pieces = match &mut self.protocol {
-            State::Anthropic(state) => state.body(&value, &mut self.progress),
-            State::OpenAi(state) => state.body(&value, &mut self.progress),
-        };
+        let progress = &mut self.progress;
+        let pieces = parsed(body, "the body", |value| match &mut self.protocol {
+            State::Anthropic(state) => state.body(value, progress),
+            State::OpenAi(state) => state.body(value, progress),
+        });
         Ok(self.decoded(pieces?))
     }
 
@@ -203,15 +204,25 @@ impl Reducer {
 }
 
 /// Reads a reply or a part of one. Returns the provider's error if the provider sent one instead.
-fn parsed(text: &str, what: &str) -> Result<Value, Fault> {
-    let value = lenient::fields(text).map_err(|error| Fault::Malformed(format!("{what} is not JSON ({error})")))?;
-    ProviderMessage::in_reply(&value).map_or(Ok(value), |message| Err(Fault::ProviderError(message)))
+fn parsed<T>(text: &str, what: &str, read: impl FnOnce(&Json<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+    let malformed = |error: serde_json::Error| Fault::Malformed(format!("{what} is not JSON ({error})"));
+    let repaired;
+    let value = if let Ok(value) = serde_json::from_str(text) {
+        value
+    } else {
+        repaired = lenient::without_lone_surrogates(text);
+        serde_json::from_str(&repaired).map_err(malformed)?
+    };
+    match ProviderMessage::in_reply(&value) {
+        Some(message) => Err(Fault::ProviderError(message)),
+        None => read(&value),
+    }
 }
 
 impl Progress {
     /// Returns the piece for a report of usage, once the usage is complete.
-    fn used(&self, report: &Value) -> Option<Piece> {
-        self.counts.usage().whole().filter(|_| report.is_object()).map(Piece::Used)
+    fn used(&self, report: &Json<'_>) -> Option<Piece> {
+        self.counts.usage().whole().filter(|_| report.as_object().is_some()).map(Piece::Used)
     }
 }
 
@@ -223,7 +234,7 @@ struct Weight {
 }
 
 impl Weight {
-    fn add(&mut self, value: &Value) -> Result<(), Fault> {
+    fn add(&mut self, value: &Json<'_>) -> Result<(), Fault> {
         self.written = self.written.saturating_add(written(value));
         self.add_bytes(weight(value))
     }
@@ -235,32 +246,32 @@ impl Weight {
 }
 
 /// Counts the bytes of a part of a reply that the model wrote, without the fields that the provider adds.
-fn written(value: &Value) -> usize {
+fn written(value: &Json<'_>) -> usize {
     match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(written).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| written_under(key, value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Json::Text(text) => text.len(),
+        Json::List(items) => items.iter().map(written).sum(),
+        Json::Object(fields) => fields.iter().map(|(key, value)| written_under(key, value)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
     }
 }
 
-fn written_under(key: &str, value: &Value) -> usize {
+fn written_under(key: &str, value: &Json<'_>) -> usize {
     match key {
         "type" | "id" | "index" => 0,
         // Arguments as an object: the model also wrote the keys. At the start of a streamed call the object is empty.
-        "input" if value.as_object().is_some_and(|input| !input.is_empty()) => value.to_string().len(),
+        "input" if value.as_object().is_some_and(|input| !input.is_empty()) => value.to_value().to_string().len(),
         _ => written(value),
     }
 }
 
 /// Estimates the size of a value in bytes. `serde_json` limits the depth to 128, so the recursion is limited, too.
-fn weight(value: &Value) -> usize {
+fn weight(value: &Json<'_>) -> usize {
     const EACH: usize = 8;
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| EACH + weight(item)).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| EACH + key.len() + weight(value)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => EACH,
+        Json::Text(text) => text.len(),
+        Json::List(items) => items.iter().map(|item| EACH + weight(item)).sum(),
+        Json::Object(fields) => fields.iter().map(|(key, value)| EACH + key.len() + weight(value)).sum(),
     }
 }
 
@@ -274,12 +285,12 @@ pub(crate) fn stop(reason: Option<Stop>, calls: &[RawCall]) -> Stop {
 }
 
 /// Adds a part to a field: texts and lists are extended, other values are replaced.
-fn merge(into: &mut Map<String, Value>, key: &str, part: &Value) {
+fn merge(into: &mut Map<String, Value>, key: &str, part: &Json<'_>) {
     match (into.get_mut(key), part) {
-        (Some(Value::String(so_far)), Value::String(text)) => so_far.push_str(text),
-        (Some(Value::Array(so_far)), Value::Array(items)) => so_far.extend(items.iter().cloned()),
+        (Some(Value::String(so_far)), Json::Text(text)) => so_far.push_str(text),
+        (Some(Value::Array(so_far)), Json::List(items)) => so_far.extend(items.iter().map(Json::to_value)),
         (Some(_) | None, part) => {
-            into.insert(key.to_owned(), part.clone());
+            into.insert(key.to_owned(), part.to_value());
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 use guildhall_agent::WaitReason;
 use serde_json::Value;
 
+use crate::http::json::Json;
+
 /// The most characters of a provider's message that are shown.
 const MESSAGE_CHARS_MAX: usize = 400;
 
@@ -57,10 +59,10 @@ impl ProviderMessage {
     }
 
     /// Finds an error that was sent instead of a reply or a part of a reply.
-    pub(crate) fn in_reply(value: &Value) -> Option<ProviderMessage> {
+    pub(crate) fn in_reply(value: &Json<'_>) -> Option<ProviderMessage> {
         // Some servers send an empty `error` field in every chunk.
-        let has_error = !matches!(value["error"], Value::Null | Value::Bool(false)) && value["error"] != "";
-        (has_error || value["type"] == "error").then(|| ProviderMessage::in_value(value))
+        let has_error = !matches!(value["error"], Json::Null | Json::Bool(false)) && value["error"] != "";
+        (has_error || value["type"] == "error").then(|| ProviderMessage::in_value(&value.to_value()))
     }
 
     fn in_value(value: &Value) -> ProviderMessage {

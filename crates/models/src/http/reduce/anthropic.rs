@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use guildhall_agent::{RawCall, Reply, Stop, Wire};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::counts::tokens;
 use super::{CALLS_MAX, Fault, Phase, Piece, Progress, merge, reply, some_words, words};
 use crate::http::ids::Ids;
+use crate::http::json::Json;
 use crate::http::{arguments, written};
 
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ struct Block {
 }
 
 impl State {
-    pub(super) fn event(&mut self, name: &str, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+    pub(super) fn event(&mut self, name: &str, value: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         match value["type"].as_str().unwrap_or(name) {
             "message_start" => {
                 progress.phase = Phase::Begun;
@@ -47,8 +48,8 @@ impl State {
         }
     }
 
-    pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
-        let Some(blocks) = value["content"].as_array() else {
+    pub(super) fn body(&mut self, value: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+        let Some(blocks) = value["content"].as_list() else {
             return Err(Fault::Malformed("the body has no content".into()));
         };
         let mut pieces = Vec::new();
@@ -91,28 +92,28 @@ impl State {
         reply(Wire::Anthropic, Value::Array(raw), words, calls, stop)
     }
 
-    fn block(&mut self, index: u64, block: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
-        let Some(value) = block.as_object().filter(|block| block.get("type").is_some_and(Value::is_string)) else {
+    fn block(&mut self, index: u64, block: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+        let (Some(kind), Value::Object(value)) = (block["type"].as_str(), block.to_value()) else {
             return Err(Fault::Malformed("a block has no type".into()));
         };
         progress.weight.add(block)?;
         if self.blocks.len() >= CALLS_MAX {
             return Err(Fault::TooLarge);
         }
-        if self.blocks.insert(index, Block { value: value.clone(), input: String::new() }).is_some() {
+        if self.blocks.insert(index, Block { value, input: String::new() }).is_some() {
             return Err(Fault::Malformed(format!("block {index} is sent twice")));
         }
         progress.phase = progress.phase.max(Phase::Begun);
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        Ok(match value["type"].as_str() {
-            Some("text") => words(text("text")).into_iter().collect(),
-            Some("tool_use") => vec![Piece::Call(text("name").to_owned())],
-            Some("thinking" | "redacted_thinking") => vec![Piece::Thinking],
+        let text = |key: &str| block[key].as_str().unwrap_or_default();
+        Ok(match kind {
+            "text" => words(text("text")).into_iter().collect(),
+            "tool_use" => vec![Piece::Call(text("name").to_owned())],
+            "thinking" | "redacted_thinking" => vec![Piece::Thinking],
             _ => Vec::new(),
         })
     }
 
-    fn delta(&mut self, index: u64, delta: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+    fn delta(&mut self, index: u64, delta: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         progress.weight.add(delta)?;
         let Some(block) = self.blocks.get_mut(&index) else {
             return Err(Fault::Malformed(format!("a delta is for block {index}, which has not started")));
@@ -122,14 +123,16 @@ impl State {
         };
         let mut pieces = Vec::new();
         for (key, part) in delta.iter().filter(|(key, _)| *key != "type") {
-            match (key.as_str(), part) {
-                ("partial_json", Value::String(text)) => block.input.push_str(text),
-                ("citation", citation) => merge(&mut block.value, "citations", &json!([citation])),
+            match (key.as_ref(), part) {
+                ("partial_json", Json::Text(text)) => block.input.push_str(text),
+                ("citation", citation) => {
+                    merge(&mut block.value, "citations", &Json::List(vec![citation.clone()]));
+                }
                 (key, part) => {
                     merge(&mut block.value, key, part);
                     match (key, part) {
-                        ("text", Value::String(text)) => pieces.extend(words(text)),
-                        ("thinking", Value::String(_)) => pieces.push(Piece::Thinking),
+                        ("text", Json::Text(text)) => pieces.extend(words(text)),
+                        ("thinking", Json::Text(_)) => pieces.push(Piece::Thinking),
                         _ => {}
                     }
                 }
@@ -156,13 +159,12 @@ impl Block {
     }
 }
 
-fn index(value: &Value) -> Result<u64, Fault> {
-    value["index"]
-        .as_u64()
-        .ok_or_else(|| Fault::Malformed("the index of an event is missing or not a whole number".into()))
+fn index(value: &Json<'_>) -> Result<u64, Fault> {
+    let index = value["index"].as_number().and_then(Number::as_u64);
+    index.ok_or_else(|| Fault::Malformed("the index of an event is missing or not a whole number".into()))
 }
 
-fn count(usage: &Value, progress: &mut Progress) -> Vec<Piece> {
+fn count(usage: &Json<'_>, progress: &mut Progress) -> Vec<Piece> {
     progress.counts.parted_input(
         tokens(&usage["input_tokens"]),
         tokens(&usage["cache_read_input_tokens"]),
@@ -172,7 +174,7 @@ fn count(usage: &Value, progress: &mut Progress) -> Vec<Piece> {
     progress.used(usage).into_iter().collect()
 }
 
-fn end(reason: &Value, progress: &mut Progress) {
+fn end(reason: &Json<'_>, progress: &mut Progress) {
     let Some(reason) = reason.as_str() else { return };
     progress.phase = Phase::Stopped;
     progress.stop = match reason {

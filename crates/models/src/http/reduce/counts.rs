@@ -2,7 +2,8 @@
 //! each other, the most expensive interpretation counts, so that a wrong report never makes a call cheaper.
 
 use guildhall_agent::{Reported, Usage};
-use serde_json::Value;
+
+use crate::http::json::Json;
 
 /// The limit on each reported number. No model can have used more tokens, and sums of such numbers don't overflow.
 pub const TOKENS_MAX: u64 = 1_000_000_000_000;
@@ -87,7 +88,8 @@ impl Counts {
 
 /// Reads a count. Negative numbers and other types count as not reported; larger numbers count as [`TOKENS_MAX`].
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and it saturates")]
-pub(super) fn tokens(value: &Value) -> Option<u64> {
-    let rounded = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number.ceil() as u64);
-    value.as_u64().or_else(rounded).map(|tokens| tokens.min(TOKENS_MAX))
+pub(super) fn tokens(value: &Json<'_>) -> Option<u64> {
+    let number = value.as_number()?;
+    let rounded = || number.as_f64().filter(|number| *number >= 0.0).map(|number| number.ceil() as u64);
+    number.as_u64().or_else(rounded).map(|tokens| tokens.min(TOKENS_MAX))
 }

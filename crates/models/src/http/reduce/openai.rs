@@ -1,12 +1,15 @@
 //! The chunks of Chat Completions. Servers differ: calls without an index or all with the same index, ids in every chunk or in
 //! none, arguments as a text or as an object, thinking under several names.
 
+use std::borrow::Cow;
+
 use guildhall_agent::{RawCall, Reply, Stop, Wire};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::counts::tokens;
 use super::{CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, merge, reply, some_words, words};
 use crate::http::ids::Ids;
+use crate::http::json::Json;
 use crate::http::{arguments, written};
 
 /// The name under which a call without a name is sent back: providers refuse a conversation with an empty name.
@@ -35,15 +38,16 @@ struct Call {
 }
 
 impl State {
-    pub(super) fn chunk(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
-        if !value.is_object() {
+    pub(super) fn chunk(&mut self, value: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+        if value.as_object().is_none() {
             return Err(Fault::Malformed("an event is not an object".into()));
         }
         self.choice(value, "delta", progress)
     }
 
-    pub(super) fn body(&mut self, value: &Value, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
-        if !value["choices"][0]["message"].is_object() {
+    pub(super) fn body(&mut self, value: &Json<'_>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+        let choice = value["choices"].as_list().and_then(<[_]>::first);
+        if choice.is_none_or(|choice| choice["message"].as_object().is_none()) {
             return Err(Fault::Malformed("the body has no message".into()));
         }
         let pieces = self.choice(value, "message", progress)?;
@@ -51,10 +55,10 @@ impl State {
         Ok(pieces)
     }
 
-    fn choice(&mut self, value: &Value, key: &str, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+    fn choice(&mut self, value: &Json<'_>, key: &str, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
         // Some servers send a last chunk with a null or empty list of choices and the usage.
-        if let Some(choice) = value["choices"].as_array().and_then(|choices| choices.first()) {
+        if let Some(choice) = value["choices"].as_list().and_then(<[_]>::first) {
             progress.phase = progress.phase.max(Phase::Begun);
             if let Some(delta) = choice[key].as_object() {
                 pieces.extend(self.delta(delta, progress)?);
@@ -74,19 +78,19 @@ impl State {
         Ok(pieces)
     }
 
-    fn delta(&mut self, delta: &Map<String, Value>, progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
+    fn delta(&mut self, delta: &[(Cow<'_, str>, Json<'_>)], progress: &mut Progress) -> Result<Vec<Piece>, Fault> {
         let mut pieces = Vec::new();
         for (key, part) in delta.iter().filter(|(key, _)| *key != "role") {
             progress.weight.add_bytes(key.len())?;
             progress.weight.add(part)?;
-            match (key.as_str(), part) {
-                ("function_call", _) | (_, Value::Null) => {}
+            match (key.as_ref(), part) {
+                ("function_call", _) | (_, Json::Null) => {}
                 ("content", part) => self.content(part, &mut pieces),
-                ("refusal", Value::String(text)) => {
+                ("refusal", Json::Text(text)) => {
                     self.refusal.push_str(text);
                     pieces.extend(words(text));
                 }
-                ("tool_calls", Value::Array(calls)) => {
+                ("tool_calls", Json::List(calls)) => {
                     for call in calls {
                         pieces.extend(self.call(call)?);
                     }
@@ -102,17 +106,18 @@ impl State {
         Ok(pieces)
     }
 
-    fn content(&mut self, part: &Value, pieces: &mut Vec<Piece>) {
-        let parts = part.as_array().into_iter().flatten().map(|part| &part["text"]);
-        for text in parts.chain([part]).filter_map(Value::as_str) {
+    fn content(&mut self, part: &Json<'_>, pieces: &mut Vec<Piece>) {
+        let parts = part.as_list().into_iter().flatten().map(|part| &part["text"]);
+        for text in parts.chain([part]).filter_map(Json::as_str) {
             self.content.push_str(text);
             pieces.extend(words(text));
         }
     }
 
-    fn call(&mut self, part: &Value) -> Result<Option<Piece>, Fault> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (index, id) = (part["index"].as_u64(), text(&part["id"]));
+    fn call(&mut self, part: &Json<'_>) -> Result<Option<Piece>, Fault> {
+        let text = |value: &Json<'_>| value.as_str().unwrap_or_default().to_owned();
+        let index = part["index"].as_number().and_then(Number::as_u64);
+        let id = text(&part["id"]);
         let name = text(&part["function"]["name"]);
         let at = self.call_index(index, &id, &name)?;
         let call = &mut self.calls[at];
@@ -120,15 +125,15 @@ impl State {
             call.id = id;
         }
         match &part["function"]["arguments"] {
-            Value::String(text) => call.arguments.push_str(text),
-            Value::Null => {}
+            Json::Text(text) => call.arguments.push_str(text),
+            Json::Null => {}
             // The server sent a JSON value instead of text: make it text, to read it like the others.
-            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                call.arguments.push_str(&other.to_string());
+            other @ (Json::Bool(_) | Json::Number(_) | Json::List(_) | Json::Object(_)) => {
+                call.arguments.push_str(&other.to_value().to_string());
             }
         }
         for (key, part) in part.as_object().into_iter().flatten() {
-            if !["index", "id", "type", "function"].contains(&key.as_str()) {
+            if !["index", "id", "type", "function"].contains(&key.as_ref()) {
                 merge(&mut call.rest, key, part);
             }
         }
@@ -222,7 +227,7 @@ impl Call {
     }
 }
 
-fn count(usage: &Value, progress: &mut Progress) -> Option<Piece> {
+fn count(usage: &Json<'_>, progress: &mut Progress) -> Option<Piece> {
     let (input, details) = (tokens(&usage["prompt_tokens"]), &usage["prompt_tokens_details"]);
     // Two names for the same count. If both are present and differ, the smaller counts.
     let cached = [&usage["prompt_cache_hit_tokens"], &details["cached_tokens"]];
@@ -238,7 +243,7 @@ fn count(usage: &Value, progress: &mut Progress) -> Option<Piece> {
 
 /// Returns the output of a report. Some servers don't include thinking, which is billed, too: there, thinking can be larger than
 /// output.
-fn output(usage: &Value) -> Option<u64> {
+fn output(usage: &Json<'_>) -> Option<u64> {
     let output = tokens(&usage["completion_tokens"])?;
     let thinking = tokens(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
     let with_thinking = if thinking > output { output + thinking } else { output };
