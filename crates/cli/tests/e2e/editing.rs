@@ -31,8 +31,8 @@ fn lines_are_edited_and_commands_are_no_words() {
     terminal.type_in("/cost\r");
     running.told(" of 5000 sat so far");
     terminal.type_in("/agents\r");
-    // Its whole line: what is typed before a line is asked for waits for the next key.
-    running.showed("1 general-contractor\r\n");
+    // The next prompt: keys before it are echoed by the terminal, and wait for the next key.
+    running.showed_then("1 general-contractor\r\n", "> ");
     // The line before is there again, to be said once more.
     terminal.type_in("\u{1b}[A\u{1b}[A\u{1b}[A\r");
     running.told("In the hall.");
