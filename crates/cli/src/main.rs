@@ -26,6 +26,7 @@ mod watch;
 mod world;
 
 use std::io;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Cli;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::print::{BAD, say, tame_lines};
 
 /// How long the program waits for its threads when it ends.
@@ -64,7 +65,9 @@ fn main() -> ExitCode {
             return Exit::Temporary.into();
         }
     };
-    let exit = match runtime.block_on(commands::execute(cli.command)) {
+    // Boxed, because the runtime would compile all commands once for each of its schedulers.
+    let work: Pin<Box<dyn Future<Output = Result<Exit, Failure>>>> = Box::pin(commands::execute(cli.command));
+    let exit = match runtime.block_on(work) {
         Ok(exit) => exit,
         Err(failure) => {
             say(&format!("{BAD}guildhall: {}{BAD:#}", tame_lines(&failure.to_string())));

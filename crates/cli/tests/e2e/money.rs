@@ -238,6 +238,25 @@ fn an_unknown_price_is_exit_2_naming_the_model_and_the_config() {
 }
 
 #[test]
+fn a_session_keeps_its_price_when_the_price_table_does_not_know_its_model_any_more() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([{"repeat": 1, "then": "stall"}, {"then": says("On Tuesday.")}]));
+        let calm = House::new(wire, &json!([{"then": says("On Tuesday.")}])).run(&[]).expect(0).json();
+        let running = house.start(&[]);
+        let id = running.session();
+        wait_for("the request", || (house.requests().len() == 1).then_some(()));
+        running.kill();
+        house.write_config(&format!("model = \"{MODEL}\"\n"));
+        house.run(&[]).expect(2).says("no price is known for the model \"test-model\"");
+        house.guildhall(&["ls"]).expect(0);
+        let bill = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json()["bill"].take();
+        let used = msat(&bill["charged"]) - msat(&bill["reserved"]);
+        assert_eq!(used, msat(&calm["bill"]["charged"]), "{wire:?}: the price is the one that was stored, {bill:#}");
+        house.guildhall(&["verify"]).expect(0);
+    }
+}
+
+#[test]
 fn a_missing_provider_is_exit_2_with_the_variable_to_set_and_a_missing_model_is_exit_2_with_what_to_type() {
     let house = House::new(Wire::Anthropic, &json!([]));
     house.write_config("[local_server]\nports = []\n");
