@@ -269,8 +269,7 @@ impl Journal {
         let then = move |appended: &Appended| {
             let stored =
                 |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
-            let texts = texts.iter().map(|(text, bytes)| (text.hash, bytes.clone()));
-            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored), texts);
+            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored), &texts);
         };
         let queued = self.writer()?.queue(bytes, work, then).await;
         Ok((queued, named))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use guildhall_kernel::{Hash, Stored};
+use guildhall_kernel::{Hash, Stored, TextRef};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ const PAGE: u32 = 512;
 const NEWEST_MAX: usize = 1024;
 
 /// How many bytes of texts of a session stay in memory for its subscriptions.
-const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+const NEWEST_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// How often a subscriber checks for facts of another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -48,13 +48,15 @@ struct NewestTexts {
 }
 
 impl NewestTexts {
-    fn add(&mut self, hash: Hash, text: Vec<u8>) {
+    /// Adds a text, and removes the oldest texts if there are too many bytes. Many facts name the same text.
+    fn add(&mut self, hash: Hash, text: &[u8]) {
+        if self.by_hash.contains_key(&hash) {
+            return;
+        }
         self.bytes += text.len();
         self.order.push_back(hash);
-        if let Some(same) = self.by_hash.insert(hash, text) {
-            self.bytes -= same.len();
-        }
-        while self.bytes > TEXT_BYTES_MAX
+        self.by_hash.insert(hash, text.to_vec());
+        while self.bytes > NEWEST_TEXT_BYTES_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.bytes -= self.by_hash.remove(&oldest).map_or(0, |text| text.len());
@@ -88,11 +90,13 @@ impl NewestFacts {
         &self,
         session: &SessionId,
         facts: impl Iterator<Item = Stored>,
-        texts: impl Iterator<Item = (Hash, Vec<u8>)>,
+        texts: &[(TextRef, Vec<u8>)],
     ) {
         let mut sessions = self.sessions();
         let Some(newest) = sessions.get_mut(session) else { return };
-        texts.for_each(|(hash, text)| newest.texts.add(hash, text));
+        for (of, text) in texts {
+            newest.texts.add(of.hash, text);
+        }
         for fact in facts {
             if newest.facts.back().is_some_and(|last| last.seq + 1 != fact.seq) {
                 newest.facts.clear();
@@ -191,5 +195,24 @@ impl Subscription {
         let fact = self.page.pop_front()?;
         self.next = fact.seq + 1;
         Some(fact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall_kernel::Hash;
+
+    use super::{NEWEST_TEXT_BYTES_MAX, NewestTexts};
+
+    #[test]
+    fn the_newest_texts_stay_within_their_limit_and_a_repeated_text_takes_no_room() {
+        let (mut texts, half) = (NewestTexts::default(), vec![7; NEWEST_TEXT_BYTES_MAX / 2]);
+        for number in [1, 1, 1, 2] {
+            texts.add(Hash([number; 32]), &half);
+        }
+        assert_eq!((texts.order.len(), texts.bytes), (2, NEWEST_TEXT_BYTES_MAX));
+        texts.add(Hash([3; 32]), b"x");
+        let kept = |number| texts.by_hash.contains_key(&Hash([number; 32]));
+        assert_eq!((kept(1), kept(2), kept(3), texts.bytes), (false, true, true, half.len() + 1));
     }
 }
