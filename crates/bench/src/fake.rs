@@ -258,11 +258,11 @@ impl Asked {
             format!(r#"data: {{"id":"chatcmpl-{number}","object":"chat.completion.chunk","created":1,"model":"fake","#);
         let mut body = String::with_capacity(1024);
         let mut push = |delta: &str, finish: &str| {
-            // Writing to a string can't fail.
-            let _ = write!(
+            write!(
                 body,
                 "{head}\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}],\"usage\":null}}\n\n"
-            );
+            )
+            .expect("writing to a string can't fail");
         };
         push(r#"{"role":"assistant","content":""}"#, "null");
         if let Some(text) = self.text() {

@@ -1,6 +1,6 @@
 //! The plot: one bar per program and figure, in multiples of the floor. The colours follow the reader's light or dark scheme.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::figures::{Key, Values};
 use crate::program::Program;
@@ -43,13 +43,10 @@ pub(crate) fn svg(values: &Values) -> String {
         let height = bars.len() as f64 * BAR;
         text(&mut body, LEFT - 10.0, y + height / 2.0 + 4.5, "end", name);
         for (program, times) in bars {
-            // Writing to a string can't fail.
-            let _ = writeln!(
-                body,
-                r#"<rect class="{}" x="{LEFT}" y="{y:.1}" width="{:.1}" height="{:.1}"/>"#,
-                program.name(),
-                times * scale,
-                BAR - 1.0
+            let (name, width, height) = (program.name(), times * scale, BAR - 1.0);
+            line(
+                &mut body,
+                format_args!(r#"<rect class="{name}" x="{LEFT}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#),
             );
             text(&mut body, LEFT + times * scale + 6.0, y + 11.0, "start", &format!("{times:.1}"));
             y += BAR;
@@ -74,17 +71,21 @@ pub(crate) fn svg(values: &Values) -> String {
 fn legend() -> String {
     let mut legend = String::new();
     let title = "Multiples of a bare HTTP client (dashed line): shorter is better";
-    let _ = writeln!(legend, r#"<text class="title" x="10" y="20">{title}</text>"#);
+    line(&mut legend, format_args!(r#"<text class="title" x="10" y="20">{title}</text>"#));
     for (program, x) in [(Program::Guildhall, LEFT), (Program::Rig, LEFT + 110.0)] {
         let name = program.name();
-        let _ = writeln!(legend, r#"<rect class="{name}" x="{x}" y="31" width="12" height="12"/>"#);
+        line(&mut legend, format_args!(r#"<rect class="{name}" x="{x}" y="31" width="12" height="12"/>"#));
         text(&mut legend, x + 18.0, 41.5, "start", name);
     }
     legend
 }
 
 fn text(body: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
-    let _ = writeln!(body, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{words}</text>"#);
+    line(body, format_args!(r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{words}</text>"#));
+}
+
+fn line(to: &mut String, element: fmt::Arguments<'_>) {
+    writeln!(to, "{element}").expect("writing to a string can't fail");
 }
 
 #[cfg(test)]

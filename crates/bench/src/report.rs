@@ -91,8 +91,7 @@ pub(crate) fn table(values: &Values, rig: &str) -> String {
             table.push_str(&row(figure, guildhall, values));
         }
     }
-    // Writing to a string can't fail.
-    let _ = writeln!(table, "\n{rig}");
+    writeln!(table, "\n{rig}").expect("writing to a string can't fail");
     table
 }
 

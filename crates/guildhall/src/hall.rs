@@ -145,7 +145,7 @@ pub enum HallError {
         known: String,
     },
     /// A file is in the place of a transcript.
-    #[error("{} exists, and transcripts never replace a file. Nothing was written", path.display())]
+    #[error("{} exists, and transcripts do not replace other files. Nothing was written", path.display())]
     TranscriptExists {
         /// The file.
         path: PathBuf,

@@ -71,7 +71,7 @@ impl Running {
             // A text that can't be read is an error later, when a contract needs the text.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
-        hall.check_transcripts(id)?;
+        hall.check_transcripts(id).await?;
         let engine = hall.engine(id, &root.setup).await?;
         Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts).await
     }

@@ -228,7 +228,7 @@ impl Undertaking {
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id)?;
+        self.hall.check_transcripts(&id).await?;
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
@@ -263,7 +263,7 @@ impl Undertaking {
             since: *at,
         };
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id)?;
+        self.hall.check_transcripts(&id).await?;
         self.request(id, described, asked).await
     }
 

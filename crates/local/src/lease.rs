@@ -13,6 +13,7 @@ use crate::clock::{UnixMs, boot_id};
 use crate::id::SessionId;
 use crate::journal::known::Change;
 use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
+use crate::private::private_file;
 
 /// How often a lock is tried, and the pause between tries. Another process may hold it for a moment to check it, and so may a
 /// process that the program is just starting: until it runs its own program, it has copies of the open files.
@@ -74,7 +75,7 @@ impl Journal {
         let dir = self.dir().join("sessions").join(session.as_str());
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
-        let lock = schema::private().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
+        let lock = private_file().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
         // A process that only checks the lock holds it for a moment.
         for left in (0..TRIES_MAX).rev() {
             match lock.try_lock() {

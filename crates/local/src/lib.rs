@@ -13,6 +13,7 @@ mod inbox;
 mod journal;
 mod lease;
 mod limiter;
+mod private;
 mod waiting_calls;
 
 pub use clock::UnixMs;
@@ -28,3 +29,4 @@ pub use journal::{
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};
+pub use private::{create_private_dir, private_file};

@@ -195,6 +195,13 @@ fn files_that_are_written_live_have_the_printed_bytes() {
 
     house.run(&["--continue", &id, "--transcripts", "deep/live"]).expect(0);
     assert_as_printed(&house, &id, &directory, &["1", "1.1", "2", "2.1"]);
+
+    // A session of another journal can have the same name.
+    fs::write(directory.join("2.jsonl"), "mine").unwrap();
+    let refused = house.run(&["--continue", &id, "--transcripts", "deep/live"]).expect(2);
+    refused.says("2.jsonl exists").says("Nothing was written").says("Name another directory");
+    assert_eq!(fs::read_to_string(directory.join("2.jsonl")).unwrap(), "mine");
+    assert_eq!(files(&directory), ["1.1.jsonl", "1.jsonl", "2.1.jsonl", "2.jsonl"], "the refused request left no file");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Transcripts as files: one file for each contract. A file gets its name only when it is complete.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use guildhall_kernel::{Path, Stored};
-use guildhall_local::{Contents, Journal, SessionId, hash_text};
+use guildhall_local::{Contents, Journal, SessionId, create_private_dir, hash_text, private_file};
 
 use super::{LineWriter, SessionInfo};
 use crate::hall::{Hall, HallError};
@@ -50,7 +50,7 @@ impl Hall {
         if let Some(path) = contracts.keys().map(file).find(|path| path.symlink_metadata().is_ok()) {
             return Err(HallError::TranscriptExists { path });
         }
-        make_dir(directory).map_err(|source| not_written(directory, 0, source))?;
+        create_private_dir(directory).map_err(|source| not_written(directory, 0, source))?;
         let mut done = WrittenTranscripts { files: Vec::new(), unreadable: Vec::new() };
         for (contract, facts) in &contracts {
             let (path, mut lines) = (file(contract), LineWriter::new(&about, contract));
@@ -96,31 +96,13 @@ async fn write_partial(
     lines: &mut LineWriter,
     facts: &[Stored],
 ) -> io::Result<()> {
-    let mut to = BufWriter::new(private().truncate(true).open(partial)?);
+    let mut to = BufWriter::new(private_file().write(true).truncate(true).open(partial)?);
     for stored in facts {
         for line in lines.lines(journal, stored).await {
             writeln!(to, "{line}")?;
         }
     }
     to.flush()
-}
-
-/// The options of a file that only its owner can read, like the journal.
-pub(super) fn private() -> OpenOptions {
-    let mut options = File::options();
-    options.create(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// Creates a directory that only its owner can read, unless it exists.
-pub(super) fn make_dir(directory: &FilePath) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
 }
 
 /// The name of a contract's file. A contract path that is too long for a file name is cut and gets a hash.

@@ -1,17 +1,17 @@
 //! Transcripts that are written while a session runs. The work does not wait for them, and an error here does not stop it.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use guildhall_kernel::{Fact, Path, Stored};
-use guildhall_local::{Contents, Journal, SessionId, Subscription};
+use guildhall_local::{Contents, Journal, JournalError, SessionId, Subscription, create_private_dir, private_file};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::files::{by_contract, file_name, make_dir, private, write};
+use super::files::{by_contract, file_name, write};
 use super::{LineWriter, SessionInfo};
 use crate::builder::WarnFn;
 use crate::hall::{Hall, HallError};
@@ -27,12 +27,27 @@ pub(crate) struct LiveTranscripts {
 }
 
 impl Hall {
-    /// Makes sure that the transcripts of a session can be written, before its work costs anything.
-    pub(crate) fn check_transcripts(&self, session: &SessionId) -> Result<(), HallError> {
+    /// Makes sure that the transcripts of a session can be written and replace only their own earlier states, before the work
+    /// costs anything. The session may not exist yet.
+    pub(crate) async fn check_transcripts(&self, session: &SessionId) -> Result<(), HallError> {
         let Some(directory) = self.transcripts_of(session) else { return Ok(()) };
         let probe = directory.join(".writable");
-        let checked = make_dir(&directory).and_then(|()| private().open(&probe)).and_then(|_| fs::remove_file(&probe));
-        checked.map_err(|source| not_written(&directory, source))
+        let open = || private_file().write(true).open(&probe);
+        let checked = create_private_dir(&directory).and_then(|()| open()).and_then(|_| fs::remove_file(&probe));
+        checked.map_err(|source| not_written(&directory, source))?;
+        let Contents { row, facts, .. } = match self.journal().contents(session).await {
+            Err(JournalError::UnknownSession { .. }) => return Ok(()),
+            contents => contents?,
+        };
+        let about = Arc::new(SessionInfo::read(self.journal(), row).await);
+        for (contract, facts) in by_contract(facts) {
+            let path = directory.join(file_name(&contract));
+            let first = LineWriter::new(&about, &contract).lines(self.journal(), &facts[0]).await;
+            if !can_replace(&path, &first[0]).map_err(|source| not_written(&path, source))? {
+                return Err(HallError::TranscriptExists { path });
+            }
+        }
+        Ok(())
     }
 
     /// The directory of a session's transcripts, if they are written while it runs.
@@ -54,7 +69,7 @@ impl LiveTranscripts {
         let Contents { row, facts, head, .. } = journal.contents(session).await?;
         let about = Arc::new(SessionInfo::read(&journal, row).await);
         let facts_to_come = journal.subscribe(session, head.facts.saturating_add(1));
-        make_dir(&directory).map_err(|source| not_written(&directory, source))?;
+        create_private_dir(&directory).map_err(|source| not_written(&directory, source))?;
         let mut open = BTreeMap::new();
         for (contract, facts) in by_contract(facts) {
             let (path, mut lines) = (directory.join(file_name(&contract)), LineWriter::new(&about, &contract));
@@ -85,6 +100,19 @@ impl Drop for LiveTranscripts {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Whether a file is missing, or is an earlier state of the transcript that begins with this line. A session of another journal
+/// can have the same name.
+fn can_replace(path: &FilePath, first: &str) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(true),
+        file => file?,
+    };
+    let mut beginning = Vec::new();
+    file.take(first.len() as u64).read_to_end(&mut beginning)?;
+    // A crash can leave a part of the line.
+    Ok(first.as_bytes().starts_with(&beginning))
 }
 
 fn is_closed(stored: &Stored) -> bool {
@@ -139,7 +167,7 @@ impl Files {
     async fn add(&mut self, stored: &Stored, more_follow: bool) -> Result<(), (PathBuf, io::Error)> {
         let contract = &stored.contract;
         if stored.fact.opened().is_some() {
-            self.remove_old(contract)?;
+            self.check_new(contract)?;
         }
         let writer = self.open.entry(contract.clone()).or_insert_with(|| LineWriter::new(&self.about, contract));
         let pending = self.pending.entry(contract.clone()).or_default();
@@ -153,20 +181,20 @@ impl Files {
         if more_follow && self.bytes < PENDING_BYTES_MAX { Ok(()) } else { self.write() }
     }
 
-    /// Removes the file that another session of the same name left behind.
-    fn remove_old(&self, contract: &Path) -> Result<(), (PathBuf, io::Error)> {
+    /// Makes sure that a new contract has no file yet. A session of another journal can have the same name.
+    fn check_new(&self, contract: &Path) -> Result<(), (PathBuf, io::Error)> {
         let path = self.directory.join(file_name(contract));
-        match fs::remove_file(&path) {
-            Err(why) if why.kind() != io::ErrorKind::NotFound => Err((path, why)),
-            Ok(()) | Err(_) => Ok(()),
+        if path.symlink_metadata().is_ok() {
+            return Err((path, io::ErrorKind::AlreadyExists.into()));
         }
+        Ok(())
     }
 
     fn write(&mut self) -> Result<(), (PathBuf, io::Error)> {
         self.bytes = 0;
         for (contract, lines) in std::mem::take(&mut self.pending) {
             let path = self.directory.join(file_name(&contract));
-            let written = private().append(true).open(&path).and_then(|mut file| file.write_all(&lines));
+            let written = private_file().append(true).open(&path).and_then(|mut file| file.write_all(&lines));
             written.map_err(|why| (path, why))?;
         }
         Ok(())

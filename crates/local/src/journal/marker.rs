@@ -11,7 +11,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::JournalError;
-use super::schema::{self, OpenLock};
+use super::schema::OpenLock;
+use crate::private::private_file;
 
 /// The marker's name in the journal's directory. The name starts like the database's, so that people delete both together.
 const MARKER: &str = "journal.db-marker";
@@ -66,7 +67,7 @@ impl Marker {
         if !path.exists() {
             let fresh = dir.join(format!("{MARKER}.new"));
             let write = |mut to: File| to.write_all(written(commits).as_bytes()).and_then(|()| to.sync_all());
-            schema::private().write(true).truncate(true).open(&fresh).and_then(write).map_err(failed())?;
+            private_file().write(true).truncate(true).open(&fresh).and_then(write).map_err(failed())?;
             fs::rename(&fresh, &path).map_err(failed())?;
             #[cfg(unix)]
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed())?;

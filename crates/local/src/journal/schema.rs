@@ -2,7 +2,7 @@
 //! touch a database with a newer format.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{DATABASE, JournalError, Limits, heads, marker};
+use crate::private::{create_private_dir, private_file};
 
 /// The format that this version of the program writes.
 pub const SCHEMA: i64 = 3;
@@ -43,7 +44,7 @@ impl OpenLock {
     /// Waits for the lock.
     pub(crate) fn take(dir: &Path) -> Result<OpenLock, JournalError> {
         let file = dir.join("opening.lock");
-        let taken = private().append(true).open(&file).and_then(|lock| lock.lock().map(|()| lock));
+        let taken = private_file().append(true).open(&file).and_then(|lock| lock.lock().map(|()| lock));
         Ok(OpenLock { _lock: taken.map_err(JournalError::file(&file, "locked"))? })
     }
 }
@@ -225,11 +226,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
     if dir.is_dir() {
         return Ok(());
     }
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(JournalError::file(dir, "made"))?;
+    create_private_dir(dir).map_err(JournalError::file(dir, "made"))?;
     // Without this sync, a power cut could remove the new directory and the journal in it.
     #[cfg(unix)]
     for made in [Some(dir), dir.parent()].into_iter().flatten().filter(|made| made.is_dir()) {
@@ -238,19 +235,10 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Returns options that create files which only their owner can read.
-pub(crate) fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// Creates the database file, because SQLite would let other users read it. The log and its index get the same mode. An
 /// existing file is not opened: closing it would release the locks that this process holds on it.
 fn make_file(file: &Path) -> Result<(), JournalError> {
-    match private().append(true).create_new(true).open(file) {
+    match private_file().append(true).create_new(true).open(file) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(JournalError::file(file, "made")(error)),
         Ok(_) | Err(_) => Ok(()),
     }

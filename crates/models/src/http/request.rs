@@ -70,7 +70,7 @@ const SOMETIMES_OURS: [&str; 2] = ["tool_choice", "response_format"];
 
 /// Returns the part of a request behind its written opening: the messages, and the fields that change from request to request.
 pub(crate) fn rest(wire: Wire, endpoint: &Endpoint, prompt: &Prompt, form: Form, opening: &WrittenOpening) -> Vec<u8> {
-    let mut json = Json { bytes: Vec::new(), is_list_empty: !opening.has_message() };
+    let mut json = JsonWriter { bytes: Vec::new(), is_list_empty: !opening.has_message() };
     let status = prompt.status.as_deref();
     let in_json = wire == Wire::OpenAi && form.calls == CallFormat::Json;
     match wire {
@@ -113,12 +113,12 @@ fn limit_name(wire: Wire, endpoint: &Endpoint) -> &'static str {
 
 /// Writes JSON piece by piece, so that a request never exists as a tree of values.
 #[derive(Default)]
-struct Json {
+struct JsonWriter {
     bytes: Vec<u8>,
     is_list_empty: bool,
 }
 
-impl Json {
+impl JsonWriter {
     fn raw(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
     }

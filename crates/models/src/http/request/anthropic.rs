@@ -7,7 +7,7 @@ use guildhall_agent::{Message, Opening, Part, Prompt, Reply, ToolSpec, Wire};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Form, Json};
+use super::{Form, JsonWriter};
 use crate::http::arguments;
 use crate::http::endpoint::Endpoint;
 use crate::http::ids::plain;
@@ -23,7 +23,7 @@ pub(super) fn fields(opening: &Opening) -> Vec<&'static str> {
     fields
 }
 
-pub(super) fn write_opening(opening: &Opening, json: &mut Json) {
+pub(super) fn write_opening(opening: &Opening, json: &mut JsonWriter) {
     let has_system = !is_blank(opening.system());
     if has_system {
         json.field("system", &[Block::text(opening.system()).marked()]);
@@ -48,7 +48,7 @@ pub(super) fn tool_choice(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> O
     Some(json!({"type": "tool", "name": tool}))
 }
 
-pub(super) fn write_messages(messages: &[Message], status: Option<&str>, json: &mut Json) {
+pub(super) fn write_messages(messages: &[Message], status: Option<&str>, json: &mut JsonWriter) {
     let mut sent: Vec<Sent<'_>> = messages.iter().map(Sent::of).collect();
     if let Some(last) = sent.last_mut().and_then(|message| message.content.pop().map(|block| (message, block))) {
         let (message, block) = last;

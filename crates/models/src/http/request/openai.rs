@@ -8,7 +8,7 @@ use guildhall_agent::{Message, Opening, Part, Prompt, Reply, ToolSpec, Wire};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Form, Json};
+use super::{Form, JsonWriter};
 use crate::http::endpoint::Endpoint;
 use crate::http::{arguments, json_turn};
 
@@ -19,7 +19,7 @@ pub(super) fn fields(opening: &Opening, in_json: bool) -> Vec<&'static str> {
     fields
 }
 
-pub(super) fn write_opening(opening: &Opening, in_json: bool, json: &mut Json) {
+pub(super) fn write_opening(opening: &Opening, in_json: bool, json: &mut JsonWriter) {
     json.field("stream_options", &json!({"include_usage": true}));
     let tool = |ToolSpec { name, description, schema }: &ToolSpec| {
         let function = json!({"name": name, "description": description, "parameters": schema});
@@ -41,7 +41,7 @@ pub(super) fn tool_choice(endpoint: &Endpoint, prompt: &Prompt, form: Form) -> O
     Some(json!({"type": "function", "function": {"name": tool}}))
 }
 
-pub(super) fn write_messages(messages: &[Message], status: Option<&str>, json: &mut Json) {
+pub(super) fn write_messages(messages: &[Message], status: Option<&str>, json: &mut JsonWriter) {
     let mut sent = Vec::new();
     for message in messages {
         match message {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use guildhall_agent::{CallFormat, Opening, Wire};
 
-use super::{Json, SOMETIMES_OURS, anthropic, limit_name, openai};
+use super::{JsonWriter, SOMETIMES_OURS, anthropic, limit_name, openai};
 use crate::http::endpoint::Endpoint;
 use crate::http::json_turn;
 
@@ -29,7 +29,7 @@ impl WrittenOpening {
             (Wire::OpenAi, CallFormat::Json) => true,
             (Wire::Inside, _) => return None,
         };
-        let mut json = Json::default();
+        let mut json = JsonWriter::default();
         json.raw("{");
         let ours = match wire {
             Wire::Anthropic => anthropic::fields(opening),
