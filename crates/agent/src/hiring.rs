@@ -12,7 +12,7 @@ mod verdict;
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, Powers, Tariff};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, PayeeName, Powers, Tariff};
 
 use crate::roster::{DelegationMode, Dialect};
 use crate::text::{LazyText, Text};
@@ -40,6 +40,8 @@ pub struct Worker {
     pub budget_max: Option<Msat>,
     /// The payment for an accepted report.
     pub fee: Msat,
+    /// Who gets the fee, in a session with the money of a wallet.
+    pub payee: Option<PayeeName>,
     /// The part of the grant that pays for a last report.
     pub severance: Msat,
     pub tariff: Tariff,

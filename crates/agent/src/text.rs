@@ -208,6 +208,8 @@ fn kind(of: &TextRef) -> &'static str {
         TextKind::Label => "label",
         TextKind::Opening => "opening",
         TextKind::Prices => "setup of a session",
+        TextKind::Invoice => "invoice",
+        TextKind::Url => "address of a server",
     }
 }
 

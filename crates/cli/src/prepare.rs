@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
 use guildhall::kernel::{AgentName, Millis, Msat};
-use guildhall::local::{SessionId, UnixMs};
+use guildhall::local::{SessionId, unix_now};
 use guildhall::providers::Rate;
 use guildhall::{Agent, Hall, Paid, REHEARSAL_LABEL, Staffing, Tasks, Undertaking};
 
@@ -172,7 +172,7 @@ impl Prepared {
 async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
     let hall = world.hall(here()?)?;
     let id = typed.find(&hall).await?;
-    hall.journal().require_not_running(&id, UnixMs::now()).await?;
+    hall.journal().require_not_running(&id, unix_now()).await?;
     Ok(id)
 }
 

@@ -241,6 +241,7 @@ impl<'a> TableBuilder<'a> {
             budget_default: agent.budget.default,
             budget_max: agent.budget.max,
             fee: agent.budget.fee.unwrap_or(Msat::ZERO),
+            payee: None,
             severance: severance(agent, slot.tariff),
             tariff: slot.tariff,
             turns_max: agent.turns_max.unwrap_or(TURNS_MAX),

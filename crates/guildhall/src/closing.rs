@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use guildhall_agent::{AgentRuntime, Hired, ModelError, Profile, Reply, model_fn};
 use guildhall_kernel::{Fact, Msat, SessionFact, Stored};
-use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, UnixMs};
+use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, unix_now};
 
 use crate::hall::{Ending, Hall, HallError};
 use crate::running::settle;
@@ -28,7 +28,7 @@ impl Hall {
         if account(self.journal(), id).await?.has_ended(&root) {
             return Err(HallError::HasEnded(id.clone()));
         }
-        let lease = self.journal().lease(id, UnixMs::now()).await?;
+        let lease = self.journal().lease(id, unix_now()).await?;
         let env = self.empty_env();
         let find_env = Arc::new(move |_: &_| Some(env.clone()));
         let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;

@@ -2,7 +2,7 @@
 //! money of the session. Nothing else about the call changes.
 
 use guildhall_kernel::{AskKey, Contract, Msat, Quantity, Session, SessionFact, Stored};
-use guildhall_local::{SessionBatch, SessionId, UnixMs};
+use guildhall_local::{SessionBatch, SessionId, unix_now};
 
 use crate::hall::{Hall, HallError};
 
@@ -22,7 +22,7 @@ impl Hall {
     /// again changes nothing; a different correction of the same call is refused.
     pub async fn correct(&self, id: &SessionId, ask: &AskKey, billed: Msat) -> Result<Corrected, HallError> {
         let journal = self.journal();
-        let lease = journal.lease(id, UnixMs::now()).await?;
+        let lease = journal.lease(id, unix_now()).await?;
         let stored = journal.contract_facts(id, &ask.contract).await?;
         let at = stored.last().map(|stored| stored.at);
         let reserved = Contract::reserved_charge(stored.iter().map(|Stored { fact, .. }| fact), ask.ask);

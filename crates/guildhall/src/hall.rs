@@ -11,8 +11,8 @@ use guildhall_agent::roster::Roster;
 use guildhall_agent::{Redactor, RunError, Tool};
 use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{
-    CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId, UnixMs,
-    Watcher,
+    CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId, Watcher,
+    unix_now,
 };
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
@@ -396,7 +396,7 @@ impl Hall {
     /// provider are recorded.
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
         let table = self.table(id, &setup.staffing)?;
-        let lease = self.journal().lease(id, UnixMs::now()).await?;
+        let lease = self.journal().lease(id, unix_now()).await?;
         let faults = Faults::default();
         let recorded = faults.clone();
         let find_env: FindEnv = Arc::new(move |brief| table.env(brief).map(|env| recorded.record(env, brief)));

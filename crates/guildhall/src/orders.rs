@@ -8,7 +8,7 @@ use guildhall_kernel::{
     AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, SessionFact,
     Stimulus, Stored, TextKind,
 };
-use guildhall_local::{Holder, Order, SessionId, UnixMs};
+use guildhall_local::{Holder, Order, SessionId, unix_now};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Instruction};
@@ -117,7 +117,7 @@ impl Hall {
     /// Whether a root can hold this money in addition to the top-ups that wait in its inbox.
     async fn can_be_given(&self, id: &SessionId, root: &Path, money: Msat) -> Result<bool, HallError> {
         let mut account = account(self.journal(), id).await?;
-        let top_up = |money| SessionFact::Funded { money, root: Some(root.clone()) };
+        let top_up = |money| SessionFact::Funded { money, root: Some(root.clone()), payment: None };
         for command in self.journal().take_after(id, 0).await? {
             // An order that can't be read, or that is itself too much, will have no effect, so it does not count.
             if let Ok(Order { what: Stimulus::TopUp { money, .. }, .. }) = Order::deserialize(&command.command) {
@@ -184,7 +184,7 @@ impl Hall {
     }
 
     async fn put(&self, id: &SessionId, order: &Order, holder: Option<Holder>) -> Result<Queued, HallError> {
-        Ok(Queued { number: self.journal().put(id, order, UnixMs::now()).await?, holder })
+        Ok(Queued { number: self.journal().put(id, order, unix_now()).await?, holder })
     }
 }
 

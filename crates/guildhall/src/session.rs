@@ -169,7 +169,13 @@ pub struct Unreadable {
 fn credits(account: &[SessionFact]) -> Credits {
     let corrected = account.iter().filter_map(|fact| match fact {
         SessionFact::Corrected { ask, credit } => Some((ask.clone(), *credit)),
-        SessionFact::Funded { .. } | SessionFact::Requested { .. } | SessionFact::Ended { .. } => None,
+        SessionFact::Opened { .. }
+        | SessionFact::Funded { .. }
+        | SessionFact::Granted { .. }
+        | SessionFact::Withdrawing { .. }
+        | SessionFact::Withdrawn { .. }
+        | SessionFact::Requested { .. }
+        | SessionFact::Ended { .. } => None,
     });
     corrected.collect()
 }

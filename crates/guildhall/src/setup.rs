@@ -167,7 +167,13 @@ impl Request {
             SessionFact::Requested { root, money, prices } => {
                 Some(Request { root: root.clone(), granted: *money, setup: *prices })
             }
-            SessionFact::Funded { .. } | SessionFact::Corrected { .. } | SessionFact::Ended { .. } => None,
+            SessionFact::Opened { .. }
+            | SessionFact::Funded { .. }
+            | SessionFact::Granted { .. }
+            | SessionFact::Withdrawing { .. }
+            | SessionFact::Withdrawn { .. }
+            | SessionFact::Corrected { .. }
+            | SessionFact::Ended { .. } => None,
         }
     }
 

@@ -53,7 +53,9 @@ impl Hall {
                     | TextKind::Error
                     | TextKind::Prices
                     | TextKind::Label
-                    | TextKind::Opening => text.map(|_| ()),
+                    | TextKind::Opening
+                    | TextKind::Invoice
+                    | TextKind::Url => text.map(|_| ()),
                 };
                 unreadable.extend(read.err().map(|why| UnreadableText { contract: stored.contract.clone(), why }));
             }

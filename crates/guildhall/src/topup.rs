@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use guildhall_kernel::{Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stored};
-use guildhall_local::{Holder, JournalError, SessionId, UnixMs};
+use guildhall_local::{Holder, JournalError, SessionId, unix_now};
 
 use crate::hall::{Hall, HallError, Instruction};
 use crate::setup::newest_root;
@@ -126,7 +126,7 @@ impl Hall {
         if self.journal().take_after(id, 0).await?.is_empty() {
             return Ok(());
         }
-        match self.journal().lease(id, UnixMs::now()).await {
+        match self.journal().lease(id, unix_now()).await {
             Ok(lease) => Ok(self.journal().keep_late_money(&lease).await?),
             Err(JournalError::Held { .. } | JournalError::Busy) => Ok(()),
             Err(why) => Err(why.into()),
@@ -162,8 +162,13 @@ fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
 pub(crate) fn late_money(account: &[SessionFact]) -> Msat {
     let after = account.iter().rposition(|fact| matches!(fact, SessionFact::Requested { .. })).map_or(0, |at| at + 1);
     let late = account[after..].iter().map(|fact| match fact {
-        SessionFact::Funded { money, root: None } => u128::from(money.get()),
+        SessionFact::Funded { money, root: None, payment: None } => u128::from(money.get()),
         SessionFact::Funded { root: Some(_), .. }
+        | SessionFact::Funded { payment: Some(_), .. }
+        | SessionFact::Opened { .. }
+        | SessionFact::Granted { .. }
+        | SessionFact::Withdrawing { .. }
+        | SessionFact::Withdrawn { .. }
         | SessionFact::Requested { .. }
         | SessionFact::Corrected { .. }
         | SessionFact::Ended { .. } => 0,

@@ -10,7 +10,7 @@ use guildhall_kernel::{
     self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
     Millis, Msat, Path, Request, Session, SessionFact, Standing, Stored, TextKind, Turn,
 };
-use guildhall_local::{Journal, NewSession, SessionId, UnixMs, texts_named};
+use guildhall_local::{Journal, NewSession, SessionId, texts_named, unix_now};
 use serde_json::Value;
 
 use crate::agents::{Agent, entry_of, under, with};
@@ -237,7 +237,7 @@ impl Undertaking {
             }
         };
         let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
-        let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
+        let new = NewSession { id: id.clone(), created_at: unix_now(), project, label };
         self.hall.journal().create(new).await?;
         self.request(id, described, asked).await
     }
@@ -250,7 +250,7 @@ impl Undertaking {
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;
         let Some(Stored { fact: Fact::Closed(_), at, .. }) = facts.last() else {
-            journal.require_not_running(&id, UnixMs::now()).await?;
+            journal.require_not_running(&id, unix_now()).await?;
             return Err(HallError::NotEnded(id));
         };
         let granted = self.budget.unwrap_or(account.free());
@@ -276,7 +276,7 @@ impl Undertaking {
             return Err(HallError::ContinuedElsewhere(id));
         }
         let stored = setup.text(self.hall.redactor());
-        let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
+        let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None, payment: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
         engine
             .account(
@@ -310,6 +310,7 @@ impl Undertaking {
             adds: worker.adds.iter().map(|term| term.of).collect(),
             grant: grant.due(time.map(|time| asked.since.after(time)), asked.since),
             fee: Msat::ZERO,
+            payee: None,
             severance: worker.severance,
             model_slot: 0,
             tariff: worker.tariff,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::money::{Heads, Msat};
-use crate::name::{AgentName, Power};
+use crate::name::{AgentName, PayeeName, Power};
 use crate::path::{AskId, DEPTH_MAX, Path};
 use crate::refusal::Refusal;
 use crate::tariff::{FRAME_TOKENS, Tariff};
@@ -75,6 +75,9 @@ pub struct Brief {
     pub grant: Grant,
     /// Paid to the agent from the grant if its report is accepted; held until then.
     pub fee: Msat,
+    /// Who gets the fee, in a session with the money of a wallet. Boxed, because few contracts have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payee: Option<Box<PayeeName>>,
     /// The part of the grant that pays for one last request and nothing else; held until then.
     pub severance: Msat,
     /// The model of the agent: the number that the agent layer has given the model, or 0 for the agent's own model.
@@ -338,6 +341,9 @@ pub struct Offer {
     pub adds: Arc<[TextRef]>,
     /// The agent's fee.
     pub fee: Msat,
+    /// Who gets the fee, as in [`Brief`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payee: Option<Box<PayeeName>>,
     /// The agent's severance.
     pub severance: Msat,
     /// The number of the agent's model, as in [`Brief`]. A fork uses its hirer's model.

@@ -76,7 +76,7 @@ pub struct Contract {
     /// else before it shows them to the model.
     urgent: bool,
     owed: Vec<AskId>,
-    final_text: Option<FinalText>,
+    final_text: Option<Box<FinalText>>,
     newest_text: TextRef,
     nudged: BTreeSet<Nudge>,
     round: Round,
@@ -475,7 +475,9 @@ impl Contract {
 impl Contract {
     /// Returns the text that the report would have if the contract closed now.
     fn wording(&self) -> Wording {
-        self.final_text.map_or(Wording::Assembled(self.newest_text), |final_text| Wording::Final(final_text.text))
+        self.final_text
+            .as_ref()
+            .map_or(Wording::Assembled(self.newest_text), |final_text| Wording::Final(final_text.text))
     }
 }
 

@@ -18,9 +18,11 @@ mod path;
 mod refusal;
 mod report;
 mod session;
+mod session_id;
 mod tariff;
 mod text;
 mod time;
+mod treasury;
 
 pub use account::Account;
 pub use ask::{
@@ -35,12 +37,18 @@ pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker}
 pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
-pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, Power, ToolName};
+pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, PayeeName, Power, ToolName, WalletId};
 pub use open_asks::{OpenAsks, WaitsFor};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
-pub use session::{Session, SessionCorrupt, SessionError, SessionFact};
+pub use session::{ACCOUNT_FORMAT, Session, SessionCorrupt, SessionError, SessionFact, SessionKind};
+pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};
 pub use text::{Hash, HashError, TextKind, TextRef};
-pub use time::{Millis, WRAP_UP_MARGIN_MAX};
+pub use time::{Millis, UnixMs, WRAP_UP_MARGIN_MAX};
+pub use treasury::{
+    Errand, FailedBecause, Invoice, InvoiceError, Invoiced, Network, PayeeAccount, Payer, Payment, PaymentEnd,
+    PaymentHash, Policy, Preimage, Row, RowStatus, TREASURY_FORMAT, Treasurer, Treasury, TreasuryCorrupt,
+    TreasuryError, TreasuryFact, Wallet, WalletReply, fee_limit, payable,
+};

@@ -119,6 +119,14 @@ name! {
     /// The name of something that a contract may do. The kernel compares powers and gives them no meaning.
     Power
 }
+name! {
+    /// The name of a payee of the operator's configuration.
+    PayeeName
+}
+name! {
+    /// The id that a wallet server gave a wallet.
+    WalletId
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,62 @@
 //! The session: a funded account with one root contract per request, and later corrections. Its state is a fold of its
-//! own facts.
+//! own facts. A session has play money, which a stated budget creates, or the money of a wallet, which enters only by a paid
+//! invoice. A session never changes from one kind to the other.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::{Msat, Quantity};
+use crate::name::WalletId;
 use crate::path::{AskKey, Path};
 use crate::text::TextRef;
+use crate::treasury::PaymentHash;
+
+/// The version of the stored form of an account's facts that this kernel writes. Form 3 added the money of a wallet.
+pub const ACCOUNT_FORMAT: u16 = 3;
 
 /// Something that happened to a session's account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionFact {
-    /// A person added money: for the session, or as a top-up for a root that is at work.
+    /// The session has the money of a wallet. This is its first fact. A session without this fact has play money.
+    Opened {
+        /// The wallet.
+        wallet: WalletId,
+    },
+    /// A person added money: for the session, or, in play money, as a top-up for a root that is at work.
     Funded {
         /// The amount.
         money: Msat,
-        /// The root that gets the money immediately.
+        /// The root that gets the money immediately. Never present with a payment.
         root: Option<Path>,
+        /// The payment that the wallet received. Absent in play money.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payment: Option<PaymentHash>,
+    },
+    /// A root that is at work got more of the session's free money.
+    Granted {
+        /// The root.
+        root: Path,
+        /// The amount.
+        money: Msat,
+    },
+    /// Free money was set aside for a payment out of the wallet.
+    Withdrawing {
+        /// The payment.
+        payment: PaymentHash,
+        /// Its amount and its fee limit.
+        money: Msat,
+    },
+    /// The payment ended; the money that it did not use is free again.
+    Withdrawn {
+        /// The payment.
+        payment: PaymentHash,
+        /// What it cost, with its fee. Zero if it failed.
+        spent: Msat,
     },
     /// A root contract was granted part of the money.
     Requested {
@@ -51,6 +89,16 @@ pub enum SessionFact {
     },
 }
 
+/// The kind of money that a session has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionKind {
+    /// Play money: a stated budget creates it.
+    #[default]
+    Play,
+    /// The money of a wallet: it enters only by a paid invoice.
+    Wallet(WalletId),
+}
+
 /// Why a session's account can't take a fact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
@@ -79,6 +127,28 @@ pub enum SessionError {
         /// The maximum amount.
         most: Msat,
     },
+    /// Only the first fact says that the session has the money of a wallet.
+    #[error("the session has begun: it keeps the kind of money that it has")]
+    HasBegun,
+    /// Play money can't be paid in or out, and money of a wallet can't be created.
+    #[error("{}", if *.wallet { "in a session with the money of a wallet, money enters only by a paid invoice" } else {
+        "a session with play money has no payments" })]
+    OtherKind {
+        /// Whether the session has the money of a wallet.
+        wallet: bool,
+    },
+    /// The payment was received before, or is not the payment that money was set aside for.
+    #[error("payment {payment} was counted before, or no money is set aside for it")]
+    NotThisPayment {
+        /// The payment.
+        payment: PaymentHash,
+    },
+    /// A session has one payment under way at a time.
+    #[error("payment {payment} of this session is still under way: wait until it ends")]
+    StillPaying {
+        /// The payment that is under way.
+        payment: PaymentHash,
+    },
     /// The ask was corrected before, by a different amount.
     #[error("ask {ask} was corrected before, by {before}")]
     Contradicted {
@@ -99,14 +169,14 @@ pub struct SessionCorrupt {
     pub source: SessionError,
 }
 
-/// A session's account: `funded + credited = free + granted to roots at work + spent`.
+/// A session's account: `funded + credited = free + granted to roots at work + spent + set aside + withdrawn`.
 ///
 /// ```
 /// use guildhall_kernel::{Hash, Msat, Path, Session, SessionFact, TextKind, TextRef};
 /// let prices = TextRef { hash: Hash([0; 32]), bytes: 0, kind: TextKind::Prices };
 /// let sat = |sat| Msat::from_sat(sat).unwrap();
 /// let session = Session::restore([
-///     SessionFact::Funded { money: sat(100), root: None },
+///     SessionFact::Funded { money: sat(100), root: None, payment: None },
 ///     SessionFact::Requested { root: Path::root(1), money: sat(60), prices },
 ///     SessionFact::Ended { root: Path::root(1), spent: sat(25), reserved: Some(sat(5)), estimated: None },
 /// ]).unwrap();
@@ -114,6 +184,8 @@ pub struct SessionCorrupt {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
+    kind: SessionKind,
+    has_begun: bool,
     free: Msat,
     spent: Msat,
     reserved: Msat,
@@ -123,6 +195,11 @@ pub struct Session {
     roots: Vec<Root>,
     /// The credit of each corrected ask. The same correction twice counts once.
     corrections: BTreeMap<AskKey, Msat>,
+    /// The received payments.
+    received: BTreeSet<PaymentHash>,
+    /// The payment that is under way, with the money that is set aside for it.
+    withdrawing: Option<(PaymentHash, Msat)>,
+    withdrawn: Msat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,14 +231,57 @@ impl Session {
 
     /// Applies one fact, or says why the fact can't have happened. A refused fact changes nothing.
     pub fn apply(&mut self, fact: &SessionFact) -> Result<(), SessionError> {
+        self.take(fact)?;
+        self.has_begun = true;
+        Ok(())
+    }
+
+    fn take(&mut self, fact: &SessionFact) -> Result<(), SessionError> {
         match fact {
-            SessionFact::Funded { money, root } => self.fund(*money, root.as_ref()),
+            SessionFact::Opened { wallet } => self.open(wallet),
+            SessionFact::Funded { money, root, payment: None } => {
+                self.require_kind(false)?;
+                self.fund(*money, root.as_ref())
+            }
+            SessionFact::Funded { money, root, payment: Some(payment) } => {
+                self.require_kind(true)?;
+                if root.is_some() || self.received.contains(payment) {
+                    return Err(SessionError::NotThisPayment { payment: *payment });
+                }
+                self.fund(*money, None)?;
+                self.received.insert(*payment);
+                Ok(())
+            }
+            SessionFact::Granted { root, money } => self.grant(root, *money),
+            SessionFact::Withdrawing { payment, money } => self.set_aside(*payment, *money),
+            SessionFact::Withdrawn { payment, spent } => self.withdraw(*payment, *spent),
             SessionFact::Requested { root, money, .. } => self.request(root, *money),
             SessionFact::Corrected { ask, credit } => self.correct(ask, *credit),
             SessionFact::Ended { root, spent, reserved, estimated } => {
                 self.end(root, *spent, *reserved, estimated.unwrap_or(Msat::ZERO))
             }
         }
+    }
+
+    /// Returns the kind of money that the session has.
+    pub fn kind(&self) -> &SessionKind {
+        &self.kind
+    }
+
+    /// Returns the payment that is under way, with the money that is set aside for it.
+    pub fn withdrawing(&self) -> Option<(PaymentHash, Msat)> {
+        self.withdrawing
+    }
+
+    /// Returns the money that was paid out, with the fees of the payments.
+    pub fn withdrawn(&self) -> Msat {
+        self.withdrawn
+    }
+
+    /// Returns the most that the roots at work may spend.
+    pub fn at_work(&self) -> Msat {
+        let most = self.roots.iter().filter(|root| root.stage == Stage::AtWork).map(|root| root.most);
+        most.fold(Msat::ZERO, |sum, most| sum.plus(most).unwrap_or(Msat::SUPPLY))
     }
 
     /// Returns the money that no root has been granted.
@@ -201,19 +321,63 @@ impl Session {
         found.is_some_and(|root| root.stage == Stage::Ended)
     }
 
+    fn open(&mut self, wallet: &WalletId) -> Result<(), SessionError> {
+        if self.has_begun {
+            return Err(SessionError::HasBegun);
+        }
+        self.kind = SessionKind::Wallet(wallet.clone());
+        Ok(())
+    }
+
+    fn require_kind(&self, wallet: bool) -> Result<(), SessionError> {
+        let has_wallet = matches!(self.kind, SessionKind::Wallet(_));
+        if has_wallet == wallet { Ok(()) } else { Err(SessionError::OtherKind { wallet: has_wallet }) }
+    }
+
     fn fund(&mut self, money: Msat, root: Option<&Path>) -> Result<(), SessionError> {
         let at_work = self.roots.iter().filter(|root| root.stage == Stage::AtWork).map(|root| root.most);
-        let held = at_work.into_iter().try_fold(self.free, Msat::plus).and_then(|sum| sum.plus(money));
+        let aside = self.withdrawing.map_or(Msat::ZERO, |(_, money)| money);
+        let held = at_work.chain([aside]).try_fold(self.free, Msat::plus).and_then(|sum| sum.plus(money));
         held.ok_or(SessionError::BeyondSupply)?;
-        let account = match root {
-            None => &mut self.free,
-            Some(root) => &mut self.at_work(root)?.most,
-        };
-        *account = account.plus(money).ok_or(SessionError::BeyondSupply)?;
-        if let Some(root) = root {
-            let root = self.at_work(root)?;
-            root.correctable = root.most;
+        match root {
+            None => self.free = self.free.plus(money).ok_or(SessionError::BeyondSupply)?,
+            Some(root) => self.raise(root, money)?,
         }
+        Ok(())
+    }
+
+    /// Gives a root at work more money.
+    fn raise(&mut self, root: &Path, money: Msat) -> Result<(), SessionError> {
+        let root = self.root_at_work(root)?;
+        root.most = root.most.plus(money).ok_or(SessionError::BeyondSupply)?;
+        root.correctable = root.most;
+        Ok(())
+    }
+
+    fn grant(&mut self, root: &Path, money: Msat) -> Result<(), SessionError> {
+        let free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
+        self.raise(root, money)?;
+        self.free = free;
+        Ok(())
+    }
+
+    fn set_aside(&mut self, payment: PaymentHash, money: Msat) -> Result<(), SessionError> {
+        self.require_kind(true)?;
+        if let Some((payment, _)) = self.withdrawing {
+            return Err(SessionError::StillPaying { payment });
+        }
+        self.free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
+        self.withdrawing = Some((payment, money));
+        Ok(())
+    }
+
+    fn withdraw(&mut self, payment: PaymentHash, spent: Msat) -> Result<(), SessionError> {
+        let aside = self.withdrawing.filter(|(of, _)| *of == payment);
+        let (_, most) = aside.ok_or(SessionError::NotThisPayment { payment })?;
+        let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
+        let sum = |before: Msat, more: Msat| before.plus(more).ok_or(SessionError::BeyondSupply);
+        (self.free, self.withdrawn) = (sum(self.free, change)?, sum(self.withdrawn, spent)?);
+        self.withdrawing = None;
         Ok(())
     }
 
@@ -247,7 +411,7 @@ impl Session {
     }
 
     fn end(&mut self, root: &Path, spent: Msat, reserved: Option<Msat>, estimated: Msat) -> Result<(), SessionError> {
-        let Root { most, credited, .. } = *self.at_work(root)?;
+        let Root { most, credited, .. } = *self.root_at_work(root)?;
         let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
         // Form 1 does not store what is reserved, so all spent money may be reserved.
         let correctable = reserved.unwrap_or(spent).max(credited);
@@ -261,7 +425,7 @@ impl Session {
         let (free, all_spent) = (sum(self.free, change)?, sum(self.spent, spent)?);
         let all_reserved = sum(self.reserved, reserved.unwrap_or(Msat::ZERO))?;
         let all_estimated = sum(self.estimated, estimated)?;
-        *self.at_work(root)? = Root { most: spent, correctable, credited, stage: Stage::Ended };
+        *self.root_at_work(root)? = Root { most: spent, correctable, credited, stage: Stage::Ended };
         (self.free, self.spent, self.reserved, self.estimated) = (free, all_spent, all_reserved, all_estimated);
         Ok(())
     }
@@ -272,139 +436,10 @@ impl Session {
         found.ok_or(SessionError::NotThisRoot { root: root.clone() })
     }
 
-    fn at_work(&mut self, root: &Path) -> Result<&mut Root, SessionError> {
+    fn root_at_work(&mut self, root: &Path) -> Result<&mut Root, SessionError> {
         match self.root(root)? {
             found if found.stage == Stage::AtWork => Ok(found),
             _ended => Err(SessionError::NotThisRoot { root: root.clone() }),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Session, SessionError, SessionFact};
-    use crate::{AskId, AskKey, Hash, Msat, Path, TextKind, TextRef};
-
-    fn sat(sat: u64) -> Msat {
-        Msat::from_sat(sat).unwrap()
-    }
-
-    fn requested(root: u32, money: u64) -> SessionFact {
-        let prices = TextRef { hash: Hash([7; 32]), bytes: 9, kind: TextKind::Prices };
-        SessionFact::Requested { root: Path::root(root), money: sat(money), prices }
-    }
-
-    #[test]
-    fn a_root_is_not_granted_more_than_the_session_has() {
-        let mut session = Session::restore([SessionFact::Funded { money: sat(100), root: None }]).unwrap();
-        let refused = session.apply(&requested(1, 101));
-        assert_eq!(refused, Err(SessionError::Overdrawn { asked: sat(101), free: sat(100) }));
-        assert_eq!(session.apply(&requested(2, 1)), Err(SessionError::NotThisRoot { root: Path::root(2) }));
-        assert_eq!(session.apply(&requested(1, 100)), Ok(()));
-        assert_eq!(session.free(), Msat::ZERO);
-    }
-
-    #[test]
-    fn a_top_up_goes_to_a_root_at_work_and_the_roots_change_comes_back() {
-        let mut session = Session::default();
-        let top_up = SessionFact::Funded { money: sat(5), root: Some(Path::root(1)) };
-        assert_eq!(session.apply(&top_up), Err(SessionError::NotThisRoot { root: Path::root(1) }));
-        for fact in [SessionFact::Funded { money: sat(10), root: None }, requested(1, 10), top_up] {
-            assert_eq!(session.apply(&fact), Ok(()));
-        }
-        let ended =
-            |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
-        assert_eq!(session.apply(&ended(16)), Err(SessionError::Impossible { claimed: sat(16), most: sat(15) }));
-        assert_eq!(session.apply(&ended(12)), Ok(()));
-        assert_eq!(session.apply(&ended(12)), Err(SessionError::NotThisRoot { root: Path::root(1) }));
-        assert_eq!((session.free(), session.spent()), (sat(3), sat(12)));
-    }
-
-    #[test]
-    fn corrections_are_credited_up_to_the_spent_money() {
-        let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8), reserved: None, estimated: None };
-        let funded = SessionFact::Funded { money: sat(10), root: None };
-        let mut session = Session::restore([funded, requested(1, 10), ended]).unwrap();
-        let key = |root, ask| AskKey { contract: Path::root(root).hire(2), ask: AskId(ask) };
-        let corrected = |ask, credit| SessionFact::Corrected { ask: key(1, ask), credit: sat(credit) };
-        assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
-        assert_eq!(session.apply(&corrected(2, 3)), Err(SessionError::Impossible { claimed: sat(3), most: sat(2) }));
-        assert_eq!((session.free(), session.credited()), (sat(8), sat(6)));
-        // The same correction twice counts once; a different correction of the same ask is an error.
-        assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
-        let contradicted = SessionError::Contradicted { ask: key(1, 1), before: sat(6) };
-        assert_eq!(session.apply(&corrected(1, 2)), Err(contradicted));
-        let stranger = SessionFact::Corrected { ask: key(2, 1), credit: sat(1) };
-        assert_eq!(session.apply(&stranger), Err(SessionError::NotThisRoot { root: Path::root(2) }));
-        assert_eq!((session.free(), session.credited(), session.spent()), (sat(8), sat(6), sat(8)));
-        assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "corrections may return all spent money");
-    }
-
-    #[test]
-    fn only_reserved_money_can_be_corrected_once_the_root_reports_how_much_is_reserved() {
-        let funded = SessionFact::Funded { money: sat(10), root: None };
-        let ended = |reserved, estimated| SessionFact::Ended {
-            root: Path::root(1),
-            spent: sat(8),
-            reserved: Some(sat(reserved)),
-            estimated: Some(sat(estimated)),
-        };
-        let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
-        let impossible = |claimed, most| Err(SessionError::Impossible { claimed: sat(claimed), most: sat(most) });
-        assert_eq!(
-            session.apply(&ended(5, 4)),
-            impossible(9, 8),
-            "reserved and estimated are parts of the spent money"
-        );
-        assert_eq!(session.apply(&ended(3, 1)), Ok(()));
-        let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
-        let corrected = |credit| SessionFact::Corrected { ask: ask.clone(), credit: sat(credit) };
-        assert_eq!(session.apply(&corrected(4)), impossible(4, 3));
-        assert_eq!(session.apply(&corrected(3)), Ok(()));
-        assert_eq!((session.free(), session.reserved(), session.estimated()), (sat(5), sat(3), sat(1)));
-    }
-
-    #[test]
-    fn a_root_at_work_can_be_corrected_and_must_have_spent_at_least_the_credit() {
-        let funded = SessionFact::Funded { money: sat(10), root: None };
-        let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
-        let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
-        assert_eq!(session.apply(&SessionFact::Corrected { ask, credit: sat(4) }), Ok(()));
-        let ended =
-            |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
-        assert_eq!(session.apply(&ended(3)), Err(SessionError::Impossible { claimed: sat(4), most: sat(3) }));
-        assert_eq!(session.apply(&ended(7)), Ok(()));
-        assert_eq!((session.free(), session.spent(), session.credited()), (sat(7), sat(7), sat(4)));
-        assert_eq!(session.next_root(), Path::root(2));
-    }
-
-    #[test]
-    fn crediting_beyond_the_supply_is_an_error_and_not_a_panic() {
-        let mut session = Session::restore([SessionFact::Funded { money: Msat::SUPPLY, root: None }]).unwrap();
-        let mut round = |root| {
-            let path = Path::root(root);
-            let ask = AskKey { contract: path.clone(), ask: AskId(1) };
-            let prices = TextRef { hash: Hash([7; 32]), bytes: 9, kind: TextKind::Prices };
-            session.apply(&SessionFact::Requested { root: path.clone(), money: Msat::SUPPLY, prices })?;
-            session.apply(&SessionFact::Ended { root: path, spent: Msat::SUPPLY, reserved: None, estimated: None })?;
-            session.apply(&SessionFact::Corrected { ask, credit: Msat::SUPPLY })
-        };
-        assert_eq!(round(1), Ok(()));
-        assert_eq!(round(2), Err(SessionError::BeyondSupply));
-    }
-
-    #[test]
-    fn the_error_of_a_damaged_journal_names_the_fact() {
-        let funded = SessionFact::Funded { money: sat(10), root: None };
-        let corrupt = Session::restore([funded, requested(1, 10), requested(1, 10)]).unwrap_err();
-        assert_eq!(corrupt.index, 2);
-    }
-
-    #[test]
-    fn a_session_never_has_more_than_the_supply() {
-        let all = SessionFact::Funded { money: Msat::SUPPLY, root: None };
-        let mut session = Session::restore([all]).unwrap();
-        let more = SessionFact::Funded { money: sat(1), root: None };
-        assert_eq!(session.apply(&more), Err(SessionError::BeyondSupply));
     }
 }

@@ -91,6 +91,10 @@ pub enum TextKind {
     Label,
     /// A system prompt and tools.
     Opening,
+    /// A Lightning invoice.
+    Invoice,
+    /// The address of a wallet server.
+    Url,
 }
 
 /// A stored text, by reference.

@@ -37,6 +37,25 @@ impl Millis {
     }
 }
 
+/// A moment of wall time, in milliseconds since 1970. Only the treasury decides by wall time, because invoices expire by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnixMs(pub u64);
+
+impl UnixMs {
+    /// Returns the moment this much later, but never later than the latest moment that can be stored.
+    #[must_use]
+    pub fn after(self, span: Millis) -> UnixMs {
+        UnixMs(self.0.saturating_add(span.0))
+    }
+}
+
+impl fmt::Display for UnixMs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}
+
 impl fmt::Display for Millis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ms", self.0)

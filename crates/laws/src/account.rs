@@ -59,7 +59,7 @@ impl Checker {
     /// let prices = TextRef { hash: Hash([0; 32]), bytes: 0, kind: TextKind::Prices };
     /// let sat = |sat| Msat::from_sat(sat).unwrap();
     /// let (sums, broken) = Checker::new().check_account(&[
-    ///     SessionFact::Funded { money: sat(100), root: None },
+    ///     SessionFact::Funded { money: sat(100), root: None, payment: None },
     ///     SessionFact::Requested { root: Path::root(1), money: sat(101), prices },
     /// ]);
     /// assert_eq!(sums.free(), -1000);
@@ -105,7 +105,11 @@ impl<'a> Account<'a> {
     fn fold(&mut self, fact: &SessionFact) {
         let before = self.sums.free();
         match fact {
-            SessionFact::Funded { money, root } => self.funded(wide(*money), root.as_ref()),
+            SessionFact::Funded { money, root, .. } => self.funded(wide(*money), root.as_ref()),
+            SessionFact::Opened { .. }
+            | SessionFact::Granted { .. }
+            | SessionFact::Withdrawing { .. }
+            | SessionFact::Withdrawn { .. } => {}
             SessionFact::Requested { root, money, .. } => self.requested(root, wide(*money)),
             SessionFact::Corrected { ask, credit } => self.corrected(ask, *credit),
             SessionFact::Ended { root, spent, reserved, estimated } => {

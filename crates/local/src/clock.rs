@@ -1,29 +1,14 @@
-//! Wall-clock time and the id of the machine's boot. Both are only shown to people, to say since when a process holds a
-//! session. Session time is separate: see `engine/time.rs`.
+//! Wall-clock time and the id of the machine's boot. Session time is separate: see `engine/time.rs`.
 
-use std::fmt;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use guildhall_kernel::UnixMs;
 
-/// A moment of wall time, in milliseconds since 1970.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct UnixMs(pub u64);
-
-impl UnixMs {
-    /// Reads the clock. A time before 1970 is returned as 1970.
-    pub fn now() -> UnixMs {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-}
-
-impl fmt::Display for UnixMs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}ms", self.0)
-    }
+/// Reads the clock. A time before 1970 is returned as 1970.
+pub fn unix_now() -> UnixMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Returns an id that differs between boots of the machine, or "unknown" on a system that has none.

@@ -7,13 +7,13 @@ use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::clock::UnixMs;
-use crate::id::SessionId;
 use crate::journal::heads::{self, SessionHead};
 use crate::journal::known::Change;
 use crate::journal::walk::{self, RawCommand};
 use crate::journal::{Journal, JournalError, require_session};
 use crate::lease::Lease;
+use guildhall_kernel::SessionId;
+use guildhall_kernel::UnixMs;
 
 /// The longest command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 1024 * 1024;

@@ -44,10 +44,10 @@ use self::subscription::NewestFacts;
 use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
-use crate::clock::UnixMs;
-use crate::id::SessionId;
 use crate::inbox;
 use crate::lease::Lease;
+use guildhall_kernel::SessionId;
+use guildhall_kernel::UnixMs;
 
 /// The longest text that can be stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -151,13 +151,13 @@ pub struct Appended {
 ///
 /// ```
 /// use guildhall_kernel::{Cause, Fact, Millis, Path};
-/// use guildhall_local::{Batch, Journal, NewSession, UnixMs};
+/// use guildhall_local::{Batch, Journal, NewSession, unix_now};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let dir = tempfile::tempdir()?;
 /// let journal = Journal::open(dir.path())?;
-/// let (id, now) = ("brave-otter".parse()?, UnixMs::now());
+/// let (id, now) = ("brave-otter".parse()?, unix_now());
 /// journal.create(NewSession { id, created_at: now, project: "/ship".into(), label: "Fix the build".into() }).await?;
 /// let lease = journal.lease(&"brave-otter".parse()?, now).await?;
 ///

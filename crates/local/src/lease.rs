@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::clock::{UnixMs, boot_id};
-use crate::id::SessionId;
+use crate::clock::boot_id;
 use crate::journal::known::Change;
 use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
 use crate::private::private_file;
+use guildhall_kernel::SessionId;
+use guildhall_kernel::UnixMs;
 
 /// How often a lock is tried, and the pause between tries. Another process may hold it for a moment to check it, and so may a
 /// process that the program is just starting: until it runs its own program, it has copies of the open files.

@@ -8,7 +8,6 @@
 mod clock;
 mod engine;
 mod files;
-mod id;
 mod inbox;
 mod journal;
 mod lease;
@@ -16,12 +15,12 @@ mod limiter;
 mod private;
 mod waiting_calls;
 
-pub use clock::UnixMs;
+pub use clock::unix_now;
 pub use engine::{
     AgentEnv, EngineError, Exists, FindEnv, Order, Overruns, ProviderOf, Replays, SessionEngine, Watcher,
 };
 pub use files::raise_open_files;
-pub use id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
+pub use guildhall_kernel::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError, UnixMs};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
     Appended, Batch, Broken, Chain, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits,

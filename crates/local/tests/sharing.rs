@@ -13,7 +13,7 @@ use guildhall_kernel::{
     AgentName, Brief, CloseWhen, Context, Effect, Grant, Heads, Lineage, Msat, Outcome, Path, Powers, Standing, Tariff,
     TextKind,
 };
-use guildhall_local::{AgentEnv, CallLimiter, Journal, NewSession, Overruns, Replays, SessionEngine, UnixMs};
+use guildhall_local::{AgentEnv, CallLimiter, Journal, NewSession, Overruns, Replays, SessionEngine, unix_now};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -55,6 +55,7 @@ fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
         adds: Arc::from([]),
         grant: Grant { money: Msat::ZERO, heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
+        payee: None,
         severance: Msat::ZERO,
         tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: 1000 },
         turns_max: 10,
@@ -74,7 +75,7 @@ fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
 #[tokio::test]
 async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each() {
     let (dir, redactor) = (tempfile::tempdir().unwrap(), Redactor::new(Arc::new(|text: &str| text.into())));
-    let (journal, id, now) = (Journal::open(dir.path()).unwrap(), "session".parse().unwrap(), UnixMs::now());
+    let (journal, id, now) = (Journal::open(dir.path()).unwrap(), "session".parse().unwrap(), unix_now());
     journal.create(NewSession { id, created_at: now, project: "/project".into(), label: "test".into() }).await.unwrap();
     let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
     let look = tool_fn("look", "Looks.", json!({"type": "object"}), |_: Value| async { "Nothing.".to_owned() });

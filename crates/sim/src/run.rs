@@ -139,7 +139,7 @@ fn command(world: &mut World) {
         }
         2 | 3 => {
             let root = to.top();
-            if world.add_to_account(SessionFact::Funded { money, root: Some(root.clone()) }) {
+            if world.add_to_account(SessionFact::Funded { money, root: Some(root.clone()), payment: None }) {
                 world.command(root, Stimulus::TopUp { to, money });
             }
         }

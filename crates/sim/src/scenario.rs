@@ -152,6 +152,7 @@ fn draw_root(chance: &mut Chance, style: AgentStyle, ordinal: u32) -> Brief {
         adds: draw_terms(chance, 1),
         grant: grant.due(due, Millis(0)),
         fee: draw_fee(chance),
+        payee: None,
         severance: draw_severance(chance).max(tariff.last_min()),
         tariff,
         turns_max: chance.pick(&[8, 6, 12, 3, 1]),

@@ -201,6 +201,7 @@ impl Script {
             terms: draw_terms(chance, self.texts),
             adds: draw_terms(chance, self.texts + 1),
             fee: draw_fee(chance),
+            payee: None,
             severance: draw_severance(chance),
             tariff: if plain { hirer.tariff } else { draw_tariff(chance) },
             turns_max: if plain { hirer.turns_max } else { chance.pick(&[6, 4, 8, 2, 1]) },

@@ -118,7 +118,7 @@ impl World {
         for root in self.scenario.roots.clone() {
             let prices = text(5, 9, TextKind::Prices);
             let money = root.grant.money;
-            self.add_to_account(SessionFact::Funded { money, root: None });
+            self.add_to_account(SessionFact::Funded { money, root: None, payment: None });
             self.add_to_account(SessionFact::Requested { root: root.path.clone(), money, prices });
         }
     }
@@ -392,7 +392,11 @@ impl World {
 
 fn session_name(fact: &SessionFact) -> &'static str {
     match fact {
+        SessionFact::Opened { .. } => "session opened",
         SessionFact::Funded { .. } => "session funded",
+        SessionFact::Granted { .. } => "session granted",
+        SessionFact::Withdrawing { .. } => "session withdrawing",
+        SessionFact::Withdrawn { .. } => "session withdrawn",
         SessionFact::Requested { .. } => "session requested",
         SessionFact::Corrected { .. } => "session corrected",
         SessionFact::Ended { .. } => "session ended",

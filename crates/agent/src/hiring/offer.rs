@@ -1,6 +1,8 @@
 //! Offers: the proposal of a hire to the kernel. The worker brings the conditions, the call brings the task.
 
-use guildhall_kernel::{AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Tariff, TextKind, TextRef};
+use guildhall_kernel::{
+    AgentName, Brief, Check, FRAME_TOKENS, Inherit, Mode, Msat, Offer, Standing, Tariff, TextKind, TextRef,
+};
 
 use super::choose::Choice;
 use super::{Team, Worker};
@@ -42,6 +44,11 @@ impl<'a> Order<'a> {
             texts.push(opening.text().clone());
         }
         let budget = budget.or(worker.budget_default);
+        let (fee, payee) = if can_earn(worker, team, inherit, standing) {
+            (worker.fee, worker.payee.clone().map(Box::new))
+        } else {
+            (Msat::ZERO, None)
+        };
         Offer {
             agent: name,
             standing,
@@ -57,7 +64,8 @@ impl<'a> Order<'a> {
             deadline: None,
             terms: [].into(),
             adds: worker.adds.iter().map(|text| text.of).collect(),
-            fee: worker.fee,
+            fee,
+            payee,
             severance: worker.severance,
             model_slot: model_slot.map_or(0, |(number, _)| number),
             tariff: model_slot.map_or(worker.tariff, |(_, tariff)| tariff),
@@ -88,6 +96,12 @@ impl Team {
         let order = Order { budget, ..Order::new(Choice::of(worker), task, Mode::Background) };
         Some((order.offer(self, hirer, redactor, &mut texts), texts))
     }
+}
+
+/// Whether a hire can earn its agent's fee. A fork and an ad-hoc specialist are not the agent that the fee belongs to. Real money
+/// is paid only for a report that was checked.
+fn can_earn(worker: &Worker, team: &Team, inherit: Inherit, standing: Standing) -> bool {
+    inherit == Inherit::Fresh && standing == Standing::Listed && (worker.payee.is_none() || !team.checks.is_empty())
 }
 
 /// Returns the size of what precedes the transcript, and of the brief as its agent is shown it. A fork's brief is preceded by

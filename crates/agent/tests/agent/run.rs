@@ -177,6 +177,7 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         adds: Arc::from([]),
         grant: Grant { money: Msat::from_sat(money).unwrap(), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
+        payee: None,
         severance: Msat::from_sat(20).unwrap(),
         tariff: Tariff { input: Msat::ZERO, output: Msat::from_sat(100_000).unwrap(), max_tokens: 100 },
         turns_max: 10,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use guildhall::kernel::Msat;
-use guildhall::local::{JournalError, UnixMs};
+use guildhall::local::{JournalError, UnixMs, unix_now};
 use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
         Output::Json => out_json(&listed.iter().map(json_line).collect::<Vec<_>>())?,
         Output::Text if listed.is_empty() => note("no sessions yet. To start one, run: guildhall run \"…\""),
         Output::Text => {
-            let (now, rows) = (UnixMs::now(), listed.iter().map(Row::of).collect::<Vec<_>>());
+            let (now, rows) = (unix_now(), listed.iter().map(Row::of).collect::<Vec<_>>());
             let mut widths = [0; 3];
             for row in &rows {
                 let own = [row.id, &row.state, &row.cost].map(width);

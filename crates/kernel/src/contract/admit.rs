@@ -343,6 +343,7 @@ impl Contract {
             adds: Arc::clone(&offer.adds),
             grant: grant.due(self.due(offer), now),
             fee: offer.fee,
+            payee: offer.payee.clone(),
             severance: offer.severance.max(tariff.last_min()),
             model_slot,
             tariff,

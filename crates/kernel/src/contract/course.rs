@@ -195,9 +195,9 @@ impl Contract {
         let report = Report {
             outcome,
             text: self.wording(),
-            output: self.final_text.and_then(|final_text| final_text.output),
+            output: self.final_text.as_ref().and_then(|final_text| final_text.output),
             acceptance,
-            ignored_nudge: self.final_text.and_then(|final_text| final_text.undone),
+            ignored_nudge: self.final_text.as_ref().and_then(|final_text| final_text.undone),
             unheard: self.owed.clone(),
             spent,
             change: self.purse.granted().minus(spent).expect("the spent money is part of the grant"),

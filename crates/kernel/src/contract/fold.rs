@@ -385,11 +385,10 @@ impl Contract {
         self.turns += 1;
         self.losses = 0;
         self.newest_text = said.words.unwrap_or(self.newest_text);
-        self.final_text = said.words.filter(|_| said.calls == 0 || last).map(|text| FinalText {
-            text,
-            output: said.output,
-            undone: said.undone,
-        });
+        self.final_text = said
+            .words
+            .filter(|_| said.calls == 0 || last)
+            .map(|text| Box::new(FinalText { text, output: said.output, undone: said.undone }));
         self.placing = (said.calls > 0).then_some(Placing { reply: id, next: 0, calls: said.calls });
     }
 

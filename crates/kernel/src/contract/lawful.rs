@@ -116,7 +116,7 @@ impl Contract {
             Nudge::FixReport => self.round.can_be_corrected(),
             Nudge::Empty => self.final_text.is_none(),
         };
-        let undone = self.final_text.and_then(|final_text| final_text.undone);
+        let undone = self.final_text.as_ref().and_then(|final_text| final_text.undone);
         law(found || undone == Some(nudge), "a nudge has its reason in the agent's reply")
     }
 
@@ -136,11 +136,11 @@ impl Contract {
     fn check_claims(&self, report: &Report) -> Law {
         law(report.text == self.wording(), "a report has the final text, or the newest text if there is none")?;
         law(
-            report.output == self.final_text.and_then(|final_text| final_text.output),
+            report.output == self.final_text.as_ref().and_then(|final_text| final_text.output),
             "a report has the output of its final text",
         )?;
         law(
-            report.ignored_nudge == self.final_text.and_then(|final_text| final_text.undone),
+            report.ignored_nudge == self.final_text.as_ref().and_then(|final_text| final_text.undone),
             "a report names the nudge that its final text ignored",
         )?;
         let passed = self.final_text.is_some() && self.round.passed(self.brief.checks.len());

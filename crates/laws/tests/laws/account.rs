@@ -10,11 +10,11 @@ use crate::journal::{Journal, answer_of, known, msat, owner, path, report, repor
 use crate::scenes;
 
 fn funded(money: u64) -> SessionFact {
-    SessionFact::Funded { money: msat(money), root: None }
+    SessionFact::Funded { money: msat(money), root: None, payment: None }
 }
 
 fn topped_up(root: &str, money: u64) -> SessionFact {
-    SessionFact::Funded { money: msat(money), root: Some(path(root)) }
+    SessionFact::Funded { money: msat(money), root: Some(path(root)), payment: None }
 }
 
 fn requested(root: u32, money: u64) -> SessionFact {

@@ -254,6 +254,7 @@ fn an_offer_from_outside_is_admitted_or_refused() {
             terms: Arc::new([]),
             adds: Arc::new([]),
             fee: hired.fee,
+            payee: None,
             severance: hired.severance,
             tariff: hired.tariff,
             turns_max: hired.turns_max,

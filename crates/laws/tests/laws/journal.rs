@@ -59,6 +59,7 @@ pub(crate) fn root() -> Brief {
             margin: Some(WRAP_UP_MARGIN_MAX),
         },
         fee: msat(0),
+        payee: None,
         severance: msat(20_000),
         tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
         turns_max: 20,
@@ -93,6 +94,7 @@ pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
             margin: Some(WRAP_UP_MARGIN_MAX),
         },
         fee: msat(100),
+        payee: None,
         lineage: parent.lineage.with(link),
         powers: Powers { usable: powers(&["write"]), grantable: powers(&["write"]) },
         ..parent.clone()

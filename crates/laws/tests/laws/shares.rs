@@ -167,6 +167,7 @@ fn offered(change: impl FnOnce(&mut Offer), grant: impl FnOnce(&mut Brief)) -> J
         terms: Arc::new([]),
         adds: Arc::new([]),
         fee: hired.fee,
+        payee: None,
         severance: hired.severance,
         tariff: hired.tariff,
         turns_max: hired.turns_max,

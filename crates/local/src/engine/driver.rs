@@ -77,7 +77,7 @@ pub(super) enum Past {
 /// Returns the account's fact for a top-up that a root received from a person.
 fn funded_by(fact: &Fact, root: &Path) -> Option<SessionFact> {
     let Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } = fact else { return None };
-    Some(SessionFact::Funded { money: *money, root: Some(root.clone()) })
+    Some(SessionFact::Funded { money: *money, root: Some(root.clone()), payment: None })
 }
 
 /// Returns the id of the ask that a fact makes.

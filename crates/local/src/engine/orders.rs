@@ -187,7 +187,7 @@ async fn finish_undelivered(
         return Ok(());
     }
     if let Some(Stimulus::TopUp { money, .. }) = what {
-        let funded = SessionFact::Funded { money: *money, root: None };
+        let funded = SessionFact::Funded { money: *money, root: None, payment: None };
         let account = Session::restore(journal.account(lease.session()).await?);
         let mut account = account.map_err(|why| JournalError::Corrupt {
             session: lease.session().clone(),

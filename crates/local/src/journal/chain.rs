@@ -7,7 +7,7 @@ use std::str::FromStr;
 use guildhall_kernel::Hash;
 
 use super::JournalError;
-use crate::id::SessionId;
+use guildhall_kernel::SessionId;
 
 /// One of the two hash chains of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,7 +301,7 @@ impl From<rusqlite::Error> for Fault {
 #[cfg(test)]
 mod tests {
     use super::{Chain, Head, hash_text, link};
-    use crate::id::SessionId;
+    use guildhall_kernel::SessionId;
 
     #[test]
     fn the_hashes_of_a_chain_never_change() {

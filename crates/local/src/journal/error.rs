@@ -9,9 +9,9 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 use super::{SCHEMA, TEXT_BYTES_MAX};
-use crate::id::SessionId;
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
+use guildhall_kernel::SessionId;
 
 /// An error of the journal. Unless its message says otherwise, the failed request stored nothing, and everything acknowledged
 /// before is stored.

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
 use super::known::Known;
 use super::{JournalError, verify, walk};
-use crate::id::SessionId;
 use crate::lease::Holder;
+use guildhall_kernel::SessionId;
 
 /// The texts that the hash of each kind of row starts with. They are part of the stored form and must never change.
 const ABOUT: &str = "guildhall journal 3: a session";

@@ -9,8 +9,8 @@ use rusqlite::Connection;
 
 use super::JournalError;
 use super::heads::{HallHead, NOTHING, SessionHead, xor};
-use crate::id::SessionId;
 use crate::lease::{self, Token};
+use guildhall_kernel::SessionId;
 
 /// How many texts and how many sessions are known at most.
 const TEXTS_MAX: usize = 100_000;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::chain::link;
 use super::known::Change;
 use super::{JournalError, TEXT_BYTES_MAX, hash_text};
-use crate::id::SessionId;
+use guildhall_kernel::SessionId;
 
 /// Facts in their stored form, with the texts that they name.
 pub(crate) struct Prepared {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Journal, JournalError};
-use crate::id::SessionId;
+use guildhall_kernel::SessionId;
 
 /// How many facts are read in one query.
 const PAGE: u32 = 512;

@@ -3,7 +3,7 @@
 use tempfile::tempdir;
 
 use super::{Journal, JournalError, NewSession};
-use crate::clock::UnixMs;
+use guildhall_kernel::UnixMs;
 
 #[tokio::test]
 async fn nothing_more_is_stored_after_a_failed_commit() {

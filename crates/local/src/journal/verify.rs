@@ -11,8 +11,8 @@ use super::heads::{self, SessionHead};
 use super::rows::texts_in;
 use super::walk::{self, RawAccount, RawFact};
 use super::{Contents, JournalError, schema};
-use crate::id::SessionId;
 use crate::lease;
+use guildhall_kernel::SessionId;
 
 /// How many errors in the structure of the database are reported.
 const FAULTS_MAX: usize = 5;

@@ -8,8 +8,8 @@ use super::chain::{Broken, Chain, Fault};
 use super::heads::{self, SessionHead};
 use super::rows::{link_account, link_fact};
 use super::{JournalError, SessionRow, hash_text};
-use crate::clock::UnixMs;
-use crate::id::SessionId;
+use guildhall_kernel::SessionId;
+use guildhall_kernel::UnixMs;
 
 /// A row of a fact as it is in the database, possibly damaged.
 pub(crate) struct RawFact<'a> {

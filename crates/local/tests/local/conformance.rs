@@ -8,7 +8,7 @@ use guildhall_kernel::Stored;
 use guildhall_laws::Checker;
 use guildhall_local::{
     AgentEnv, CallLimiter, FindEnv, Journal, JournalError, Lease, NewSession, Overruns, Replays, SessionEngine,
-    SessionId, UnixMs,
+    SessionId, unix_now,
 };
 use guildhall_sim::conformance::{Script, ScriptResult, ScriptedWorld, reference, scripts};
 
@@ -29,7 +29,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
     let journal = Journal::open(dir).unwrap();
     if journal.sessions().await.unwrap().is_empty() {
         let (project, label) = ("/project".into(), "test".into());
-        journal.create(NewSession { id: session(), created_at: UnixMs::now(), project, label }).await.unwrap();
+        journal.create(NewSession { id: session(), created_at: unix_now(), project, label }).await.unwrap();
     }
     let lease = lease(&journal).await;
     let (limiter, tools, runtimes) = (Arc::new(CallLimiter::new(8)), Arc::new(CallLimiter::new(8)), Arc::clone(stage));
@@ -65,7 +65,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
 /// Takes the lease of the session as soon as the previous process has released it.
 async fn lease(journal: &Journal) -> Lease {
     loop {
-        match journal.lease(&session(), UnixMs::now()).await {
+        match journal.lease(&session(), unix_now()).await {
             Err(JournalError::Held { .. }) => tokio::task::yield_now().await,
             taken => return taken.unwrap(),
         }

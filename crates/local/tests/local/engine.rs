@@ -23,7 +23,7 @@ use guildhall_kernel::{
 };
 use guildhall_laws::Checker;
 use guildhall_local::{
-    AgentEnv, CallLimiter, FindEnv, Journal, NewSession, Order, Overruns, Replays, SessionEngine, UnixMs,
+    AgentEnv, CallLimiter, FindEnv, Journal, NewSession, Order, Overruns, Replays, SessionEngine, unix_now,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -146,6 +146,7 @@ fn brief() -> (Arc<Brief>, Vec<Text>) {
         adds: Arc::from([]),
         grant: Grant { money: sat(1000), heads: Heads(0), depth: 0, deadline: None, margin: None },
         fee: Msat::ZERO,
+        payee: None,
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 10,
@@ -199,7 +200,7 @@ async fn open_with<M: Model + 'static>(
     replays: Replays,
     overruns: Overruns,
 ) -> Hall<M> {
-    let (id, now) = ("session".parse().unwrap(), UnixMs::now());
+    let (id, now) = ("session".parse().unwrap(), unix_now());
     if journal.sessions().await.unwrap().is_empty() {
         let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
         journal.create(new).await.unwrap();
@@ -345,7 +346,7 @@ async fn an_order_from_another_terminal_cancels_and_is_executed_once() {
     let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
     let cancel = async {
         hall.model.stuck.notified().await;
-        other.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        other.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
         std::future::pending::<()>().await;
     };
     let report = tokio::select! {

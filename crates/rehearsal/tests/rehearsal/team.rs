@@ -84,6 +84,7 @@ pub(crate) fn worker(name: &str, description: &str) -> Worker {
         budget_default: None,
         budget_max: None,
         fee: Msat::ZERO,
+        payee: None,
         severance: Msat::ZERO,
         tariff: Tariff { input: Msat::ZERO, output: Msat::ZERO, max_tokens: 1 },
         turns_max: 1,

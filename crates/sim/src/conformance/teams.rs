@@ -65,6 +65,7 @@ pub(crate) fn worker(name: &str) -> Worker {
         budget_default: None,
         budget_max: Some(sat(200)),
         fee: Msat::ZERO,
+        payee: None,
         severance: sat(20),
         tariff: tariff(),
         turns_max: 5,

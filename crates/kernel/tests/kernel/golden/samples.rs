@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen,
-    Context, Cost, Effect, Fact, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage, Link, Matter,
-    Millis, Mode, Msat, NameError, Need, Nudge, Offer, Origin, Outcome, Path, Pause, Power, PowerSet, Powers, Refusal,
-    Report, Request, Said, Sender, SessionFact, Standing, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens,
-    ToolCall, ToolName, Turn, Waking, Wording, WrongField,
+    Context, Cost, Effect, Fact, FailedBecause, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage,
+    Link, Matter, Millis, Mode, Msat, NameError, Need, Network, Nudge, Offer, Origin, Outcome, Path, Pause, PayeeName,
+    Payer, PaymentHash, Power, PowerSet, Powers, Preimage, Refusal, Report, Request, Said, Sender, SessionFact,
+    SessionId, Standing, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall, ToolName, TreasuryFact, Turn,
+    UnixMs, Waking, WalletId, Wording, WrongField,
 };
 
 /// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must
@@ -99,6 +100,7 @@ fn brief() -> Arc<Brief> {
         adds: [text(4, TextKind::Term)].into(),
         grant: Grant { money: sat(300), heads: Heads(3), depth: 2, deadline: Some(Millis(600_000)), margin: None },
         fee: sat(20),
+        payee: None,
         severance: sat(5),
         tariff: tariff(),
         turns_max: 40,
@@ -149,6 +151,7 @@ fn offer() -> Offer {
         terms: [text(3, TextKind::Term)].into(),
         adds: [text(4, TextKind::Term)].into(),
         fee: sat(20),
+        payee: None,
         severance: sat(5),
         tariff: tariff(),
         turns_max: 40,
@@ -349,14 +352,70 @@ pub(super) fn refusals() -> Samples<Fact> {
 }
 
 pub(super) fn session_facts() -> Samples<SessionFact> {
+    let payment = PaymentHash(Hash([5; 32]));
     samples! {
-        "funded": SessionFact::Funded { root: None, .. } => SessionFact::Funded { money: sat(1000), root: None },
+        "funded": SessionFact::Funded { root: None, payment: None, .. } =>
+            SessionFact::Funded { money: sat(1000), root: None, payment: None },
         "topped up": SessionFact::Funded { root: Some(_), .. } =>
-            SessionFact::Funded { money: sat(50), root: Some(path("1")) },
+            SessionFact::Funded { money: sat(50), root: Some(path("1")), payment: None },
         "requested": SessionFact::Requested { .. } =>
             SessionFact::Requested { root: path("1"), money: sat(600), prices: text(40, TextKind::Prices) },
         "corrected": SessionFact::Corrected { .. } => SessionFact::Corrected { ask: asked(), credit: sat(3) },
         "ended": SessionFact::Ended { .. } => SessionFact::Ended { root: path("1"), spent: sat(420), reserved: None, estimated: None },
+        "opened": SessionFact::Opened { .. } => SessionFact::Opened { wallet: wallet() },
+        "paid in": SessionFact::Funded { root: None, payment: Some(_), .. } =>
+            SessionFact::Funded { money: sat(1000), root: None, payment: Some(payment) },
+        "granted": SessionFact::Granted { .. } => SessionFact::Granted { root: path("1"), money: sat(50) },
+        "withdrawing": SessionFact::Withdrawing { .. } => SessionFact::Withdrawing { payment, money: sat(102) },
+        "withdrawn": SessionFact::Withdrawn { .. } => SessionFact::Withdrawn { payment, spent: sat(101) },
+    }
+}
+
+fn wallet() -> WalletId {
+    WalletId::parse("0a1b2c3d").unwrap()
+}
+
+pub(super) fn treasury_facts() -> Samples<TreasuryFact> {
+    let (payment, expires, invoice) =
+        (PaymentHash(Hash([5; 32])), UnixMs(1_800_000_000_000), text(41, TextKind::Invoice));
+    let session: SessionId = "brave-otter-17".parse().unwrap();
+    let payee = || PayeeName::parse("ada").unwrap();
+    samples! {
+        "connected": TreasuryFact::Connected { .. } =>
+            TreasuryFact::Connected { wallet: wallet(), network: Network::Bitcoin, url: text(42, TextKind::Url) },
+        "payouts": TreasuryFact::Payouts { .. } => TreasuryFact::Payouts { allowed: true },
+        "invoiced": TreasuryFact::Invoiced { .. } =>
+            TreasuryFact::Invoiced { payment, session: session.clone(), money: sat(1000), expires, invoice },
+        "received": TreasuryFact::Received { .. } => TreasuryFact::Received { payment },
+        "earned": TreasuryFact::Earned { .. } =>
+            TreasuryFact::Earned { payee: payee(), session: session.clone(), contract: path("1.2"), money: sat(20) },
+        "refund wanted": TreasuryFact::Wanted { from: Payer::Session(_), .. } =>
+            TreasuryFact::Wanted { payment, from: Payer::Session(session), money: sat(500), fee_max: sat(5), expires, invoice },
+        "payout wanted": TreasuryFact::Wanted { from: Payer::Payee(_), .. } =>
+            TreasuryFact::Wanted { payment, from: Payer::Payee(payee()), money: sat(100), fee_max: sat(2), expires, invoice },
+        "sending": TreasuryFact::Sending { .. } => TreasuryFact::Sending { payment, attempt: 2 },
+        "settled": TreasuryFact::Settled { .. } =>
+            TreasuryFact::Settled { payment, fee: sat(1), preimage: Preimage(Hash([6; 32])) },
+        "failed": TreasuryFact::Failed { .. } => TreasuryFact::Failed { payment, why: FailedBecause::Expired },
+        "frozen": TreasuryFact::Frozen { .. } => TreasuryFact::Frozen { payment },
+    }
+}
+
+pub(super) fn failed_becauses() -> Samples<FailedBecause> {
+    samples! {
+        "refused": FailedBecause::Refused => FailedBecause::Refused,
+        "expired": FailedBecause::Expired => FailedBecause::Expired,
+        "person": FailedBecause::Person => FailedBecause::Person,
+    }
+}
+
+pub(super) fn networks() -> Samples<Network> {
+    samples! {
+        "bitcoin": Network::Bitcoin => Network::Bitcoin,
+        "testnet": Network::Testnet => Network::Testnet,
+        "signet": Network::Signet => Network::Signet,
+        "regtest": Network::Regtest => Network::Regtest,
+        "simnet": Network::Simnet => Network::Simnet,
     }
 }
 
@@ -528,6 +587,8 @@ pub(super) fn text_kinds() -> Samples<TextKind> {
         "prices": TextKind::Prices => TextKind::Prices,
         "label": TextKind::Label => TextKind::Label,
         "opening": TextKind::Opening => TextKind::Opening,
+        "invoice": TextKind::Invoice => TextKind::Invoice,
+        "url": TextKind::Url => TextKind::Url,
     }
 }
 

@@ -58,7 +58,7 @@ async fn a_fact_that_breaks_a_law_is_named_and_nothing_more_happens() {
     // The hashes are right, but the facts are not: the same ask is stored twice.
     let journal = Journal::open(dir.path()).unwrap();
     let session = "session".parse().unwrap();
-    let lease = journal.lease(&session, UnixMs::now()).await.unwrap();
+    let lease = journal.lease(&session, unix_now()).await.unwrap();
     let stored = journal.facts(&session, 1).await.unwrap();
     let Stored { contract, at, fact, .. } = stored[1].clone();
     let again =
@@ -136,7 +136,7 @@ async fn a_contract_with_a_missing_text_can_be_cancelled() {
         crash_and_delete_a_result(dir.path(), replays).await;
         let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, replays).await;
         let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
-        hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        hall.journal.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
         let report = hall.run().await;
         assert_eq!(report.outcome, Outcome::Cancelled, "{replays:?}");
         assert_eq!(*hall.model.asked.lock().unwrap(), [], "{replays:?}: no request was sent");

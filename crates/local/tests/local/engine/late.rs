@@ -21,7 +21,10 @@ async fn request(hall: &Hall<Scripted>) {
     let (brief, texts) = brief();
     let (root, money) = (Path::root(1), brief.grant.money);
     let requested = SessionFact::Requested { root, money, prices: brief.task };
-    hall.engine.account(vec![SessionFact::Funded { money, root: None }, requested], texts).await.unwrap();
+    hall.engine
+        .account(vec![SessionFact::Funded { money, root: None, payment: None }, requested], texts)
+        .await
+        .unwrap();
 }
 
 /// Returns the session's money that is not granted to a root.
@@ -40,7 +43,7 @@ async fn money_for_a_closed_root_is_added_to_the_session() {
     request(&hall).await;
     hall.run().await;
     let other = Journal::open(dir.path()).unwrap();
-    other.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    other.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
     let added = until(async || free(&other).await != Msat::ZERO);
     tokio::select! {
         why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
@@ -56,7 +59,7 @@ async fn money_that_waits_for_a_root_that_has_closed_is_added_when_the_root_runs
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
     assert_eq!(hall.run().await.outcome, Outcome::Done);
     assert_eq!(free(&hall.journal).await, sat(500));
     assert_inbox_is_empty(&hall.journal).await;
@@ -70,7 +73,7 @@ async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_de
     hall.run().await;
     // This is the state after a root closed just before its process was killed: the order is in the inbox, and is delivered
     // before anything else.
-    let number = hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    let number = hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
     for _ in 0..3 {
         let again = async {
             let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
@@ -91,10 +94,10 @@ async fn money_that_a_killed_process_left_in_the_inbox_is_added_while_no_process
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(sat(500)), UnixMs::now()).await.unwrap();
+    hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
     hall.close().await;
     let journal = Journal::open(dir.path()).unwrap();
-    let lease = journal.lease(&session(), UnixMs::now()).await.unwrap();
+    let lease = journal.lease(&session(), unix_now()).await.unwrap();
     for _ in 0..2 {
         journal.keep_late_money(&lease).await.unwrap();
     }
@@ -108,7 +111,7 @@ async fn a_top_up_above_the_largest_sum_is_dropped_and_damages_no_account() {
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(Msat::SUPPLY), UnixMs::now()).await.unwrap();
+    hall.journal.put(&session(), &top_up(Msat::SUPPLY), unix_now()).await.unwrap();
     hall.engine.finish_orders().await.unwrap();
     assert_eq!(free(&hall.journal).await, Msat::ZERO);
     assert_inbox_is_empty(&hall.journal).await;
@@ -126,7 +129,7 @@ async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_
         db.execute_batch("ALTER TABLE inbox RENAME TO away").unwrap();
         until(async || warnings.load(Ordering::Relaxed) > 0).await;
         db.execute_batch("ALTER TABLE away RENAME TO inbox").unwrap();
-        other.put(&session(), &order, UnixMs::now()).await.unwrap();
+        other.put(&session(), &order, unix_now()).await.unwrap();
         std::future::pending::<()>().await;
     };
     let warn = |why: &JournalError| {
@@ -148,7 +151,7 @@ async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
     let order = Order { to: Path::root(7), what: Stimulus::Cancel, texts: Vec::new() };
-    other.put(&session(), &order, UnixMs::now()).await.unwrap();
+    other.put(&session(), &order, unix_now()).await.unwrap();
     // Marking the order as done fails, which stops the writer.
     let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";
     Connection::open(dir.path().join("journal.db")).unwrap().execute_batch(broken).unwrap();

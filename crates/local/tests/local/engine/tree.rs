@@ -75,6 +75,7 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
         terms: Arc::from([]),
         adds: Arc::from([]),
         fee: Msat::ZERO,
+        payee: None,
         severance: sat(20),
         tariff: Tariff { input: Msat::ZERO, output: sat(100_000), max_tokens: 100 },
         turns_max: 100,
@@ -187,7 +188,7 @@ async fn a_tree_whose_hires_lack_texts_can_be_cancelled() {
         let again = Arc::new(StuckModel::default());
         let hall = open(dir.path(), &again, counting(Effect::Pure).0, replays).await;
         let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
-        hall.journal.put(&"session".parse().unwrap(), &order, UnixMs::now()).await.unwrap();
+        hall.journal.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
         let (brief, texts) = boss();
         let report = hall.engine.run(brief, texts).await.unwrap();
         assert_eq!((report.outcome, again.asked.load(Ordering::SeqCst)), (Outcome::Cancelled, 0), "{replays:?}");

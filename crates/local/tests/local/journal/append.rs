@@ -115,8 +115,10 @@ async fn the_account_has_a_chain_of_its_own() {
     let (prices, bytes) = text("a price table");
     let prices = TextRef { kind: TextKind::Prices, ..prices };
     let money = Msat::from_sat(100).unwrap();
-    let facts =
-        vec![SessionFact::Funded { money, root: None }, SessionFact::Requested { root: Path::root(1), money, prices }];
+    let facts = vec![
+        SessionFact::Funded { money, root: None, payment: None },
+        SessionFact::Requested { root: Path::root(1), money, prices },
+    ];
     let unpriced = SessionBatch { at: Millis(1), facts: facts.clone(), texts: vec![], done: None };
     let refused = journal.append_session(&lease, unpriced.clone()).await.unwrap_err();
     assert!(matches!(refused, JournalError::TextMissing { .. }), "{refused}");

@@ -117,7 +117,7 @@ async fn a_changed_row_is_reported() {
         let dir = tempdir().unwrap();
         let (journal, lease) = begin(dir.path()).await;
         let facts = (1..=5).map(fact).chain([heard("hello")]).collect();
-        let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None };
+        let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
         journal.append(&lease, Batch { texts: vec![text("hello")], ..batch(&Path::root(1), facts) }).await.unwrap();
         let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
         journal.append_session(&lease, funding).await.unwrap();

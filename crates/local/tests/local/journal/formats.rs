@@ -32,7 +32,7 @@ async fn fill(dir: &FilePath) -> Journal {
     };
     journal.append(&lease, opening).await.unwrap();
     journal.append(&lease, batch(&Path::root(1).hire(2), vec![fact(2)])).await.unwrap();
-    let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None };
+    let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
     let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
     journal.append_session(&lease, funding).await.unwrap();
     journal.put(&id(), &"stop", UnixMs(9)).await.unwrap();

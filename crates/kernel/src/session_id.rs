@@ -12,7 +12,7 @@ pub const SESSION_ID_BYTES_MAX: usize = 64;
 /// A session's id: lower-case letters, digits and single dashes inside.
 ///
 /// ```
-/// use guildhall_local::SessionId;
+/// use guildhall_kernel::SessionId;
 /// assert!("brave-otter-17".parse::<SessionId>().is_ok());
 /// assert!("../etc".parse::<SessionId>().is_err());
 /// ```
