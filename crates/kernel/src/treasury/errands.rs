@@ -215,7 +215,7 @@ impl Treasurer {
         }
         let mut errands: Vec<Errand> = list.into_iter().collect();
         for (payment, invoiced) in self.treasury.invoices() {
-            if self.is_open(invoiced, now) && self.is_due(payment, now) {
+            if is_open(invoiced, now) && self.is_due(payment, now) {
                 errands.push(Errand::LookUp { payment });
             }
         }
@@ -237,7 +237,7 @@ impl Treasurer {
         if !self.has_list {
             return Some(self.list_next);
         }
-        let open = |(payment, invoiced): (PaymentHash, &Invoiced)| self.is_open(invoiced, now).then_some(payment);
+        let open = |(payment, invoiced): (PaymentHash, &Invoiced)| is_open(invoiced, now).then_some(payment);
         let invoices = self.treasury.invoices().filter_map(open);
         let payments = self.treasury.payments().filter(|(_, payment)| payment.end.is_none()).map(|(hash, _)| hash);
         let next = |hash: PaymentHash| self.watched.get(&hash).copied().unwrap_or_default().next;
@@ -319,7 +319,7 @@ impl Treasurer {
         self.look_later(hash, now);
         match reply {
             WalletReply::Found(row) if self.is_our_payment(hash, row) => match row.status {
-                RowStatus::Success => self.settled(hash, payment, row).into_iter().collect(),
+                RowStatus::Success => settled(hash, payment, row).into_iter().collect(),
                 RowStatus::Pending => {
                     self.watched.entry(hash).or_default().unpaid_since = None;
                     Vec::new()
@@ -380,7 +380,7 @@ impl Treasurer {
         };
         match reply {
             WalletReply::Found(row) if self.is_our_payment(hash, row) && row.status == RowStatus::Success => {
-                self.settled(hash, payment, row).into_iter().collect()
+                settled(hash, payment, row).into_iter().collect()
             }
             // A later request can be refused although an earlier one pays: it may still be on its way.
             WalletReply::Refused if attempt == 1 => {
@@ -404,12 +404,6 @@ impl Treasurer {
             Ok(fact) if invoice.money == Some(money) => vec![fact],
             Ok(_) | Err(_) => Vec::new(),
         }
-    }
-
-    /// Checks whether a row of our wallet proves that a payment was made.
-    fn settled(&self, hash: PaymentHash, payment: &Payment, row: &Row) -> Option<TreasuryFact> {
-        let (preimage, _) = row.preimage.filter(|(_, of)| *of == hash)?;
-        (row.money == payment.money).then_some(TreasuryFact::Settled { payment: hash, fee: row.fee, preimage })
     }
 
     fn payouts(&self, now: UnixMs) -> Vec<Errand> {
@@ -465,11 +459,6 @@ impl Treasurer {
         row.payment == hash && row.is_outgoing && self.is_our_wallet(row)
     }
 
-    /// Whether an invoice can still bring money. After a day, only the wallet's list is read.
-    fn is_open(&self, invoiced: &Invoiced, now: UnixMs) -> bool {
-        !invoiced.is_paid && now <= invoiced.expires.after(LATE_MAX)
-    }
-
     fn is_due(&self, payment: PaymentHash, now: UnixMs) -> bool {
         self.watched.get(&payment).copied().unwrap_or_default().next <= now
     }
@@ -478,6 +467,17 @@ impl Treasurer {
         let watched = self.watched.entry(hash).or_default();
         (watched.next, watched.looks) = (now.after(pause(watched.looks)), watched.looks.saturating_add(1));
     }
+}
+
+/// Checks whether a row of our wallet proves that a payment was made.
+fn settled(hash: PaymentHash, payment: &Payment, row: &Row) -> Option<TreasuryFact> {
+    let (preimage, _) = row.preimage.filter(|(_, of)| *of == hash)?;
+    (row.money == payment.money).then_some(TreasuryFact::Settled { payment: hash, fee: row.fee, preimage })
+}
+
+/// Whether an invoice can still bring money. After a day, only the wallet's list is read.
+fn is_open(invoiced: &Invoiced, now: UnixMs) -> bool {
+    !invoiced.is_paid && now <= invoiced.expires.after(LATE_MAX)
 }
 
 /// The pause before the next try, after this many.
