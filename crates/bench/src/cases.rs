@@ -11,8 +11,8 @@ use crate::tree::Tree;
 const ONE: Tree = Tree { fanout: 10, depth: 0 };
 
 /// Short runs are repeated until a round has about this many agents: the system's own work disturbs each of them.
-const AGENTS_PER_ROUND: u64 = 800;
-const REPEATS_MAX: u64 = 10;
+const AGENTS_PER_ROUND: u64 = 4_000;
+const REPEATS_MAX: u64 = 40;
 
 /// The limit of parallel calls in most cases. Rig has no limit, and fewer parallel calls need fewer connections: the programs
 /// are compared with as many.
