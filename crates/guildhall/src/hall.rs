@@ -25,7 +25,7 @@ use crate::guide;
 use crate::models::{Models, ModelsError, Paid};
 use crate::running::Running;
 use crate::session::{Unreadable, View};
-use crate::setup::{SETUP_FORM, Setup, Staffing, staffings};
+use crate::setup::{FeeTerms, SETUP_FORM, Setup, Staffing, staffings};
 use crate::tasks::Tasks;
 use crate::undertaking::Undertaking;
 
@@ -313,6 +313,8 @@ pub(crate) struct Inner {
     pub(crate) warn: WarnFn,
     pub(crate) roster: Roster,
     pub(crate) transcripts: Option<PathBuf>,
+    /// Who is paid the fees of which agents, in sessions with the money of a wallet.
+    pub(crate) fees: BTreeMap<AgentName, FeeTerms>,
 }
 
 impl Hall {
@@ -356,6 +358,11 @@ impl Hall {
     /// The directory in which each running session gets a directory of transcripts.
     pub(crate) fn transcripts(&self) -> Option<&FilePath> {
         self.inner.transcripts.as_deref()
+    }
+
+    /// Who is paid the fees of which agents, in sessions with the money of a wallet.
+    pub(crate) fn fees(&self) -> BTreeMap<AgentName, FeeTerms> {
+        self.inner.fees.clone()
     }
 
     pub(crate) fn redactor(&self) -> &Redactor {
@@ -472,7 +479,7 @@ impl Hall {
             model_of_agent.insert(agent.name.clone(), name.to_string());
         }
         let rate = self.models().rate().clone();
-        Ok(Staffing { agents, model_of_agent, rate, locked, guide: guide::find(self.project()) })
+        Ok(Staffing { agents, model_of_agent, rate, locked, guide: guide::find(self.project()), fees: None })
     }
 }
 

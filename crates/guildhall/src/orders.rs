@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use guildhall_kernel::{
     AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, SessionFact,
-    Stimulus, Stored, TextKind,
+    SessionKind, Stimulus, Stored, TextKind,
 };
 use guildhall_local::{Holder, Order, SessionId, unix_now};
 use serde::Deserialize;
@@ -117,14 +117,26 @@ impl Hall {
     /// Whether a root can hold this money in addition to the top-ups that wait in its inbox.
     async fn can_be_given(&self, id: &SessionId, root: &Path, money: Msat) -> Result<bool, HallError> {
         let mut account = account(self.journal(), id).await?;
-        let top_up = |money| SessionFact::Funded { money, root: Some(root.clone()), payment: None };
+        let is_play = *account.kind() == SessionKind::Play;
+        let top_up = |money| {
+            let root = root.clone();
+            if is_play {
+                SessionFact::Funded { money, root: Some(root), payment: None }
+            } else {
+                SessionFact::Granted { root, money }
+            }
+        };
         for command in self.journal().take_after(id, 0).await? {
             // An order that can't be read, or that is itself too much, will have no effect, so it does not count.
             if let Ok(Order { what: Stimulus::TopUp { money, .. }, .. }) = Order::deserialize(&command.command) {
                 account.apply(&top_up(money)).ok();
             }
         }
-        Ok(account.apply(&top_up(money)) != Err(SessionError::BeyondSupply))
+        match account.apply(&top_up(money)) {
+            Err(SessionError::BeyondSupply) => Ok(false),
+            Err(why @ SessionError::Overdrawn { .. }) => Err(why.into()),
+            Ok(()) | Err(_) => Ok(true),
+        }
     }
 
     /// Hires an agent in the background without a model's decision. The hirer is a contract of the session, by default its root.

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use guildhall_agent::{Redactor, Text, TextError};
-use guildhall_kernel::{AgentName, Brief, Msat, Path, SessionFact, Standing, TextKind, TextRef};
+use guildhall_kernel::{AgentName, Brief, Msat, Path, PayeeName, SessionFact, Standing, TextKind, TextRef};
 use guildhall_local::{Journal, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,18 @@ pub struct Staffing {
     pub locked: BTreeMap<String, Locked>,
     /// The project's own instructions to all agents.
     pub guide: Option<String>,
+    /// Who is paid which fees, in a session with the money of a wallet. `None` in play money, where the agents' own fees count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fees: Option<BTreeMap<AgentName, FeeTerms>>,
+}
+
+/// Who gets the fee of an agent, and at most how much.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeeTerms {
+    /// The payee.
+    pub payee: PayeeName,
+    /// The largest fee for one report.
+    pub max: Msat,
 }
 
 impl Staffing {
@@ -65,13 +77,14 @@ impl Staffing {
     }
 
     fn clean(&self, redactor: &Redactor) -> Staffing {
-        let Staffing { agents, model_of_agent, rate, locked, guide } = self;
+        let Staffing { agents, model_of_agent, rate, locked, guide, fees } = self;
         Staffing {
             agents: agents.iter().map(|agent| agent.clean(redactor)).collect(),
             model_of_agent: model_of_agent.clone(),
             rate: rate.clone(),
             locked: locked.clone(),
             guide: guide.as_ref().map(|guide| redactor.clean(guide).into_owned()),
+            fees: fees.clone(),
         }
     }
 

@@ -8,7 +8,7 @@ use guildhall_agent::checks::{Check, Schema, described};
 use guildhall_agent::{Task, Text, task_key};
 use guildhall_kernel::{
     self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
-    Millis, Msat, Path, Request, Session, SessionFact, Standing, Stored, TextKind, Turn,
+    Millis, Msat, Path, Request, Session, SessionFact, SessionKind, Standing, Stored, TextKind, Turn,
 };
 use guildhall_local::{Journal, NewSession, SessionId, texts_named, unix_now};
 use serde_json::Value;
@@ -68,6 +68,7 @@ pub struct Undertaking {
     allow_overrun: bool,
     id: Option<SessionId>,
     after: Option<SessionId>,
+    within: Option<SessionId>,
     stay: CloseWhen,
     output: Option<Value>,
 }
@@ -88,6 +89,7 @@ impl Undertaking {
             allow_overrun: false,
             id: None,
             after: None,
+            within: None,
             stay: CloseWhen::FinalText,
             output: None,
         }
@@ -178,6 +180,13 @@ impl Undertaking {
         self
     }
 
+    /// Works in an existing session, with the money that it has: a session that was funded by a payment, or one whose work has
+    /// ended. The agent does not see earlier work of the session.
+    pub fn within(mut self, id: SessionId) -> Undertaking {
+        self.within = Some(id);
+        self
+    }
+
     /// Makes the work a conversation. The task is its first message, a final text does not end it, and [`Running::say`]
     /// sends the next message.
     pub fn open(mut self) -> Undertaking {
@@ -195,15 +204,26 @@ impl Undertaking {
     /// Starts the work in the background, or returns why the work was refused.
     pub async fn start(self) -> Result<Running, HallError> {
         let staffing = self.staffing().await?;
-        match self.after.clone() {
-            None => self.start_session(staffing).await,
-            Some(id) => self.continue_session(id, staffing).await,
+        match (self.after.clone(), self.within.clone()) {
+            (Some(id), _) => self.continue_session(id, staffing).await,
+            (None, Some(id)) => self.start_within(id, staffing).await,
+            (None, None) => self.start_session(staffing).await,
         }
     }
 
     /// Returns the agents that the work can use, with their models, before anything starts. A continued session keeps its
     /// agents, unless another agent is named.
     pub async fn staffing(&self) -> Result<Staffing, HallError> {
+        let staffing = self.agents_and_models().await?;
+        let Some(id) = self.after.as_ref().or(self.within.as_ref()) else { return Ok(staffing) };
+        let fees = match self.hall.journal().folded_account(id).await?.kind() {
+            SessionKind::Play => None,
+            SessionKind::Wallet(_) => Some(self.hall.fees()),
+        };
+        Ok(Staffing { fees, ..staffing })
+    }
+
+    async fn agents_and_models(&self) -> Result<Staffing, HallError> {
         if let (Some(id), Entry::Default) = (&self.after, &self.entry) {
             let before = newest_root(self.hall.journal(), id).await?.setup.staffing;
             if before.is_list() {
@@ -258,10 +278,29 @@ impl Undertaking {
         let asked = Asked {
             root: account.next_root(),
             granted,
-            funded: more.map(|more| Msat::capped(u128::from(more))),
+            funded: more.filter(|_| *account.kind() == SessionKind::Play).map(|more| Msat::capped(u128::from(more))),
             context: Context::After { root: before, tokens: tokens_shown(&facts) },
             since: *at,
         };
+        let described = self.describe(&id, staffing, &asked)?;
+        self.hall.check_transcripts(&id).await?;
+        self.request(id, described, asked).await
+    }
+
+    /// Starts work in an existing session, with its money.
+    async fn start_within(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
+        let journal = self.hall.journal();
+        if account(journal, &id).await?.next_root() != Path::root(1) {
+            self.hall.settle(&id).await?;
+        }
+        let account = account(journal, &id).await?;
+        if account.at_work() > Msat::ZERO {
+            journal.require_not_running(&id, unix_now()).await?;
+            return Err(HallError::NotEnded(id));
+        }
+        let since = journal.newest_time(&id).await?;
+        let (root, granted) = (account.next_root(), self.budget.unwrap_or(account.free()));
+        let asked = Asked { root, granted, funded: None, context: Context::Fresh, since };
         let described = self.describe(&id, staffing, &asked)?;
         self.hall.check_transcripts(&id).await?;
         self.request(id, described, asked).await

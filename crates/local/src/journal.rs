@@ -35,7 +35,7 @@ pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;
-pub use self::treasury::{StoredTreasuryFact, TreasuryBatch, TreasuryLease};
+pub use self::treasury::{StoredTreasuryFact, TreasuryBatch, TreasuryCursor, TreasuryLease};
 pub use self::writer::Counts;
 
 use self::heads::SessionHead;
@@ -382,6 +382,12 @@ impl Journal {
         let work =
             move |db: &Connection| require_session(db, &session).and_then(|()| walk::folded_account(db, &session));
         self.0.readers.read(work).await
+    }
+
+    /// Returns the session time of the newest row of a session.
+    pub async fn newest_time(&self, session: &SessionId) -> Result<Millis, JournalError> {
+        let session = session.clone();
+        self.0.readers.read(move |db| require_session(db, &session).and_then(|()| walk::newest_time(db, &session))).await
     }
 
     /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was

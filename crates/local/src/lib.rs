@@ -25,7 +25,7 @@ pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
     Appended, Batch, Broken, Chain, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits,
     NewSession, SCHEMA, SessionBatch, SessionRow, StoredTreasuryFact, Subscription, TEXT_BYTES_MAX, TreasuryBatch,
-    TreasuryLease, hash_text, texts_named,
+    TreasuryCursor, TreasuryLease, hash_text, texts_named,
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::process;
 
 use guildhall_kernel::{
-    Hash, Millis, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs,
+    Hash, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -45,6 +45,16 @@ pub struct StoredTreasuryFact {
     pub at: UnixMs,
     /// The fact.
     pub fact: TreasuryFact,
+}
+
+/// A place in the facts of the treasury. The default is before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreasuryCursor(TreasuryHead);
+
+impl Default for TreasuryCursor {
+    fn default() -> TreasuryCursor {
+        TreasuryCursor(TreasuryHead::new())
+    }
 }
 
 /// The right to ask the wallet and to store its replies. The right ends when the lease is dropped or the process exits.
@@ -266,35 +276,32 @@ impl Change<'_> {
         let added = (first..known.head.facts + 1, known.head.facts_hash);
         for (session, fact) in &fitting.sessions {
             let body = serde_json::to_string(fact).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
-            let at = newest_time(self.db, session)?;
+            let at = walk::newest_time(self.db, session)?;
             rows::add_account(self, session, at, &[body])?;
         }
         Ok(added)
     }
 }
 
-/// Returns the session time of the newest row: a session's time stands still while no process runs it.
-fn newest_time(db: &Connection, session: &SessionId) -> Result<Millis, JournalError> {
-    let mut newest = db.prepare_cached(
-        "SELECT max(coalesce((SELECT at FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1), 0),
-                    coalesce((SELECT at FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1), 0))",
-    )?;
-    Ok(Millis(newest.query_row([session.as_str()], |row| row.get::<_, i64>(0))?.cast_unsigned()))
-}
-
 impl Journal {
-    /// Returns all facts of the treasury after this number, checked against their hashes.
-    pub async fn treasury(&self, after: u64) -> Result<Vec<StoredTreasuryFact>, JournalError> {
+    /// Returns all facts of the treasury, checked against their hashes.
+    pub async fn treasury(&self) -> Result<Vec<StoredTreasuryFact>, JournalError> {
+        Ok(self.treasury_after(TreasuryCursor::default()).await?.0)
+    }
+
+    /// Returns the facts of the treasury after a place, checked against their hashes, and the new place.
+    pub async fn treasury_after(
+        &self,
+        after: TreasuryCursor,
+    ) -> Result<(Vec<StoredTreasuryFact>, TreasuryCursor), JournalError> {
         let work = move |db: &Connection| {
             let head = TreasuryHead::read(db)?.map_or_else(TreasuryHead::new, |(head, _)| head);
             let mut facts = Vec::new();
-            each_fact(db, TreasuryHead::new(), head, |stored| {
-                if stored.n > after {
-                    facts.push(stored);
-                }
+            each_fact(db, after.0, head, |stored| {
+                facts.push(stored);
                 Ok(())
             })?;
-            Ok(facts)
+            Ok((facts, TreasuryCursor(head)))
         };
         self.readers().read(work).await
     }

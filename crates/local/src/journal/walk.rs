@@ -281,6 +281,15 @@ pub(crate) fn folded_account(db: &Connection, session: &SessionId) -> Result<Ses
     account.map_err(|why| corrupt(session, "the account".to_owned(), why.to_string()))
 }
 
+/// Returns the session time of the newest row: a session's time stands still while no process runs it.
+pub(crate) fn newest_time(db: &Connection, session: &SessionId) -> Result<Millis, JournalError> {
+    let mut newest = db.prepare_cached(
+        "SELECT max(coalesce((SELECT at FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1), 0),
+                    coalesce((SELECT at FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1), 0))",
+    )?;
+    Ok(Millis(newest.query_row([session.as_str()], |row| row.get::<_, i64>(0))?.cast_unsigned()))
+}
+
 /// A row of a command that is not executed yet, as it is in the database.
 pub(crate) struct RawCommand {
     pub(crate) number: i64,

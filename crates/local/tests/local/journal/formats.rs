@@ -82,7 +82,7 @@ async fn format_3_opens_with_the_same_heads_and_gets_a_treasury() {
     let head: Head = PRINTED_BY_FORMAT_3.parse().unwrap();
     assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
     assert_eq!(journal.verify_hall().await.unwrap(), []);
-    assert_eq!(journal.treasury(0).await.unwrap(), []);
+    assert_eq!(journal.treasury().await.unwrap(), []);
     let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
     let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
     journal.append_session(&lease, funding).await.unwrap();

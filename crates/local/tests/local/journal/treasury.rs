@@ -5,7 +5,8 @@ use guildhall_kernel::{
     TextKind, TextRef, TreasuryFact, WalletId,
 };
 use guildhall_local::{
-    Appended, Batch, HallBroken, Journal, JournalError, SessionBatch, TreasuryBatch, TreasuryLease, UnixMs, hash_text,
+    Appended, Batch, HallBroken, Journal, JournalError, SessionBatch, TreasuryBatch, TreasuryCursor, TreasuryLease, UnixMs,
+    hash_text,
 };
 use tempfile::tempdir;
 
@@ -82,7 +83,7 @@ async fn free(journal: &Journal) -> Msat {
 
 /// What the journal has: the number of facts of the treasury and of the account.
 async fn counts(journal: &Journal) -> (usize, usize) {
-    (journal.treasury(0).await.unwrap().len(), journal.account(&id()).await.unwrap().len())
+    (journal.treasury().await.unwrap().len(), journal.account(&id()).await.unwrap().len())
 }
 
 #[tokio::test]
@@ -109,8 +110,11 @@ async fn a_payment_reaches_the_treasury_and_its_session_in_one_commit() {
     let journal = Journal::open(dir.path()).unwrap();
     assert_eq!(counts(&journal).await, (8, 6));
     assert_eq!(free(&journal).await, sat(49));
-    let newest = journal.treasury(7).await.unwrap();
-    assert_eq!((newest.len(), newest[0].n, newest[0].at), (1, 8, UnixMs(7_000)));
+    let (facts, cursor) = journal.treasury_after(TreasuryCursor::default()).await.unwrap();
+    assert_eq!((facts.len(), facts[7].n, facts[7].at), (8, 8, UnixMs(7_000)));
+    ask(&journal, vec![TreasuryFact::Payouts { allowed: true }]).await.unwrap();
+    let (newest, _) = journal.treasury_after(cursor).await.unwrap();
+    assert_eq!((newest.len(), newest[0].n), (1, 9));
 }
 
 #[tokio::test]
@@ -212,7 +216,7 @@ async fn a_fee_is_earned_with_the_facts_of_its_step_or_not_at_all() {
     let again = journal.append(&session, closing(2)).await.unwrap_err();
     assert!(matches!(again, JournalError::Treasury(_)), "{again}");
     assert_eq!(journal.facts(&id(), 1).await.unwrap().len(), 2);
-    assert_eq!(journal.treasury(0).await.unwrap().len(), 1);
+    assert_eq!(journal.treasury().await.unwrap().len(), 1);
     assert_eq!(journal.verify_hall().await.unwrap(), []);
 }
 
