@@ -4,6 +4,9 @@
 //! that the same mistake is not in both. The checker never decides, repairs or panics; a journal that makes no sense is
 //! a violation.
 //!
+//! - [`Checker`] reads the facts of one session's contracts.
+//! - [`Checker::check_account`] compares them with the session's account, in play money or of a wallet.
+//!
 //! ```
 //! use guildhall_kernel::{Cause, FORMAT, Fact, Millis, Outcome, Path, Stored};
 //! use guildhall_laws::{Checker, Law};
@@ -45,7 +48,7 @@ mod shares;
 mod stimuli;
 mod violation;
 
-pub use account::{AccountViolation, SessionSums};
+pub use account::{AccountViolation, Endings, SessionSums};
 pub use bill::BillLine;
 pub use checker::Checker;
 pub use parts::{Parts, TokenSum};

@@ -14,3 +14,4 @@ mod parts;
 mod questions;
 mod scenes;
 mod shares;
+mod wallet;
