@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, Brief, Context, Fact, SessionFact, Standing, TreasuryFact};
+use guildhall_kernel::{AskId, Brief, Context, SessionFact, Standing, TreasuryFact};
 use guildhall_laws::Checker;
 
 use crate::account::{ended, funded, requested};
-use crate::journal::{Journal, brief_of, msat};
+use crate::journal::{Journal, brief_of, msat, report_of};
 use crate::scenes;
 use crate::treasury::{connected, earned, followed, invoiced, payee, payment, received, session};
 use crate::wallet::{opened, paid_in};
@@ -96,10 +96,7 @@ fn only_a_paid_fee_is_earned() {
         &format!("treasury fact 4: {}", wrong("1.1")),
     );
     // The report was not accepted.
-    let not_accepted = one_hire().with(10, |stored| {
-        let Fact::Closed(report) = &mut stored.fact else { panic!("the fact is not a closing") };
-        report.fee = msat(0);
-    });
+    let not_accepted = one_hire().with(10, |stored| report_of(stored).fee = msat(0));
     differ(&not_accepted, &treasury(&[earned("ann", "1.1", 100)]), &wrong("1.1"));
 }
 
@@ -149,6 +146,11 @@ fn payees_earn_no_more_than_the_sessions_spent() {
     let facts = treasury(&[earned("ann", "1.1", 38_141)]);
     let found = found(&one_hire(), &facts, &account());
     assert_eq!(found.last().unwrap(), "all sessions: payees earned 38141 msat, but the sessions spent only 38140");
-    // The money that a root at work has spent counts, too: the hire has reported, and its hirer has not heard it.
-    agree(&one_hire().until(10), &treasury(&[earned("ann", "1.1", 100)]), &account()[..3]);
+    // The spending of a hire counts although its hirer has not heard the report yet.
+    let large = with_brief(one_hire(), |brief| brief.fee = msat(20_000)).until(10).with(10, |stored| {
+        let report = report_of(stored);
+        (report.fee, report.spent, report.change) = (msat(20_000), msat(30_040), msat(2_469_960));
+    });
+    large.is_lawful_so_far();
+    agree(&large, &treasury(&[earned("ann", "1.1", 20_000)]), &account()[..3]);
 }

@@ -212,9 +212,10 @@ fn a_payment_hash_is_used_once() {
     let ended = [refund(1, 5, 0), failed(1, FailedBecause::Person), refund(1, 5, 0)];
     breaks(&after(&ended), "is known already");
     is_sound(&after(&[invoiced(1, 5), refund(2, 5, 0), frozen(3)]));
-    // A refused use takes no money and does not block its payer.
+    // The second use takes no money, does not block its payer, and does not change what the hash means.
     let (mut checker, _) = followed(&after(&[earned("ann", "1.1", 5), invoiced(1, 5), payout(1, "ann", 5, 0)]));
     assert_eq!(checker.observe(6, NOW, &payout(2, "ann", 5, 0)), []);
+    assert_eq!(checker.observe(7, NOW, &received(1)), []);
 }
 
 #[test]
