@@ -19,6 +19,7 @@ pub(crate) enum Exit {
     OutOfBudget = 3,
     Refused = 4,
     Provider = 5,
+    Wallet = 6,
     Partial = 7,
     Temporary = 75,
     Interrupted = 130,
@@ -198,10 +199,12 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::Busy
         | JournalError::InUse { .. }
         | JournalError::DiskFull { .. }
-        | JournalError::Unwritable { .. } => Exit::Temporary,
+        | JournalError::Unwritable { .. }
+        | JournalError::TreasuryNotLeased => Exit::Temporary,
+        JournalError::Treasury(_) => Exit::Wallet,
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
-        JournalError::SessionExists { .. } => Exit::Refused,
+        JournalError::SessionExists { .. } | JournalError::Account { .. } => Exit::Refused,
         JournalError::NotDurable { .. }
         | JournalError::Damaged { .. }
         | JournalError::Foreign { .. }
@@ -218,6 +221,7 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::TextMissing { .. }
         | JournalError::TextTooLong { .. }
         | JournalError::CommandTooLong { .. }
+        | JournalError::TreasuryDamaged { .. }
         | JournalError::NotJson { .. } => Exit::Failed,
     }
 }

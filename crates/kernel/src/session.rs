@@ -316,9 +316,18 @@ impl Session {
 
     /// Returns whether the session had this root and the root has ended.
     pub fn has_ended(&self, root: &Path) -> bool {
+        self.stage(root) == Some(Stage::Ended)
+    }
+
+    /// Returns whether the session has this root and the root has not ended.
+    pub fn is_at_work(&self, root: &Path) -> bool {
+        self.stage(root) == Some(Stage::AtWork)
+    }
+
+    fn stage(&self, root: &Path) -> Option<Stage> {
         let place = usize::try_from(root.ordinal()).ok().and_then(|ordinal| ordinal.checked_sub(1));
         let found = place.and_then(|place| self.roots.get(place)).filter(|_| root.level() == 0);
-        found.is_some_and(|root| root.stage == Stage::Ended)
+        found.map(|root| root.stage)
     }
 
     fn open(&mut self, wallet: &WalletId) -> Result<(), SessionError> {

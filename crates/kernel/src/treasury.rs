@@ -174,6 +174,40 @@ pub enum TreasuryFact {
     },
 }
 
+impl TreasuryFact {
+    /// Returns the payment that this fact names for the first time.
+    pub fn introduces(&self) -> Option<PaymentHash> {
+        match self {
+            TreasuryFact::Invoiced { payment, .. }
+            | TreasuryFact::Wanted { payment, .. }
+            | TreasuryFact::Frozen { payment } => Some(*payment),
+            TreasuryFact::Connected { .. }
+            | TreasuryFact::Payouts { .. }
+            | TreasuryFact::Received { .. }
+            | TreasuryFact::Earned { .. }
+            | TreasuryFact::Sending { .. }
+            | TreasuryFact::Settled { .. }
+            | TreasuryFact::Failed { .. } => None,
+        }
+    }
+
+    /// Whether only the process that asks the wallet may store this fact.
+    pub fn needs_lease(&self) -> bool {
+        match self {
+            TreasuryFact::Received { .. }
+            | TreasuryFact::Sending { .. }
+            | TreasuryFact::Settled { .. }
+            | TreasuryFact::Failed { .. }
+            | TreasuryFact::Frozen { .. } => true,
+            TreasuryFact::Connected { .. }
+            | TreasuryFact::Payouts { .. }
+            | TreasuryFact::Invoiced { .. }
+            | TreasuryFact::Earned { .. }
+            | TreasuryFact::Wanted { .. } => false,
+        }
+    }
+}
+
 /// Why the treasury can't take a fact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreasuryError {

@@ -16,7 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
-use guildhall_kernel::{AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, Stimulus};
+use guildhall_kernel::{
+    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionKind, Stimulus,
+};
 use tokio::sync::mpsc;
 
 use crate::journal::{Journal, JournalError, SessionBatch};
@@ -110,6 +112,8 @@ pub struct SessionEngine {
 struct Inner {
     journal: Journal,
     lease: Lease,
+    /// The kind of money that the session has.
+    kind: SessionKind,
     find_env: FindEnv,
     time: Arc<SessionTime>,
     /// Held from reading the time of a step until the facts of the step are queued, so that facts are stored in the
@@ -135,6 +139,7 @@ impl SessionEngine {
         find_env: FindEnv,
         overruns: Overruns,
     ) -> Result<SessionEngine, EngineError> {
+        let kind = journal.folded_account(lease.session()).await?.kind().clone();
         let (mut left_at, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
         let mut open_asks = OpenAsks::default();
         let mut from = 1;
@@ -169,6 +174,7 @@ impl SessionEngine {
                 stopped: AtomicBool::new(false),
                 journal,
                 lease,
+                kind,
                 find_env,
             }),
         })
@@ -185,7 +191,10 @@ impl SessionEngine {
     /// Runs a contract until it reports. The contract starts from its brief, or continues from its stored facts.
     /// `texts` are the texts that the brief names.
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<EngineError>> {
-        let driver = self.driver(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
+        let Inner { journal, lease, .. } = &*self.inner;
+        let account = journal.folded_account(lease.session()).await.map_err(|why| RunError::Engine(why.into()))?;
+        let mut driver = self.driver(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
+        driver.is_in_account = account.is_at_work(&brief.path);
         self.process_earlier_orders().await.map_err(|why| RunError::Engine(why.into()))?;
         self.work(driver, brief).await.map(|(report, _)| report)
     }

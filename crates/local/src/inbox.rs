@@ -12,8 +12,7 @@ use crate::journal::known::Change;
 use crate::journal::walk::{self, RawCommand};
 use crate::journal::{Journal, JournalError, require_session};
 use crate::lease::Lease;
-use guildhall_kernel::SessionId;
-use guildhall_kernel::UnixMs;
+use guildhall_kernel::{SessionId, UnixMs};
 
 /// The longest command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 1024 * 1024;

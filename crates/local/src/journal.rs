@@ -15,6 +15,7 @@ pub(crate) mod schema;
 mod subscription;
 #[cfg(test)]
 mod tests;
+mod treasury;
 mod unwritable;
 pub(crate) mod verify;
 pub(crate) mod walk;
@@ -24,7 +25,9 @@ use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
-use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, SessionFact, Stored, TextRef};
+use guildhall_kernel::{
+    Cause, FORMAT, Fact, Hash, Millis, Path, Session, SessionFact, SessionId, Stored, TextRef, UnixMs,
+};
 use rusqlite::Connection;
 
 pub(crate) use self::chain::Fault;
@@ -32,6 +35,7 @@ pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
 pub use self::subscription::Subscription;
+pub use self::treasury::{StoredTreasuryFact, TreasuryBatch, TreasuryLease};
 pub use self::writer::Counts;
 
 use self::heads::SessionHead;
@@ -46,8 +50,6 @@ pub(crate) use self::writer::Queued;
 use self::writer::Writer;
 use crate::inbox;
 use crate::lease::Lease;
-use guildhall_kernel::SessionId;
-use guildhall_kernel::UnixMs;
 
 /// The longest text that can be stored, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -120,6 +122,8 @@ pub struct Batch {
     pub done: Option<u64>,
     /// Facts of the session's account that belong to this step. A top-up reaches the account and the contract in one commit.
     pub account: Vec<SessionFact>,
+    /// Facts of the treasury that belong to this step: the fee that a report earned.
+    pub treasury: Option<TreasuryBatch>,
 }
 
 /// A batch of facts of a session's account. They are stored together with their texts, or not at all.
@@ -163,7 +167,7 @@ pub struct Appended {
 ///
 /// let facts = vec![Fact::Compacted { upto: 3, bytes: 100 }];
 /// let (contract, at, cause) = (Path::root(1), Millis(5), Cause::Tick);
-/// let stored = journal.append(&lease, Batch { contract, at, cause, facts, texts: vec![], done: None, account: vec![] }).await?;
+/// let stored = journal.append(&lease, Batch { contract, at, cause, facts, texts: vec![], done: None, account: vec![], treasury: None }).await?;
 /// assert_eq!(stored.seqs, 1..2); // durable from here on
 ///
 /// let mut facts = journal.subscribe(lease.session(), 1);
@@ -249,18 +253,26 @@ impl Journal {
         lease: &Lease,
         batch: Batch,
     ) -> Result<(Queued<Appended>, Vec<TextRef>), JournalError> {
-        let Batch { contract, at, cause, facts, texts, done, account } = batch;
+        let Batch { contract, at, cause, facts, texts, done, account, treasury } = batch;
         let shared = Shared::new(&contract, at, &cause)?;
         let prepared = Prepared::new(&facts, texts)?;
-        let account = Prepared::new(&account, Vec::new())?;
+        let account_rows = Prepared::new(&account, Vec::new())?;
+        let earned = treasury.map(|batch| Ok::<_, JournalError>((Prepared::new(&batch.facts, Vec::new())?, batch)));
+        let earned = earned.transpose()?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let (named, texts) = (prepared.named.clone(), Arc::clone(&prepared.texts));
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
-            prepared.store_texts(change, &token.session)?;
+            prepared.check_texts(change, Some(&token.session))?;
+            change.fit_account(&token.session, &account)?;
+            let fitting = earned.as_ref().map(|(_, batch)| change.fit_treasury(batch)).transpose()?;
+            prepared.store_texts(change)?;
             inbox::mark(change, &token.session, done)?;
-            rows::add_account(change, &token.session, at, &account.bodies)?;
+            rows::add_account(change, &token.session, at, &account_rows.bodies)?;
+            if let (Some((rows, batch)), Some(fitting)) = (&earned, &fitting) {
+                change.add_treasury(batch.at, &batch.facts, rows, fitting)?;
+            }
             let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
         };
@@ -282,7 +294,9 @@ impl Journal {
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
-            prepared.store_texts(change, &token.session)?;
+            prepared.check_texts(change, Some(&token.session))?;
+            change.fit_account(&token.session, &batch.facts)?;
+            prepared.store_texts(change)?;
             inbox::mark(change, &token.session, batch.done)?;
             let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
             Ok(Appended { seqs, hash })
@@ -360,6 +374,14 @@ impl Journal {
     pub async fn account(&self, session: &SessionId) -> Result<Vec<SessionFact>, JournalError> {
         let session = session.clone();
         self.0.readers.read(move |db| require_session(db, &session).and_then(|()| walk::account(db, &session))).await
+    }
+
+    /// Returns a session's account.
+    pub async fn folded_account(&self, session: &SessionId) -> Result<Session, JournalError> {
+        let session = session.clone();
+        let work =
+            move |db: &Connection| require_session(db, &session).and_then(|()| walk::folded_account(db, &session));
+        self.0.readers.read(work).await
     }
 
     /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was

@@ -3,7 +3,7 @@
 //! that row refuses writes from a process that lost the lock.
 
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::process;
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ use crate::clock::boot_id;
 use crate::journal::known::Change;
 use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
 use crate::private::private_file;
-use guildhall_kernel::SessionId;
-use guildhall_kernel::UnixMs;
+use guildhall_kernel::{SessionId, UnixMs};
 
 /// How often a lock is tried, and the pause between tries. Another process may hold it for a moment to check it, and so may a
 /// process that the program is just starting: until it runs its own program, it has copies of the open files.
@@ -77,14 +76,8 @@ impl Journal {
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
         let lock = private_file().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
-        // A process that only checks the lock holds it for a moment.
-        for left in (0..TRIES_MAX).rev() {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if left > 0 => tokio::time::sleep(TRY_PAUSE).await,
-                Err(TryLockError::WouldBlock) => return Err(self.held(session, now).await),
-                Err(TryLockError::Error(error)) => return Err(JournalError::file(&file, "locked")(error)),
-            }
+        if !self::lock(&lock).await.map_err(JournalError::file(&file, "locked"))? {
+            return Err(self.held(session, now).await);
         }
         let id = session.clone();
         self.readers().read(move |db| check_session(db, &id)).await?;
@@ -148,6 +141,19 @@ impl Journal {
             Err(error) => error,
         }
     }
+}
+
+/// Tries to lock a file, and returns whether this process has the lock. A process that only checks the lock holds it for a moment.
+pub(crate) async fn lock(file: &File) -> io::Result<bool> {
+    for left in (0..TRIES_MAX).rev() {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if left > 0 => tokio::time::sleep(TRY_PAUSE).await,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 /// Returns an error if anything in the session differs from what was stored.

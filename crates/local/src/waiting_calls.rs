@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use guildhall_kernel::{AskId, AskKey, Path};
+use guildhall_kernel::{AskId, AskKey, Path, SessionId};
 use rusqlite::Connection;
 
 use crate::journal::known::Change;
 use crate::journal::{Journal, JournalError, heads, require_session};
 use crate::lease::Lease;
-use guildhall_kernel::SessionId;
 
 impl Journal {
     /// Records that a call is waiting for a permit. Returns when the record is queued, because nothing depends on it.

@@ -14,7 +14,7 @@ const VALID_MAX: Millis = Millis(24 * 60 * 60 * 1000);
 /// An invoice must be valid for this long when a payment is decided.
 const VALID_MIN: Millis = Millis(10_000);
 
-/// The smallest fee limit, and the part of the amount that is the limit of larger payments. LNbits reserves the same.
+/// The smallest fee limit, and the part of the amount that is the limit of larger payments. Wallet servers reserve as much.
 const FEE_LIMIT_MIN: Msat = match Msat::from_sat(2) {
     Ok(money) => money,
     Err(_) => Msat::ZERO,

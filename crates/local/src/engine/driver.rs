@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, Texts, fork_prefix};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Input, Matter,
-    Millis, Path, Sender, SessionFact, Stimulus, Stored, TextRef,
+    Millis, Msat, Path, PayeeName, Report, Sender, SessionFact, SessionKind, Stimulus, Stored, TextRef, TreasuryFact,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -18,12 +18,15 @@ use super::leaf::Leaf;
 use super::text_cache::{TextCache, is_needed};
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
-use crate::journal::{Appended, Batch, Queued, texts_named};
+use crate::clock::unix_now;
+use crate::journal::{Appended, Batch, Queued, TreasuryBatch, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct ContractDriver {
     pub(super) engine: SessionEngine,
     path: Path,
+    /// Whether the session's account has this root at work, so that its end is stored there, too.
+    pub(super) is_in_account: bool,
     pub(super) env: AgentEnv,
     /// The provider that is paid for the contract's model.
     pub(super) provider: Option<Arc<str>>,
@@ -74,10 +77,36 @@ pub(super) enum Past {
     None,
 }
 
-/// Returns the account's fact for a top-up that a root received from a person.
-fn funded_by(fact: &Fact, root: &Path) -> Option<SessionFact> {
-    let Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } } = fact else { return None };
-    Some(SessionFact::Funded { money: *money, root: Some(root.clone()), payment: None })
+/// Returns the account's fact that belongs to a fact of a root: a person's top-up, or the end.
+fn account_fact(fact: &Fact, root: &Path, kind: &SessionKind) -> Option<SessionFact> {
+    let root = root.clone();
+    match (fact, kind) {
+        (Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } }, SessionKind::Play) => {
+            Some(SessionFact::Funded { money: *money, root: Some(root), payment: None })
+        }
+        (
+            Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } },
+            SessionKind::Wallet(_),
+        ) => Some(SessionFact::Granted { root, money: *money }),
+        (Fact::Closed(report), _) => {
+            let Report { spent, reserved, estimated, .. } = **report;
+            Some(SessionFact::Ended { root, spent, reserved, estimated })
+        }
+        (
+            Fact::Heard { .. }
+            | Fact::Opened(_)
+            | Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_),
+            _,
+        ) => None,
+    }
 }
 
 /// Returns the id of the ask that a fact makes.
@@ -139,6 +168,7 @@ impl ContractDriver {
             provider: engine.inner.providers.of(brief).map(Arc::from),
             engine,
             path: brief.path.clone(),
+            is_in_account: false,
             env,
             sender,
             receiver,
@@ -193,6 +223,16 @@ impl ContractDriver {
             // Can't happen: the contract was restored from these facts and later ones.
             Err(_) => Status::of(contract, id, at),
         }
+    }
+
+    /// Returns the fact of the treasury for the fee that a closing report earns.
+    fn earned(&self, facts: &[Fact]) -> Option<TreasuryBatch> {
+        let report = facts.iter().find_map(|fact| if let Fact::Closed(report) = fact { Some(report) } else { None })?;
+        let opened = self.facts.iter().chain(facts).find_map(Fact::opened)?;
+        let payee = opened.payee.as_ref().filter(|_| report.fee > Msat::ZERO)?;
+        let (session, contract) = (self.engine.inner.lease.session().clone(), self.path.clone());
+        let earned = TreasuryFact::Earned { payee: PayeeName::clone(payee), session, contract, money: report.fee };
+        Some(TreasuryBatch { at: unix_now(), facts: vec![earned], texts: Vec::new() })
     }
 
     /// Applies queued facts to the boards and the open asks, which all contracts share. The driver holds the step lock, so
@@ -455,8 +495,11 @@ impl Engine for ContractDriver {
             }
             Acknowledge::NotNeeded | Acknowledge::Contract { .. } => None,
         };
-        let account = facts.iter().filter_map(|fact| funded_by(fact, &self.path)).collect();
-        let batch = Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account };
+        let account =
+            facts.iter().filter(|_| self.is_in_account).filter_map(|fact| account_fact(fact, &self.path, &inner.kind));
+        let (account, treasury) = (account.collect(), self.earned(&facts));
+        let batch =
+            Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account, treasury };
         let queued = inner.journal.queue(&inner.lease, batch).await;
         self.apply_shared(&facts);
         self.end_step();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use guildhall_agent::Text;
-use guildhall_kernel::{Fact, Input, Millis, Path, Session, SessionFact, Stimulus, TextRef};
+use guildhall_kernel::{Fact, Input, Millis, Path, SessionFact, SessionKind, Stimulus, TextRef};
 use serde::{Deserialize, Serialize};
 
 use super::{EngineError, Inner, SessionEngine};
@@ -186,14 +186,12 @@ async fn finish_undelivered(
     if waiting.first().is_none_or(|first| first.number != number) {
         return Ok(());
     }
-    if let Some(Stimulus::TopUp { money, .. }) = what {
+    // In a session with the money of a wallet, a top-up moves free money: it stays free.
+    if let Some(Stimulus::TopUp { money, .. }) = what
+        && let mut account = journal.folded_account(lease.session()).await?
+        && *account.kind() == SessionKind::Play
+    {
         let funded = SessionFact::Funded { money: *money, root: None, payment: None };
-        let account = Session::restore(journal.account(lease.session()).await?);
-        let mut account = account.map_err(|why| JournalError::Corrupt {
-            session: lease.session().clone(),
-            place: "the account".to_owned(),
-            why: why.to_string(),
-        })?;
         // A top-up that exceeds the largest possible sum was never paid.
         if account.apply(&funded).is_ok() {
             let batch = SessionBatch { at, facts: vec![funded], texts: Vec::new(), done: Some(number) };
@@ -249,6 +247,10 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::TextMissing { .. }
         | JournalError::TextTooLong { .. }
         | JournalError::CommandTooLong { .. }
+        | JournalError::Account { .. }
+        | JournalError::Treasury(_)
+        | JournalError::TreasuryNotLeased
+        | JournalError::TreasuryDamaged { .. }
         | JournalError::NotJson { .. } => false,
     }
 }

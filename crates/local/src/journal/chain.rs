@@ -4,10 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use guildhall_kernel::Hash;
+use guildhall_kernel::{Hash, SessionId};
 
 use super::JournalError;
-use guildhall_kernel::SessionId;
 
 /// One of the two hash chains of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,6 +241,12 @@ pub enum HallBroken {
         "the row that records the state of a session was changed or replaced; the journal can't tell which session"
     )]
     SessionHeads,
+    /// The treasury was changed.
+    #[error("the treasury is damaged: {why}")]
+    Treasury {
+        /// What is wrong.
+        why: String,
+    },
     /// There are rows of a session that does not exist.
     #[error("session {session:?} is missing, but the table {table} has rows for this session")]
     Stray {

@@ -4,14 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guildhall_kernel::Hash;
+use guildhall_kernel::{Hash, SessionError, SessionId, TreasuryError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
 use super::{SCHEMA, TEXT_BYTES_MAX};
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
-use guildhall_kernel::SessionId;
 
 /// An error of the journal. Unless its message says otherwise, the failed request stored nothing, and everything acknowledged
 /// before is stored.
@@ -230,6 +229,28 @@ pub enum JournalError {
         /// The command's length.
         bytes: usize,
     },
+    /// Facts of an account do not fit the account.
+    #[error("session {session}: {source}. Nothing was stored")]
+    Account {
+        /// The session.
+        session: SessionId,
+        /// Why the facts do not fit.
+        source: SessionError,
+    },
+    /// Facts of the treasury do not fit.
+    #[error("{0}. Nothing was stored")]
+    Treasury(#[from] TreasuryError),
+    /// Another process asks the wallet.
+    #[error("another process of this hall asks the wallet now: nothing was stored")]
+    TreasuryNotLeased,
+    /// The facts of the treasury are damaged.
+    #[error(
+        "the treasury of the journal is damaged: {why}. Nothing was changed. Check all of it with `guildhall verify`"
+    )]
+    TreasuryDamaged {
+        /// What is wrong.
+        why: String,
+    },
     /// A value can't be written as JSON.
     #[error("a value can't be stored as JSON: {why}")]
     NotJson {
@@ -266,6 +287,10 @@ impl JournalError {
             | JournalError::TextMissing { .. }
             | JournalError::TextTooLong { .. }
             | JournalError::CommandTooLong { .. }
+            | JournalError::Account { .. }
+            | JournalError::Treasury(_)
+            | JournalError::TreasuryNotLeased
+            | JournalError::TreasuryDamaged { .. }
             | JournalError::NotJson { .. } => false,
         }
     }

@@ -2,14 +2,13 @@
 //! changes a session updates both rows. A row that is deleted, changed or added in any other way is therefore detected. Head
 //! rows don't protect against a person who computes new hashes; the head that is printed on a bill does.
 
-use guildhall_kernel::Hash;
+use guildhall_kernel::{Hash, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
 use super::known::Known;
-use super::{JournalError, verify, walk};
+use super::{JournalError, treasury, verify, walk};
 use crate::lease::Holder;
-use guildhall_kernel::SessionId;
 
 /// The texts that the hash of each kind of row starts with. They are part of the stored form and must never change.
 const ABOUT: &str = "guildhall journal 3: a session";
@@ -173,7 +172,7 @@ pub(crate) struct HallHead {
     pub(crate) commits: u64,
     /// How many sessions there are.
     pub(crate) sessions: u64,
-    /// The hash of the set of all session heads.
+    /// The hash of the set of all session heads and the head of the treasury.
     pub(crate) heads: Hash,
 }
 
@@ -228,7 +227,7 @@ pub(crate) fn create_heads(db: &Connection) -> Result<(), JournalError> {
 /// Compares the hall's head with the heads of the existing sessions.
 pub(crate) fn check_hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let mut broken = Vec::new();
-    let (mut sessions, mut heads) = (0, NOTHING);
+    let (mut sessions, mut heads) = (0, treasury::stored_head(db)?);
     let mut all = db.prepare_cached("SELECT hash FROM session_head")?;
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {

@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use guildhall_kernel::Hash;
+use guildhall_kernel::{Hash, Session, SessionFact, SessionId};
 use rusqlite::Connection;
 
-use super::JournalError;
 use super::heads::{HallHead, NOTHING, SessionHead, xor};
+use super::treasury::KnownTreasury;
+use super::{JournalError, walk};
 use crate::lease::{self, Token};
-use guildhall_kernel::SessionId;
 
 /// How many texts and how many sessions are known at most.
 const TEXTS_MAX: usize = 100_000;
@@ -25,6 +25,9 @@ pub(crate) struct Known {
     heads: BTreeMap<SessionId, KnownHead>,
     /// The epoch of each lease.
     leases: BTreeMap<SessionId, u64>,
+    /// The accounts of sessions.
+    accounts: BTreeMap<SessionId, Session>,
+    pub(super) treasury: Option<KnownTreasury>,
     /// The texts that are stored unchanged.
     texts: HashSet<Hash>,
 }
@@ -50,7 +53,8 @@ impl Known {
     pub(crate) fn refresh(&mut self, db: &Connection) -> Result<(), rusqlite::Error> {
         let version = db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if self.version != Some(version) || self.heads.len() > SESSIONS_MAX || self.texts.len() > TEXTS_MAX {
-            *self = Known { version: Some(version), ..Known::default() };
+            let treasury = self.treasury.take().map(KnownTreasury::old);
+            *self = Known { version: Some(version), treasury, ..Known::default() };
         }
         Ok(())
     }
@@ -62,8 +66,9 @@ impl Known {
 
     /// Stores the changed heads and the head of the hall. Returns the number of this commit, if anything changed.
     pub(crate) fn store_heads(&mut self, db: &Connection) -> Result<Option<u64>, rusqlite::Error> {
+        let treasury = self.treasury.as_mut().map_or(Ok(None), |treasury| treasury.store(db))?;
         let mut changed = self.heads.iter_mut().filter(|(_, known)| known.changed).peekable();
-        if changed.peek().is_none() {
+        if changed.peek().is_none() && treasury.is_none() {
             return Ok(None);
         }
         let KnownHall { mut head, damage } = match self.hall {
@@ -76,6 +81,7 @@ impl Known {
             head.heads = xor(xor(head.heads, known.stored.unwrap_or(NOTHING)), after);
             *known = KnownHead { head: known.head.clone(), stored: Some(after), changed: false };
         }
+        head.heads = xor(head.heads, treasury.unwrap_or(NOTHING));
         // The addition wraps, because a damaged row may contain any number.
         head.commits = head.commits.wrapping_add(1);
         head.store(db, xor(head.hash(), damage))?;
@@ -114,6 +120,23 @@ impl Change<'_> {
         let known = self.known.heads.get_mut(session).expect("the head was read above");
         known.changed = true;
         Ok(&mut known.head)
+    }
+
+    /// Applies facts to a session's account, or says why they do not fit. Nothing is written.
+    pub(crate) fn fit_account(&mut self, session: &SessionId, facts: &[SessionFact]) -> Result<(), JournalError> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let mut account = match self.known.accounts.remove(session) {
+            Some(account) => account,
+            None => walk::folded_account(self.db, session)?,
+        };
+        for fact in facts {
+            // If a fact is refused, the account is read again when it is needed.
+            account.apply(fact).map_err(|source| JournalError::Account { session: session.clone(), source })?;
+        }
+        self.known.accounts.insert(session.clone(), account);
+        Ok(())
     }
 
     /// Adds the head of a new session.

@@ -4,13 +4,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use guildhall_kernel::{Cause, FORMAT, Fact, Hash, Millis, Path, TextRef};
+use guildhall_kernel::{ACCOUNT_FORMAT, Cause, FORMAT, Fact, Hash, Millis, Path, SessionId, TextRef};
 use serde::Serialize;
 
 use super::chain::link;
 use super::known::Change;
 use super::{JournalError, TEXT_BYTES_MAX, hash_text};
-use guildhall_kernel::SessionId;
 
 /// Facts in their stored form, with the texts that they name.
 pub(crate) struct Prepared {
@@ -38,20 +37,27 @@ impl Prepared {
         self.bodies.iter().map(String::len).sum::<usize>() + texts
     }
 
-    /// Stores the texts, and returns an error if a fact names another text that is not stored. A lost text that an earlier
-    /// fact names may be named again, so that a session that lost a text can still be ended.
-    pub(crate) fn store_texts(&self, change: &mut Change<'_>, session: &SessionId) -> Result<(), JournalError> {
+    /// Returns an error if a fact names a text that is neither stored nor among these texts. A lost text that an earlier fact of
+    /// the session names may be named again, so that a session that lost a text can still be ended.
+    pub(crate) fn check_texts(&self, change: &Change<'_>, session: Option<&SessionId>) -> Result<(), JournalError> {
         let db = change.db;
+        let session = session.map_or("", SessionId::as_str);
         let mut find = db.prepare_cached("SELECT 1 FROM text WHERE hash = ?1")?;
         let mut named_before = db.prepare_cached("SELECT 1 FROM fact WHERE session = ?1 AND instr(body, ?2) > 0")?;
         for TextRef { hash, .. } in &self.named {
             if !change.knows_text(*hash)
                 && !find.exists([hash.0])?
-                && !named_before.exists((session.as_str(), hash.to_string()))?
+                && !named_before.exists((session, hash.to_string()))?
             {
                 return Err(JournalError::TextMissing { hash: *hash });
             }
         }
+        Ok(())
+    }
+
+    /// Stores the texts.
+    pub(crate) fn store_texts(&self, change: &mut Change<'_>) -> Result<(), JournalError> {
+        let db = change.db;
         let mut insert = db
             .prepare_cached("INSERT INTO text (hash, bytes, kind) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING")?;
         let mut damaged = db.prepare_cached("DELETE FROM text WHERE hash = ?1 AND bytes != ?2")?;
@@ -156,9 +162,9 @@ pub(crate) fn add_account(
     for body in bodies {
         head.account += 1;
         head.account_hash =
-            link_account(head.account_hash, head.account, i64::from(FORMAT), [after, at], body.as_bytes());
+            link_account(head.account_hash, head.account, i64::from(ACCOUNT_FORMAT), [after, at], body.as_bytes());
         let (n, hash) = (head.account.cast_signed(), head.account_hash.0);
-        insert.execute((session.as_str(), n, FORMAT, after, at, body, hash))?;
+        insert.execute((session.as_str(), n, ACCOUNT_FORMAT, after, at, body, hash))?;
     }
     Ok((first..head.account + 1, head.account_hash))
 }

@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use guildhall_kernel::{Hash, Stored, TextRef};
+use guildhall_kernel::{Hash, SessionId, Stored, TextRef};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Journal, JournalError};
-use guildhall_kernel::SessionId;
 
 /// How many facts are read in one query.
 const PAGE: u32 = 512;

@@ -3,16 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall_kernel::{Hash, SessionFact, Stored};
+use guildhall_kernel::{Hash, SessionFact, SessionId, Stored};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
 use super::heads::{self, SessionHead};
 use super::rows::texts_in;
 use super::walk::{self, RawAccount, RawFact};
-use super::{Contents, JournalError, schema};
+use super::{Contents, JournalError, schema, treasury};
 use crate::lease;
-use guildhall_kernel::SessionId;
 
 /// How many errors in the structure of the database are reported.
 const FAULTS_MAX: usize = 5;
@@ -256,6 +255,10 @@ pub(crate) fn hall(db: &Connection) -> Result<Vec<HallBroken>, JournalError> {
     let mut broken: Vec<HallBroken> = lines.into_iter().filter(|line| line != "ok").map(HallBroken::Database).collect();
     broken.extend(schema::wrong_definitions(db)?.into_iter().map(|name| HallBroken::Definition { name }));
     broken.extend(listing(db)?);
+    match treasury::check(db) {
+        Err(JournalError::TreasuryDamaged { why }) => broken.push(HallBroken::Treasury { why }),
+        checked => checked?,
+    }
     for table in TABLES {
         let stray = format!("SELECT session FROM {table} WHERE session NOT IN (SELECT id FROM session) LIMIT 1");
         let read = |row: &Row<'_>| Ok(lossy(row));

@@ -1,15 +1,13 @@
 //! Reading rows: each row is checked against its own hash and the hash of the row before it. A fact or text that was changed
 //! after it was stored is never returned.
 
-use guildhall_kernel::{FORMAT, FORMATS, Fact, Hash, Millis, SessionFact, Stored};
+use guildhall_kernel::{ACCOUNT_FORMAT, FORMAT, Fact, Hash, Millis, Session, SessionFact, SessionId, Stored, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault};
 use super::heads::{self, SessionHead};
 use super::rows::{link_account, link_fact};
 use super::{JournalError, SessionRow, hash_text};
-use guildhall_kernel::SessionId;
-use guildhall_kernel::UnixMs;
 
 /// A row of a fact as it is in the database, possibly damaged.
 pub(crate) struct RawFact<'a> {
@@ -68,7 +66,7 @@ impl FactRow {
     /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);
-        let v = known_form(self.v).map_err(corrupt)?;
+        let v = known_form(self.v, FORMAT).map_err(corrupt)?;
         let contract = self.contract.parse().map_err(|why: guildhall_kernel::PathError| corrupt(why.to_string()))?;
         let cause = serde_json::from_str(&self.cause).map_err(|why| corrupt(why.to_string()))?;
         let fact: Fact = serde_json::from_str(&self.body).map_err(|why| corrupt(why.to_string()))?;
@@ -76,9 +74,10 @@ impl FactRow {
     }
 }
 
-fn known_form(v: i64) -> Result<u16, String> {
-    let form = u16::try_from(v).ok().filter(|form| FORMATS.contains(form));
-    form.ok_or_else(|| format!("the fact has form {v}, but this guildhall reads only forms up to {FORMAT}"))
+/// Returns the form of a fact, or an error if this program does not know it.
+pub(crate) fn known_form(v: i64, newest: u16) -> Result<u16, String> {
+    let form = u16::try_from(v).ok().filter(|form| (1..=newest).contains(form));
+    form.ok_or_else(|| format!("the fact has form {v}, but this guildhall reads only forms up to {newest}"))
 }
 
 fn corrupt(session: &SessionId, place: String, why: String) -> JournalError {
@@ -231,7 +230,7 @@ impl<'a> RawAccount<'a> {
     /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn fact(&self, session: &SessionId) -> Result<SessionFact, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {} of the account", self.n), why);
-        known_form(self.v).map_err(corrupt)?;
+        known_form(self.v, ACCOUNT_FORMAT).map_err(corrupt)?;
         serde_json::from_slice(self.body).map_err(|why| corrupt(why.to_string()))
     }
 }
@@ -274,6 +273,12 @@ pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<Sessio
     };
     walk().map_err(|fault: Fault| fault.of(session))?;
     Ok(account)
+}
+
+/// Returns a session's account.
+pub(crate) fn folded_account(db: &Connection, session: &SessionId) -> Result<Session, JournalError> {
+    let account = Session::restore(account(db, session)?);
+    account.map_err(|why| corrupt(session, "the account".to_owned(), why.to_string()))
 }
 
 /// A row of a command that is not executed yet, as it is in the database.

@@ -9,6 +9,7 @@ mod lease;
 mod log;
 mod read_only;
 mod subscribe;
+mod treasury;
 
 use std::path::Path as FilePath;
 
@@ -54,6 +55,7 @@ fn batch(contract: &Path, facts: Vec<Fact>) -> Batch {
         texts: vec![],
         done: None,
         account: vec![],
+        treasury: None,
     }
 }
 
@@ -79,7 +81,7 @@ fn tamper(dir: &FilePath, sql: &str) {
     let mut triggers = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").unwrap();
     let triggers = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let triggers: Vec<(String, String)> = triggers.map(Result::unwrap).collect();
-    assert_eq!(triggers.len(), 5);
+    assert_eq!(triggers.len(), 7);
     let run = |sql: &str| db.execute_batch(sql).unwrap();
     run("PRAGMA foreign_keys = OFF; BEGIN");
     for (name, _) in &triggers {
@@ -96,7 +98,8 @@ fn tamper(dir: &FilePath, sql: &str) {
 fn without_heads(dir: &FilePath) {
     raw(dir)
         .execute_batch(
-            "DROP TABLE session_head; DROP TABLE hall_head; DROP INDEX inbox_open;
+            "DROP TABLE treasury_fact; DROP TABLE treasury_lease; DROP TABLE treasury_head;
+             DROP TABLE session_head; DROP TABLE hall_head; DROP INDEX inbox_open;
              ALTER TABLE session_fact DROP COLUMN v; PRAGMA user_version = 2;",
         )
         .unwrap();

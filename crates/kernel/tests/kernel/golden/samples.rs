@@ -372,14 +372,14 @@ pub(super) fn session_facts() -> Samples<SessionFact> {
 }
 
 fn wallet() -> WalletId {
-    WalletId::parse("0a1b2c3d").unwrap()
+    WalletId::parse("0a1b2c3d").expect("a valid name")
 }
 
 pub(super) fn treasury_facts() -> Samples<TreasuryFact> {
     let (payment, expires, invoice) =
         (PaymentHash(Hash([5; 32])), UnixMs(1_800_000_000_000), text(41, TextKind::Invoice));
-    let session: SessionId = "brave-otter-17".parse().unwrap();
-    let payee = || PayeeName::parse("ada").unwrap();
+    let session: SessionId = "brave-otter-17".parse().expect("a valid id");
+    let payee = || PayeeName::parse("ada").expect("a valid name");
     samples! {
         "connected": TreasuryFact::Connected { .. } =>
             TreasuryFact::Connected { wallet: wallet(), network: Network::Bitcoin, url: text(42, TextKind::Url) },

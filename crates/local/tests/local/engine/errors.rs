@@ -61,8 +61,16 @@ async fn a_fact_that_breaks_a_law_is_named_and_nothing_more_happens() {
     let lease = journal.lease(&session, unix_now()).await.unwrap();
     let stored = journal.facts(&session, 1).await.unwrap();
     let Stored { contract, at, fact, .. } = stored[1].clone();
-    let again =
-        Batch { contract, at, cause: Cause::Tick, facts: vec![fact], texts: vec![], done: None, account: vec![] };
+    let again = Batch {
+        contract,
+        at,
+        cause: Cause::Tick,
+        facts: vec![fact],
+        texts: vec![],
+        done: None,
+        account: vec![],
+        treasury: None,
+    };
     journal.append(&lease, again).await.unwrap();
     drop(lease);
     journal.close().await;

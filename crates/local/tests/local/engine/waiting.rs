@@ -82,8 +82,16 @@ async fn asking(dir: &FilePath, script: Vec<Attempt>) -> Hall<Scripted> {
     let lease = journal.lease(&"session".parse().unwrap(), unix_now()).await.unwrap();
     for (cause, facts) in batches {
         let texts = texts.iter().map(|text| (text.of, text.says.clone().into_bytes())).collect();
-        let batch =
-            Batch { contract: brief.path.clone(), at: Millis(0), cause, facts, texts, done: None, account: vec![] };
+        let batch = Batch {
+            contract: brief.path.clone(),
+            at: Millis(0),
+            cause,
+            facts,
+            texts,
+            done: None,
+            account: vec![],
+            treasury: None,
+        };
         journal.append(&lease, batch).await.unwrap();
     }
     drop(lease);

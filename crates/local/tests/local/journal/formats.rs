@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall_kernel::{Cause, Fact, Millis, Msat, Path, SessionFact};
-use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, UnixMs};
+use guildhall_kernel::{Cause, Fact, Millis, Msat, Path, SessionFact, TreasuryFact};
+use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, TreasuryBatch, UnixMs};
 use tempfile::tempdir;
 
 use crate::journal::crash::start;
@@ -19,6 +19,10 @@ fn fixture() -> PathBuf {
 /// The head that was printed when the fixture was written.
 const PRINTED: &str = "3:4fcf2779c8f9fe9a9d5881fc55324c45414271901b9b00fa8d40686f50164047:\
                        1:d1939555925824a69bd7e81278a806d5691120e4539a1c88704d0f5827b9ec02";
+
+/// The head that was printed when the fixture of format 3 was written.
+const PRINTED_BY_FORMAT_3: &str = "3:77e6797ad1e0d451d43cf13cabab9eebba55a91ab2b1f4d35deacb54b460fc74:\
+                                   1:34813e3f51cf42070af3666af133b15cafb3a5373aefdb58752871f9028f3fa1";
 
 /// Format 2 is format 1 with one more table.
 const FORMAT_2: &str = concat!(include_str!("../../../src/journal/format_2.sql"), "PRAGMA user_version = 2;");
@@ -67,6 +71,25 @@ async fn older_formats_open_and_get_heads() {
         let journal = Journal::open(dir.path()).unwrap();
         assert!(journal.verify_chain(&id(), None).await.unwrap().is_err());
     }
+}
+
+#[tokio::test]
+async fn format_3_opens_with_the_same_heads_and_gets_a_treasury() {
+    let dir = tempdir().unwrap();
+    let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-3.db");
+    fs::copy(fixture, dir.path().join("journal.db")).unwrap();
+    let (journal, lease) = resume(dir.path()).await;
+    let head: Head = PRINTED_BY_FORMAT_3.parse().unwrap();
+    assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
+    assert_eq!(journal.treasury(0).await.unwrap(), []);
+    let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
+    let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
+    journal.append_session(&lease, funding).await.unwrap();
+    let facts = vec![TreasuryFact::Payouts { allowed: true }];
+    journal.append_treasury(None, TreasuryBatch { at: UnixMs(1), facts, texts: vec![] }).await.unwrap();
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
+    assert_eq!(journal.folded_account(&id()).await.unwrap().free(), Msat::from_sat(14).unwrap());
 }
 
 #[tokio::test]
