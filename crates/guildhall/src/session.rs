@@ -7,7 +7,7 @@ use guildhall_kernel::{
     Answer, Ask, AskKey, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef,
     Wording,
 };
-use guildhall_laws::Checker;
+use guildhall_laws::{Checker, Endings};
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
@@ -185,7 +185,8 @@ fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) 
     let mut checker = Checker::new();
     let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
     found.extend(checker.at_rest());
-    let (_, of_account) = checker.check_account(account);
+    // The form of the account's facts is not read, so all of them may be older than form 3.
+    let (_, of_account) = checker.check_account(account, Endings::LaterIn(account.len()));
     let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }

@@ -1,10 +1,11 @@
-//! Checks the session's account against its contracts' facts: the roots are granted no more than was funded, a root
-//! ends with the amounts of its report, and only reserved money is given back.
+//! Checks the session's account against its contracts' facts: no more money is given out than was put in, a root ends
+//! with the amounts of its report, only reserved money is given back, and the money of a wallet comes from payments and
+//! leaves by payments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use guildhall_kernel::{AskKey, Msat, Path, SessionFact};
+use guildhall_kernel::{AskKey, Msat, Path, PaymentHash, SessionFact};
 
 use crate::checker::Checker;
 use crate::contract::{Kind, Phase, State};
@@ -39,13 +40,31 @@ pub struct SessionSums {
     pub reserved: i128,
     /// The part of `spent` that is an upper bound.
     pub estimated: i128,
+    /// The money that was set aside for a payment that has not ended.
+    pub set_aside: i128,
+    /// The money that payments took out of the session, with their routing fees.
+    pub withdrawn: i128,
 }
 
 impl SessionSums {
-    /// Returns the money that no root has been granted: `funded + credited = free + at_work + spent`.
+    /// Returns the money that is not in use: `funded + credited = free + at_work + spent + set_aside + withdrawn`.
     pub fn free(&self) -> i128 {
-        self.funded + self.credited - self.at_work - self.spent
+        self.funded + self.credited - self.at_work - self.spent - self.set_aside - self.withdrawn
     }
+}
+
+/// Whether a root that has closed must have ended in the account.
+///
+/// Since form 3, `Ended` is stored together with the root's `Closed`. Before that, it was stored later, and the process
+/// could stop in between. The facts of a play session do not show their form, so the caller has to know it. In a session
+/// of a wallet, every root that has closed must have ended, because such sessions exist only since form 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endings {
+    /// Every root that has closed must have ended.
+    WithClosed,
+    /// This number of facts at the beginning of the account is of form 1 or 2. A root that one of these facts requested
+    /// may have closed without having ended.
+    LaterIn(usize),
 }
 
 impl Checker {
@@ -54,20 +73,21 @@ impl Checker {
     ///
     /// ```
     /// use guildhall_kernel::{Hash, Msat, Path, SessionFact, TextKind, TextRef};
-    /// use guildhall_laws::Checker;
+    /// use guildhall_laws::{Checker, Endings};
     ///
     /// let prices = TextRef { hash: Hash([0; 32]), bytes: 0, kind: TextKind::Prices };
     /// let sat = |sat| Msat::from_sat(sat).unwrap();
-    /// let (sums, broken) = Checker::new().check_account(&[
+    /// let account = [
     ///     SessionFact::Funded { money: sat(100), root: None, payment: None },
     ///     SessionFact::Requested { root: Path::root(1), money: sat(101), prices },
-    /// ]);
+    /// ];
+    /// let (sums, broken) = Checker::new().check_account(&account, Endings::WithClosed);
     /// assert_eq!(sums.free(), -1000);
-    /// assert_eq!(broken[0].what, "the roots are granted 1000 msat more than was funded");
+    /// assert_eq!(broken[0].what, "the account is overdrawn by 1000 msat");
     /// assert!(broken[0].to_string().starts_with("law 3 (hires), account fact 2: "));
     /// ```
-    pub fn check_account(&self, facts: &[SessionFact]) -> (SessionSums, Vec<AccountViolation>) {
-        let mut account = Account::new(self);
+    pub fn check_account(&self, facts: &[SessionFact], endings: Endings) -> (SessionSums, Vec<AccountViolation>) {
+        let mut account = Account::new(self, MoneyKind::of(facts), endings);
         for fact in facts {
             account.seq += 1;
             account.fold(fact);
@@ -77,39 +97,86 @@ impl Checker {
     }
 }
 
+/// The kind of money in a session. It is the same for the whole life of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MoneyKind {
+    Play,
+    Wallet,
+}
+
+impl MoneyKind {
+    /// Returns the kind of money: a session is of a wallet if and only if its first fact says so.
+    pub(crate) fn of(facts: &[SessionFact]) -> MoneyKind {
+        match facts.first() {
+            Some(SessionFact::Opened { .. }) => MoneyKind::Wallet,
+            Some(
+                SessionFact::Funded { .. }
+                | SessionFact::Granted { .. }
+                | SessionFact::Withdrawing { .. }
+                | SessionFact::Withdrawn { .. }
+                | SessionFact::Requested { .. }
+                | SessionFact::Corrected { .. }
+                | SessionFact::Ended { .. },
+            )
+            | None => MoneyKind::Play,
+        }
+    }
+}
+
 /// The state of an account after the facts so far.
 struct Account<'a> {
     contracts: &'a Checker,
+    kind: MoneyKind,
+    endings: Endings,
     sums: SessionSums,
     /// The roots in order: the first is number 1.
     roots: Vec<Root>,
     /// The credit of each corrected ask.
     credits: BTreeMap<AskKey, Msat>,
+    /// Every payment that the account names, into the session or out of it.
+    payments: BTreeSet<PaymentHash>,
+    /// The money set aside for each payment that has not ended. There is at most one, unless the account is broken.
+    set_aside: BTreeMap<PaymentHash, i128>,
     seq: usize,
     found: Vec<AccountViolation>,
 }
 
 /// A root in the account.
 struct Root {
+    /// The number of the fact that requested it.
+    seq: usize,
     /// Its grant and its top-ups.
     granted: i128,
     has_ended: bool,
 }
 
 impl<'a> Account<'a> {
-    fn new(contracts: &'a Checker) -> Account<'a> {
-        let sums = SessionSums::default();
-        Account { contracts, sums, roots: Vec::new(), credits: BTreeMap::new(), seq: 0, found: Vec::new() }
+    fn new(contracts: &'a Checker, kind: MoneyKind, endings: Endings) -> Account<'a> {
+        Account {
+            contracts,
+            kind,
+            endings,
+            sums: SessionSums::default(),
+            roots: Vec::new(),
+            credits: BTreeMap::new(),
+            payments: BTreeSet::new(),
+            set_aside: BTreeMap::new(),
+            seq: 0,
+            found: Vec::new(),
+        }
     }
 
     fn fold(&mut self, fact: &SessionFact) {
         let before = self.sums.free();
         match fact {
-            SessionFact::Funded { money, root, .. } => self.funded(wide(*money), root.as_ref()),
-            SessionFact::Opened { .. }
-            | SessionFact::Granted { .. }
-            | SessionFact::Withdrawing { .. }
-            | SessionFact::Withdrawn { .. } => {}
+            SessionFact::Opened { .. } => {
+                let first = self.seq == 1;
+                self.demand(first, Law::Replay, format_args!("the session is opened, but has facts already"));
+            }
+            SessionFact::Funded { money, root, payment } => self.funded(wide(*money), root.as_ref(), *payment),
+            SessionFact::Granted { root, money } => self.top_up(root, wide(*money)),
+            SessionFact::Withdrawing { payment, money } => self.withdrawing(*payment, wide(*money)),
+            SessionFact::Withdrawn { payment, spent } => self.withdrawn(*payment, wide(*spent)),
             SessionFact::Requested { root, money, .. } => self.requested(root, wide(*money)),
             SessionFact::Corrected { ask, credit } => self.corrected(ask, *credit),
             SessionFact::Ended { root, spent, reserved, estimated } => {
@@ -119,12 +186,38 @@ impl<'a> Account<'a> {
         // Report an overdrawn account once, not with each later fact.
         let (free, lacks) = (self.sums.free(), -self.sums.free());
         let overdrawn = free < 0 && before >= 0;
-        self.demand(!overdrawn, Law::Hires, format_args!("the roots are granted {lacks} msat more than was funded"));
+        self.demand(!overdrawn, Law::Hires, format_args!("the account is overdrawn by {lacks} msat"));
     }
 
-    fn funded(&mut self, money: i128, root: Option<&Path>) {
+    fn funded(&mut self, money: i128, root: Option<&Path>, payment: Option<PaymentHash>) {
+        match (self.kind, payment) {
+            (MoneyKind::Play, None) => {}
+            (MoneyKind::Play, Some(payment)) => {
+                self.broken(Law::Hires, format_args!("payment {payment} funds a session that has play money"));
+            }
+            (MoneyKind::Wallet, None) => {
+                self.broken(Law::Hires, format_args!("the money of a wallet was added without a payment"));
+            }
+            (MoneyKind::Wallet, Some(payment)) => {
+                let direct = root.is_none();
+                self.demand(
+                    direct,
+                    Law::Hires,
+                    format_args!("payment {payment} does not go to the session, but to a root"),
+                );
+                if !self.payments.insert(payment) {
+                    return self.broken(Law::Hires, format_args!("payment {payment} is in the account already"));
+                }
+            }
+        }
         self.sums.funded += money;
-        let Some(path) = root else { return };
+        if let Some(path) = root {
+            self.top_up(path, money);
+        }
+    }
+
+    /// Moves money from the session to a root at work.
+    fn top_up(&mut self, path: &Path, money: i128) {
         match self.at_work(path) {
             Some(root) => {
                 root.granted += money;
@@ -134,11 +227,37 @@ impl<'a> Account<'a> {
         }
     }
 
+    fn withdrawing(&mut self, payment: PaymentHash, money: i128) {
+        let of_wallet = self.kind == MoneyKind::Wallet;
+        self.demand(of_wallet, Law::Hires, format_args!("payment {payment} is for play money"));
+        if let Some(other) = self.set_aside.keys().next().copied() {
+            self.broken(Law::Hires, format_args!("payment {payment} begins, but payment {other} has not ended"));
+        }
+        if !self.payments.insert(payment) {
+            return self.broken(Law::Hires, format_args!("payment {payment} is in the account already"));
+        }
+        self.set_aside.insert(payment, money);
+        self.sums.set_aside += money;
+    }
+
+    fn withdrawn(&mut self, payment: PaymentHash, spent: i128) {
+        let Some(money) = self.set_aside.remove(&payment) else {
+            return self.broken(Law::Hires, format_args!("payment {payment} ends, but no money is set aside for it"));
+        };
+        self.demand(
+            spent <= money,
+            Law::Hires,
+            format_args!("payment {payment} took {spent} msat, but {money} were set aside"),
+        );
+        self.sums.set_aside -= money;
+        self.sums.withdrawn += spent;
+    }
+
     fn requested(&mut self, path: &Path, money: i128) {
         let due = self.roots.len() + 1;
         let next = path.level() == 0 && usize::try_from(path.ordinal()) == Ok(due);
         self.demand(next, Law::Replay, format_args!("root {path} is requested, but root {due} is next"));
-        self.roots.push(Root { granted: money, has_ended: false });
+        self.roots.push(Root { seq: self.seq, granted: money, has_ended: false });
         self.sums.at_work += money;
         let tree = &self.contracts.tree;
         if let Some(at) = tree.find(path) {
@@ -226,15 +345,26 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Checks that each root with facts was requested, and has heard no more money than the account gave it.
+    /// Checks that each root with facts was requested, has heard no more money than the account gave it, and has ended if
+    /// it has closed.
     fn check_roots(&mut self) {
         for contract in self.contracts.roots() {
             let (path, has) = (contract.path(), contract.money.granted);
-            let Some(given) = self.root(path).map(|root| root.granted) else {
+            let Some(&mut Root { seq, granted: given, has_ended }) = self.root(path) else {
                 self.broken(Law::Hires, format_args!("root {path} has facts, but was never requested"));
                 continue;
             };
             self.demand(has <= given, Law::Hires, format_args!("root {path} has {has} msat, but was given {given}"));
+            let ended = has_ended || !contract.is_closed() || self.may_end_later(seq);
+            self.demand(ended, Law::Hires, format_args!("root {path} has closed, but has not ended in the account"));
+        }
+    }
+
+    /// Returns whether a root that this fact requested may have closed without having ended.
+    fn may_end_later(&self, seq: usize) -> bool {
+        match (self.kind, self.endings) {
+            (MoneyKind::Wallet, _) | (MoneyKind::Play, Endings::WithClosed) => false,
+            (MoneyKind::Play, Endings::LaterIn(older)) => seq <= older,
         }
     }
 

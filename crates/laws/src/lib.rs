@@ -4,6 +4,11 @@
 //! that the same mistake is not in both. The checker never decides, repairs or panics; a journal that makes no sense is
 //! a violation.
 //!
+//! - [`Checker`] reads the facts of one session's contracts.
+//! - [`Checker::check_account`] compares them with the session's account, in play money or of a wallet.
+//! - [`TreasuryChecker`] reads the facts of the hall's treasury, and compares them with each session of the wallet: its
+//!   account, its briefs and its reports.
+//!
 //! ```
 //! use guildhall_kernel::{Cause, FORMAT, Fact, Millis, Outcome, Path, Stored};
 //! use guildhall_laws::{Checker, Law};
@@ -43,10 +48,12 @@ mod refusals;
 mod rest;
 mod shares;
 mod stimuli;
+mod treasury;
 mod violation;
 
-pub use account::{AccountViolation, SessionSums};
+pub use account::{AccountViolation, Endings, SessionSums};
 pub use bill::BillLine;
 pub use checker::Checker;
 pub use parts::{Parts, TokenSum};
+pub use treasury::{MoneyPlace, PayeeSums, TreasuryChecker, TreasuryNote, TreasurySums, TreasuryViolation};
 pub use violation::{Law, Violation};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Quantity, Report, SessionFact, Stored};
+use guildhall_laws::Endings;
 
 use super::World;
 use super::recovery::restore;
@@ -69,7 +70,7 @@ impl World {
         });
         let corrected = self.account_facts.iter().filter(is_correction).cloned();
         let account: Vec<SessionFact> = funded.chain(ended).chain(corrected).collect();
-        let (sums, broken) = self.checker.check_account(&account);
+        let (sums, broken) = self.checker.check_account(&account, Endings::WithClosed);
         self.violations.extend(broken.iter().map(ToString::to_string));
         if sums.free() != i128::from(self.session.free().get()) {
             self.violate(format!(
