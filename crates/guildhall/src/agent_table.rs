@@ -8,7 +8,9 @@ use guildhall_agent::roster::DelegationMode;
 use guildhall_agent::{
     AgentRuntime, Hired, KnownModel, LazyText, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt,
 };
-use guildhall_kernel::{AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PayeeName, PowerSet, Powers, Standing, Tariff, TextKind};
+use guildhall_kernel::{
+    AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PayeeName, PowerSet, Powers, Standing, Tariff, TextKind,
+};
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};

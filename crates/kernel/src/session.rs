@@ -195,8 +195,8 @@ pub struct Session {
     roots: Vec<Root>,
     /// The credit of each corrected ask. The same correction twice counts once.
     corrections: BTreeMap<AskKey, Msat>,
-    /// The received payments.
-    received: BTreeSet<PaymentHash>,
+    /// All payments, in and out. A payment is used once.
+    payments: BTreeSet<PaymentHash>,
     /// The payment that is under way, with the money that is set aside for it.
     withdrawing: Option<(PaymentHash, Msat)>,
     withdrawn: Msat,
@@ -245,11 +245,11 @@ impl Session {
             }
             SessionFact::Funded { money, root, payment: Some(payment) } => {
                 self.require_kind(true)?;
-                if root.is_some() || self.received.contains(payment) {
+                if root.is_some() || self.payments.contains(payment) {
                     return Err(SessionError::NotThisPayment { payment: *payment });
                 }
                 self.fund(*money, None)?;
-                self.received.insert(*payment);
+                self.payments.insert(*payment);
                 Ok(())
             }
             SessionFact::Granted { root, money } => self.grant(root, *money),
@@ -375,7 +375,11 @@ impl Session {
         if let Some((payment, _)) = self.withdrawing {
             return Err(SessionError::StillPaying { payment });
         }
+        if self.payments.contains(&payment) {
+            return Err(SessionError::NotThisPayment { payment });
+        }
         self.free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
+        self.payments.insert(payment);
         self.withdrawing = Some((payment, money));
         Ok(())
     }

@@ -266,6 +266,15 @@ pub enum TreasuryError {
         /// How many requests were sent.
         sent: u32,
     },
+    /// The invoice of a payment is still valid.
+    #[error("the invoice of payment {payment} has not expired: it can still be paid")]
+    NotExpired {
+        /// The payment.
+        payment: PaymentHash,
+    },
+    /// A person has stopped payments, or the wallet made a payment that this hall does not know.
+    #[error("payments are stopped: see `guildhall payments`")]
+    PaymentsStopped,
     /// An amount is zero.
     #[error("the amount is 0")]
     Nothing,
@@ -405,6 +414,7 @@ impl Treasury {
         match fact {
             TreasuryFact::Connected { wallet, network, url } => self.connect(wallet, *network, *url, at),
             TreasuryFact::Payouts { allowed } => {
+                self.require_wallet()?;
                 self.payouts_allowed = *allowed;
                 if *allowed {
                     self.frozen.clear();
@@ -437,20 +447,32 @@ impl Treasury {
                 if found.attempts.checked_add(1) != Some(*attempt) {
                     return Err(TreasuryError::WrongAttempt { payment: *payment, sent: found.attempts });
                 }
-                found.attempts = *attempt;
+                let is_payout = matches!(found.from, Payer::Payee(_));
+                // The first request decides whether money leaves. Later ones ask about the same payment.
+                if *attempt == 1 && (!self.frozen.is_empty() || is_payout && !self.payouts_allowed) {
+                    return Err(TreasuryError::PaymentsStopped);
+                }
+                self.under_way(*payment)?.attempts = *attempt;
                 Ok(())
             }
             TreasuryFact::Settled { payment, fee, preimage } => {
                 self.end(*payment, PaymentEnd::Settled { fee: *fee, preimage: *preimage })
             }
             TreasuryFact::Failed { payment, why } => {
-                let sent = self.under_way(*payment)?.attempts;
-                if *why == FailedBecause::Refused && sent != 1 {
-                    return Err(TreasuryError::WrongAttempt { payment: *payment, sent });
+                let Payment { attempts: sent, expires, .. } = *self.under_way(*payment)?;
+                match why {
+                    FailedBecause::Refused if sent != 1 => {
+                        return Err(TreasuryError::WrongAttempt { payment: *payment, sent });
+                    }
+                    FailedBecause::Expired if at <= expires => {
+                        return Err(TreasuryError::NotExpired { payment: *payment });
+                    }
+                    FailedBecause::Refused | FailedBecause::Expired | FailedBecause::Person => {}
                 }
                 self.end(*payment, PaymentEnd::Failed(*why))
             }
             TreasuryFact::Frozen { payment } => {
+                self.require_wallet()?;
                 self.require_new(*payment)?;
                 self.foreign.insert(*payment);
                 self.frozen.insert(*payment);
@@ -565,6 +587,7 @@ impl Treasury {
         contract: &Path,
         money: Msat,
     ) -> Result<(), TreasuryError> {
+        self.require_wallet()?;
         require_some(money)?;
         let key = (session.clone(), contract.clone());
         if self.earned.contains(&key) {

@@ -387,7 +387,10 @@ impl Journal {
     /// Returns the session time of the newest row of a session.
     pub async fn newest_time(&self, session: &SessionId) -> Result<Millis, JournalError> {
         let session = session.clone();
-        self.0.readers.read(move |db| require_session(db, &session).and_then(|()| walk::newest_time(db, &session))).await
+        self.0
+            .readers
+            .read(move |db| require_session(db, &session).and_then(|()| walk::newest_time(db, &session)))
+            .await
     }
 
     /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was

@@ -167,8 +167,10 @@ fn one_payment_is_under_way_and_its_change_comes_back() {
     assert_eq!(session.apply(&withdrawn(7, 38)), Ok(()));
     assert_eq!((session.free(), session.withdrawn(), session.withdrawing()), (sat(2), sat(38), None));
     assert_eq!(session.apply(&withdrawn(7, 38)), Err(SessionError::NotThisPayment { payment: payment(7) }));
-    assert_eq!(session.apply(&aside(7, 2)), Ok(()));
-    assert_eq!(session.apply(&withdrawn(7, 0)), Ok(()), "a failed payment costs nothing");
+    assert_eq!(session.apply(&aside(7, 2)), Err(SessionError::NotThisPayment { payment: payment(7) }));
+    assert_eq!(session.apply(&aside(1, 2)), Err(SessionError::NotThisPayment { payment: payment(1) }));
+    assert_eq!(session.apply(&aside(9, 2)), Ok(()));
+    assert_eq!(session.apply(&withdrawn(9, 0)), Ok(()), "a failed payment costs nothing");
     assert_eq!(session.free(), sat(2));
 }
 

@@ -202,6 +202,8 @@ fn facts_that_do_not_fit_are_refused_and_change_nothing() {
         TreasuryFact::Sending { payment: hash(1), attempt: 1 },
         TreasuryFact::Failed { payment: hash(2), why: FailedBecause::Refused },
         TreasuryFact::Failed { payment: hash(9), why: FailedBecause::Person },
+        TreasuryFact::Failed { payment: hash(2), why: FailedBecause::Expired },
+        TreasuryFact::Sending { payment: hash(2), attempt: 1 },
         settled(9, 1),
         TreasuryFact::Frozen { payment: hash(2) },
     ];
@@ -213,8 +215,10 @@ fn facts_that_do_not_fit_are_refused_and_change_nothing() {
     let overdrawn = treasury(&[connected(), earned(1, 300)]).apply(&wanted(3, Payer::Payee(payee()), 299), START);
     let asked = sat(299).plus(fee_limit(sat(299))).unwrap();
     assert_eq!(overdrawn, Err(TreasuryError::Overdrawn { payee: payee(), asked, owed: sat(300) }));
-    let alone = Treasury::default().apply(&invoiced(1, 1), START);
-    assert_eq!(alone, Err(TreasuryError::NotConnected));
+    let frozen = TreasuryFact::Frozen { payment: hash(1) };
+    for fact in [invoiced(1, 1), earned(1, 1), frozen, TreasuryFact::Payouts { allowed: true }] {
+        assert_eq!(Treasury::default().apply(&fact, START), Err(TreasuryError::NotConnected));
+    }
 }
 
 #[test]

@@ -6,9 +6,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::process;
 
-use guildhall_kernel::{
-    Hash, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs,
-};
+use guildhall_kernel::{Hash, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::link;

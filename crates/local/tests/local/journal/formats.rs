@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall_kernel::{Cause, Fact, Millis, Msat, Path, SessionFact, TreasuryFact};
+use guildhall_kernel::{Cause, Fact, Millis, Msat, Network, Path, SessionFact, TreasuryFact, WalletId};
 use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, TreasuryBatch, UnixMs};
 use tempfile::tempdir;
 
@@ -86,8 +86,10 @@ async fn format_3_opens_with_the_same_heads_and_gets_a_treasury() {
     let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
     let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
     journal.append_session(&lease, funding).await.unwrap();
-    let facts = vec![TreasuryFact::Payouts { allowed: true }];
-    journal.append_treasury(None, TreasuryBatch { at: UnixMs(1), facts, texts: vec![] }).await.unwrap();
+    let (url, bytes) = text("http://127.0.0.1");
+    let wallet = WalletId::parse("w1").unwrap();
+    let facts = vec![TreasuryFact::Connected { wallet, network: Network::Bitcoin, url }];
+    journal.append_treasury(None, TreasuryBatch { at: UnixMs(1), facts, texts: vec![(url, bytes)] }).await.unwrap();
     assert_eq!(journal.verify_hall().await.unwrap(), []);
     assert_eq!(journal.folded_account(&id()).await.unwrap().free(), Msat::from_sat(14).unwrap());
 }
