@@ -1,0 +1,303 @@
+//! The money of a wallet: connecting the wallet, funding sessions, refunds, and payments to payees. The kernel decides, the journal
+//! stores, and the worker asks the wallet.
+
+mod books;
+mod fund;
+mod refund;
+mod worker;
+
+use std::collections::BTreeMap;
+
+use guildhall_kernel::{
+    Invoice, InvoiceError, Millis, Msat, PayeeName, Policy, Quantity, SessionKind, TextKind, Treasury, TreasuryFact,
+    UnixMs, WalletId,
+};
+use guildhall_lightning::{DecodeError, DecodedInvoice, LightningError, Lnbits, WalletKey, WalletUrl};
+use guildhall_local::{SessionId, TreasuryBatch, TreasuryCursor, hash_text, unix_now};
+
+pub use self::books::{Entry, Ledger, Posting};
+pub use self::fund::{Funding, FundingEnd};
+pub use self::refund::{PaymentView, Refund, RefundQuote, Resolution};
+pub(crate) use self::worker::TreasuryWorker;
+use crate::hall::{Hall, HallError};
+
+/// The most that a session can have, if the operator sets nothing else.
+const SESSION_MAX_SAT: u64 = 10_000;
+
+/// How old the exchange rate may be when new work starts.
+pub(crate) const RATE_DAYS_MAX: u64 = 7;
+
+/// Why the wallet, or a payment, could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WalletError {
+    /// No wallet is connected.
+    #[error("no wallet is connected: run `guildhall wallet connect URL`")]
+    NotConnected,
+    /// There is no key for the wallet.
+    #[error("there is no key for the wallet: set LNBITS_INVOICE_KEY, and LNBITS_ADMIN_KEY to pay")]
+    NoKey,
+    /// Only the admin key can pay.
+    #[error("there is no key that can pay: set LNBITS_ADMIN_KEY. Nothing was paid")]
+    NoAdminKey,
+    /// The wallet's server could not be used.
+    #[error(transparent)]
+    Server(#[from] LightningError),
+    /// The keys belong to another wallet than the hall's.
+    #[error("the keys belong to wallet {found}, but this hall has wallet {connected}: set the keys of that wallet")]
+    OtherWallet {
+        /// The wallet of the keys.
+        found: WalletId,
+        /// The wallet of the hall.
+        connected: WalletId,
+    },
+    /// The text is not an invoice.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The invoice can't be used.
+    #[error("{0}. Nothing was paid")]
+    Invoice(#[from] InvoiceError),
+    /// The session has play money.
+    #[error("session {0} has play money, which can't be paid in or out: start a funded session with `guildhall fund AMOUNT`")]
+    PlaySession(SessionId),
+    /// The session would have more than the limit.
+    #[error("session {session} would have {wanted}, but a session can have at most {most}: ask for less")]
+    SessionLimit {
+        /// The session.
+        session: SessionId,
+        /// What it would have.
+        wanted: Msat,
+        /// The limit.
+        most: Msat,
+    },
+    /// The wallet has less than the hall owes.
+    #[error("the wallet has {balance}, but this hall owes {owed} to sessions and payees: add money to the wallet. No work was started")]
+    Insolvent {
+        /// What the wallet has.
+        balance: Msat,
+        /// What the hall owes.
+        owed: Msat,
+    },
+    /// The exchange rate is too old.
+    #[error(
+        "the exchange rate is of {date}, older than {RATE_DAYS_MAX} days: set `usd_per_btc` with its date in the config. No work was started"
+    )]
+    OldRate {
+        /// The date of the rate.
+        date: String,
+    },
+    /// There is no such payment under way.
+    #[error("there is no payment {0} under way: see `guildhall payments`")]
+    NoPayment(String),
+    /// The preimage does not belong to the payment.
+    #[error("this preimage does not belong to the payment: its SHA-256 is not the payment hash. Nothing was changed")]
+    WrongPreimage,
+    /// Another process asks the wallet.
+    #[error("another process of this hall asks the wallet now: wait until it ends, then run the command again")]
+    Busy,
+}
+
+/// A payee: who gets the fees of an agent.
+#[derive(Clone, Debug)]
+pub struct Payee {
+    /// The payee's wallet, with its invoice key alone.
+    pub wallet: Lnbits,
+    /// The largest fee for one report.
+    pub fee_max: Msat,
+}
+
+/// The limits of the treasury.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreasuryLimits {
+    /// The most that a session can have.
+    pub session_max: Msat,
+    /// A payee is paid when it is owed this much.
+    pub payout_min: Msat,
+    /// The largest payment to a payee.
+    pub payment_max: Msat,
+    /// The largest sum of payments to payees in 24 hours.
+    pub daily_max: Msat,
+    /// How long after its invoice expired a payment that the wallet does not have counts as failed.
+    pub failed_after: Millis,
+}
+
+impl Default for TreasuryLimits {
+    fn default() -> TreasuryLimits {
+        let Policy { payout_min, payment_max, daily_max, failed_after, .. } = Policy::default();
+        let session_max = Msat::from_sat(SESSION_MAX_SAT).expect("the limit is below the supply");
+        TreasuryLimits { session_max, payout_min, payment_max, daily_max, failed_after }
+    }
+}
+
+/// The wallet's keys, the payees and the limits of a hall.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WalletSettings {
+    pub(crate) invoice_key: Option<WalletKey>,
+    pub(crate) admin_key: Option<WalletKey>,
+    pub(crate) payees: BTreeMap<PayeeName, Payee>,
+    pub(crate) limits: TreasuryLimits,
+}
+
+/// The hall's wallet, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalletView {
+    /// Its id.
+    pub wallet: WalletId,
+    /// The address of its server.
+    pub url: String,
+    /// The money in it, if the server replies.
+    pub balance: Option<Msat>,
+    /// What the hall owes to sessions.
+    pub owed_to_sessions: Msat,
+    /// What the hall owes to payees.
+    pub owed_to_payees: Msat,
+    /// Whether payees are paid.
+    pub payouts_allowed: bool,
+    /// The payments that this hall does not know. If there are any, nothing is paid.
+    pub frozen: Vec<String>,
+    /// Why the server does not reply.
+    pub trouble: Option<String>,
+}
+
+impl Hall {
+    /// Connects this hall to a wallet. The keys decide which wallet it is. A hall keeps its first wallet; its address can change.
+    pub async fn connect_wallet(&self, url: WalletUrl) -> Result<WalletView, HallError> {
+        let client = self.client_at(url.clone())?;
+        let identity = client.identify().await.map_err(WalletError::from)?;
+        let url = self.redactor().text(TextKind::Url, url.as_str());
+        let fact = TreasuryFact::Connected { wallet: identity.wallet, network: identity.network, url: url.of };
+        let texts = vec![(url.of, url.says.into_bytes())];
+        let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts };
+        self.journal().append_treasury(None, batch).await?;
+        self.wallet().await
+    }
+
+    /// Allows or stops payments to payees. Allowing them also accepts payments of the wallet that this hall does not know.
+    pub async fn allow_payouts(&self, allowed: bool) -> Result<(), HallError> {
+        let facts = vec![TreasuryFact::Payouts { allowed }];
+        self.journal().append_treasury(None, TreasuryBatch { at: unix_now(), facts, texts: Vec::new() }).await?;
+        Ok(())
+    }
+
+    /// Returns the wallet.
+    pub async fn wallet(&self) -> Result<WalletView, HallError> {
+        let treasury = self.treasury().await?;
+        let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?.clone();
+        let (balance, trouble) = match self.balance().await {
+            Ok(balance) => (Some(balance), None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        Ok(WalletView {
+            wallet: wallet.id,
+            url: self.wallet_url(&treasury).await?.to_string(),
+            balance,
+            owed_to_sessions: self.owed_to_sessions().await?,
+            owed_to_payees: treasury.owed_to_payees(),
+            payouts_allowed: treasury.payouts_allowed(),
+            frozen: treasury.frozen().map(|payment| payment.to_string()).collect(),
+            trouble,
+        })
+    }
+
+    /// Returns the state of the treasury.
+    pub async fn treasury(&self) -> Result<Treasury, HallError> {
+        let (facts, _) = self.journal().treasury_after(TreasuryCursor::default()).await?;
+        let facts = facts.into_iter().map(|stored| (stored.fact, stored.at));
+        Treasury::restore(facts).map_err(|why| HallError::Damaged(why.to_string()))
+    }
+
+    /// Makes sure that new work can start in a session with the money of a wallet.
+    pub(crate) async fn check_wallet(&self, kind: &SessionKind) -> Result<(), HallError> {
+        let SessionKind::Wallet(_) = kind else { return Ok(()) };
+        let rate = self.models().rate();
+        if days_since(&rate.date, unix_now()).is_none_or(|days| days > RATE_DAYS_MAX) {
+            return Err(WalletError::OldRate { date: rate.date.clone() }.into());
+        }
+        let balance = self.balance().await?;
+        let owed = self.owed_to_sessions().await?.plus(self.treasury().await?.owed_to_payees());
+        match owed {
+            Some(owed) if balance >= owed => Ok(()),
+            owed => Err(WalletError::Insolvent { balance, owed: owed.unwrap_or(Msat::SUPPLY) }.into()),
+        }
+    }
+
+    async fn balance(&self) -> Result<Msat, HallError> {
+        Ok(self.client().await?.balance().await.map_err(WalletError::from)?)
+    }
+
+    /// Returns the money of all sessions with the money of a wallet, as far as it is not spent.
+    async fn owed_to_sessions(&self) -> Result<Msat, HallError> {
+        let mut owed = Msat::ZERO;
+        for row in self.journal().sessions().await? {
+            let account = self.journal().folded_account(&row.id).await?;
+            if let SessionKind::Wallet(_) = account.kind() {
+                let aside = account.withdrawing().map_or(Msat::ZERO, |(_, money)| money);
+                for part in [account.free(), account.at_work(), aside] {
+                    owed = owed.plus(part).unwrap_or(Msat::SUPPLY);
+                }
+            }
+        }
+        Ok(owed)
+    }
+
+    /// Returns the client of the hall's wallet.
+    pub(crate) async fn client(&self) -> Result<Lnbits, HallError> {
+        let treasury = self.treasury().await?;
+        let url = self.wallet_url(&treasury).await?;
+        self.client_at(url)
+    }
+
+    fn client_at(&self, url: WalletUrl) -> Result<Lnbits, HallError> {
+        let settings = self.wallet_settings();
+        let key = settings.invoice_key.clone().ok_or(WalletError::NoKey)?;
+        Ok(Lnbits::new(url, key, settings.admin_key.clone()).map_err(WalletError::from)?)
+    }
+
+    async fn wallet_url(&self, treasury: &Treasury) -> Result<WalletUrl, HallError> {
+        let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?;
+        let text = self.stored_words(wallet.url).await?;
+        // The address was checked when the wallet was connected.
+        let plain = guildhall_lightning::PlainHttp::Anywhere;
+        WalletUrl::parse(&text, plain).map_err(|why| HallError::Damaged(why.to_string()))
+    }
+}
+
+/// Returns an invoice as the kernel knows it, with the text to store.
+fn stored_invoice(invoice: &DecodedInvoice) -> (Invoice, (guildhall_kernel::TextRef, Vec<u8>)) {
+    let bytes = invoice.text.as_bytes().to_vec();
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let of = guildhall_kernel::TextRef { hash: hash_text(&bytes), bytes: length, kind: TextKind::Invoice };
+    (invoice.with_text(of), (of, bytes))
+}
+
+/// Returns how many days ago a date like `2026-11-15` was. `None` if it is not a date.
+fn days_since(date: &str, now: UnixMs) -> Option<u64> {
+    let mut parts = date.splitn(3, '-').map(|part| part.trim().parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(1970..=9999).contains(&year) {
+        return None;
+    }
+    // The days since 1970 in the Gregorian calendar, counted from March so that a leap day is the last day of a year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
+    let today = i64::try_from(now.0 / 86_400_000).ok()?;
+    u64::try_from(today - days).ok().or(Some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_counted_from_a_date() {
+        let now = UnixMs(1_794_830_400_000); // 2026-11-16
+        assert_eq!(days_since("1970-01-01", UnixMs(86_400_000)), Some(1));
+        assert_eq!(days_since("2026-11-16", now), Some(0));
+        assert_eq!(days_since("2026-11-09", now), Some(7));
+        assert_eq!(days_since("2026-02-28", now), Some(261));
+        assert_eq!(days_since("2024-02-29", now), Some(991));
+        assert_eq!(days_since("2030-01-01", now), Some(0), "a date in the future is not old");
+        for wrong in ["", "today", "2026-13-01", "2026-11", "2026-11-32"] {
+            assert_eq!(days_since(wrong, now), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Funding: a person pays an invoice, and the session has that money.
+
+use std::time::Duration;
+
+use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, TreasuryFact, UnixMs};
+use guildhall_local::{NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
+
+use super::{TreasuryWorker, WalletError, stored_invoice};
+use crate::hall::{Hall, HallError};
+use crate::name::fresh_id;
+
+/// How long an invoice is valid.
+const VALID: Duration = Duration::from_secs(60 * 60);
+
+/// The pause between two looks at the stored facts.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// The label of a session that was funded before its first request.
+const LABEL: &str = "funded session";
+
+/// An invoice that a person can pay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Funding {
+    /// The session that gets the money.
+    pub session: SessionId,
+    /// The payment.
+    pub payment: PaymentHash,
+    /// The amount.
+    pub money: Msat,
+    /// The invoice.
+    pub invoice: String,
+    /// When the invoice expires. A later payment counts, too.
+    pub expires: UnixMs,
+}
+
+/// How waiting for a payment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FundingEnd {
+    /// The session has the money.
+    Paid {
+        /// The free money of the session.
+        free: Msat,
+    },
+    /// The invoice has expired.
+    Expired,
+}
+
+impl Hall {
+    /// Makes an invoice for a session, or for a new session. It is stored before this returns, and can be paid even if no process
+    /// waits for it.
+    pub async fn fund(&self, session: Option<&SessionId>, money: Msat) -> Result<Funding, HallError> {
+        let treasury = self.treasury().await?;
+        let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?.id.clone();
+        let id = session.cloned().unwrap_or_else(fresh_id);
+        self.check_limit(&id, session.is_some(), money).await?;
+        let client = self.client().await?;
+        let memo = format!("Guildhall session {id}");
+        let decoded = client.invoice(money, &memo, VALID).await.map_err(WalletError::from)?;
+        let (invoice, text) = stored_invoice(&decoded);
+        let fact = treasury.invoiced(&id, money, &invoice, unix_now()).map_err(WalletError::from)?;
+        if session.is_none() {
+            let (created_at, project) = (unix_now(), self.project().display().to_string());
+            self.journal().create(NewSession { id: id.clone(), created_at, project, label: LABEL.to_owned() }).await?;
+            let lease = self.journal().lease(&id, unix_now()).await?;
+            let at = self.journal().newest_time(&id).await?;
+            let facts = vec![SessionFact::Opened { wallet }];
+            self.journal().append_session(&lease, SessionBatch { at, facts, texts: Vec::new(), done: None }).await?;
+        }
+        let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: vec![text] };
+        self.journal().append_treasury(None, batch).await?;
+        let (payment, expires) = (decoded.payment, decoded.expires);
+        Ok(Funding { session: id, payment, money, invoice: decoded.text, expires })
+    }
+
+    /// Waits until an invoice is paid or has expired. The invoice can be paid even if nobody waits.
+    pub async fn wait_for_funding(&self, funding: &Funding) -> Result<FundingEnd, HallError> {
+        let worker = TreasuryWorker::start(self);
+        let ended = async {
+            loop {
+                let treasury = self.treasury().await?;
+                let invoiced = treasury.invoices().find(|(payment, _)| *payment == funding.payment);
+                if invoiced.is_some_and(|(_, invoiced)| invoiced.is_paid) {
+                    let free = self.journal().folded_account(&funding.session).await?.free();
+                    return Ok(FundingEnd::Paid { free });
+                }
+                if unix_now() > funding.expires {
+                    return Ok(FundingEnd::Expired);
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        let ended = ended.await;
+        worker.finish().await;
+        ended
+    }
+
+    /// Makes sure that a session has the money of a wallet, and will not have more than the limit.
+    async fn check_limit(&self, id: &SessionId, exists: bool, money: Msat) -> Result<(), HallError> {
+        let mut has = Some(money);
+        if exists {
+            let account = self.journal().folded_account(id).await?;
+            if *account.kind() == SessionKind::Play {
+                return Err(WalletError::PlaySession(id.clone()).into());
+            }
+            let aside = account.withdrawing().map_or(Msat::ZERO, |(_, money)| money);
+            for part in [account.free(), account.at_work(), aside] {
+                has = has.and_then(|has| has.plus(part));
+            }
+            let (treasury, now) = (self.treasury().await?, unix_now());
+            for (_, invoiced) in treasury.invoices() {
+                if invoiced.session == *id && !invoiced.is_paid && invoiced.expires > now {
+                    has = has.and_then(|has| has.plus(invoiced.money));
+                }
+            }
+        }
+        let (most, wanted) = (self.wallet_settings().limits.session_max, has.unwrap_or(Msat::SUPPLY));
+        if wanted > most {
+            return Err(WalletError::SessionLimit { session: id.clone(), wanted, most }.into());
+        }
+        Ok(())
+    }
+}
+
+/// Whether a fact brings money to a session.
+pub(super) fn is_received(fact: &TreasuryFact) -> bool {
+    matches!(fact, TreasuryFact::Received { .. })
+}

@@ -1,0 +1,164 @@
+//! Refunds and the list of payments: what leaves the wallet, and what a person can do about a payment whose end is not known.
+
+use std::time::Duration;
+
+use guildhall_kernel::{
+    FailedBecause, Hash, Msat, Payer, Payment, PaymentEnd, PaymentHash, Preimage, SessionKind, TreasuryFact, UnixMs,
+    fee_limit, payable,
+};
+use guildhall_lightning::{decode, preimage_hash};
+use guildhall_local::{SessionId, TreasuryBatch, unix_now};
+
+use super::{TreasuryWorker, WalletError, stored_invoice};
+use crate::hall::{Hall, HallError};
+
+/// The pause between two looks at the stored facts.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// What a session can get back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefundQuote {
+    /// The free money.
+    pub free: Msat,
+    /// The largest amount that can be paid out, in whole sats.
+    pub payable: Msat,
+    /// The most that the payment may cost in addition. What it does not cost stays in the session.
+    pub fee_max: Msat,
+    /// The money of work that has not ended. It is not part of the free money.
+    pub at_work: Msat,
+}
+
+/// A payment to a person that was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refund {
+    /// The payment.
+    pub payment: PaymentHash,
+    /// The amount.
+    pub money: Msat,
+}
+
+/// A payment out of the wallet, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaymentView {
+    /// The payment.
+    pub payment: PaymentHash,
+    /// The account that pays.
+    pub from: Payer,
+    /// The amount.
+    pub money: Msat,
+    /// The most that it may cost in addition.
+    pub fee_max: Msat,
+    /// When it was decided.
+    pub at: UnixMs,
+    /// When its invoice expires.
+    pub expires: UnixMs,
+    /// How many requests were sent.
+    pub attempts: u32,
+    /// How it ended, if it has.
+    pub end: Option<PaymentEnd>,
+}
+
+/// What a person knows about a payment whose end is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// It was made; this is the proof.
+    Paid(Preimage),
+    /// It was not made, and never will be.
+    Failed,
+}
+
+impl Resolution {
+    /// Reads a preimage: 64 hexadecimal digits.
+    pub fn paid(preimage: &str) -> Result<Resolution, WalletError> {
+        let hash = Hash::try_from(preimage.trim().to_ascii_lowercase()).map_err(|_| WalletError::WrongPreimage)?;
+        Ok(Resolution::Paid(Preimage(hash)))
+    }
+}
+
+impl Hall {
+    /// Returns what a session can get back.
+    pub async fn refund_quote(&self, session: &SessionId) -> Result<RefundQuote, HallError> {
+        let account = self.journal().folded_account(session).await?;
+        if *account.kind() == SessionKind::Play {
+            return Err(WalletError::PlaySession(session.clone()).into());
+        }
+        let (free, amount) = (account.free(), payable(account.free()));
+        Ok(RefundQuote { free, payable: amount, fee_max: fee_limit(amount), at_work: account.at_work() })
+    }
+
+    /// Decides to pay free money of a session to an invoice. The payment is stored before this returns, and the worker of any
+    /// process makes it.
+    pub async fn refund(&self, session: &SessionId, invoice: &str) -> Result<Refund, HallError> {
+        let free = self.refund_quote(session).await?.free;
+        if self.wallet_settings().admin_key.is_none() {
+            return Err(WalletError::NoAdminKey.into());
+        }
+        let decoded = decode(invoice).map_err(WalletError::from)?;
+        let (invoice, text) = stored_invoice(&decoded);
+        let treasury = self.treasury().await?;
+        let wanted = treasury.wanted(Payer::Session(session.clone()), free, &invoice, unix_now());
+        let wanted = wanted.map_err(WalletError::from)?;
+        let batch = TreasuryBatch { at: unix_now(), facts: vec![wanted], texts: vec![text] };
+        self.journal().append_treasury(None, batch).await?;
+        Ok(Refund { payment: decoded.payment, money: decoded.money.unwrap_or(Msat::ZERO) })
+    }
+
+    /// Makes a payment, and waits until it has ended or the time is over. Returns the payment as it is then.
+    pub async fn wait_for_payment(&self, payment: PaymentHash, time: Duration) -> Result<PaymentView, HallError> {
+        let worker = TreasuryWorker::start(self);
+        let ended = async {
+            loop {
+                let view = self.payment(payment).await?;
+                if view.end.is_some() {
+                    return Ok::<PaymentView, HallError>(view);
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        let ended = tokio::time::timeout(time, ended).await;
+        worker.finish().await;
+        match ended {
+            Ok(ended) => ended,
+            Err(_) => self.payment(payment).await,
+        }
+    }
+
+    /// Returns all payments out of the wallet, the newest first.
+    pub async fn payments(&self) -> Result<Vec<PaymentView>, HallError> {
+        let treasury = self.treasury().await?;
+        let mut payments: Vec<_> = treasury.payments().map(|(hash, payment)| view(hash, payment)).collect();
+        payments.sort_by_key(|payment| std::cmp::Reverse(payment.at));
+        Ok(payments)
+    }
+
+    /// Returns one payment.
+    pub async fn payment(&self, payment: PaymentHash) -> Result<PaymentView, HallError> {
+        let treasury = self.treasury().await?;
+        let found = treasury.payment(payment).map(|found| view(payment, found));
+        Ok(found.ok_or_else(|| WalletError::NoPayment(payment.to_string()))?)
+    }
+
+    /// Ends a payment whose end is not known, as a person says. No process may ask the wallet meanwhile.
+    pub async fn resolve_payment(&self, payment: PaymentHash, how: Resolution) -> Result<(), HallError> {
+        let view = self.payment(payment).await?;
+        if view.end.is_some() {
+            return Err(WalletError::NoPayment(payment.to_string()).into());
+        }
+        let fact = match how {
+            Resolution::Paid(preimage) if preimage_hash(preimage) == payment => {
+                TreasuryFact::Settled { payment, fee: Msat::ZERO, preimage }
+            }
+            Resolution::Paid(_) => return Err(WalletError::WrongPreimage.into()),
+            Resolution::Failed => TreasuryFact::Failed { payment, why: FailedBecause::Person },
+        };
+        let lease = self.journal().lease_treasury(unix_now()).await?.ok_or(WalletError::Busy)?;
+        let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: Vec::new() };
+        self.journal().append_treasury(Some(&lease), batch).await?;
+        Ok(())
+    }
+}
+
+fn view(hash: PaymentHash, payment: &Payment) -> PaymentView {
+    let Payment { from, money, fee_max, expires, at, attempts, end, .. } = payment.clone();
+    PaymentView { payment: hash, from, money, fee_max, at, expires, attempts, end }
+}

@@ -1,0 +1,209 @@
+//! The worker: it performs the errands of the treasury. One process at a time has the lease; the workers of the others wait for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use guildhall_kernel::{Errand, Msat, PayeeName, Policy, TextRef, Treasurer, Treasury, TreasuryFact, WalletReply};
+use guildhall_lightning::{Answer, Lnbits};
+use guildhall_local::{JournalError, TreasuryBatch, TreasuryCursor, TreasuryLease, unix_now};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{WalletError, WalletSettings, stored_invoice};
+use crate::hall::{Hall, HallError};
+
+/// How often the lease is tried while another process holds it, and how often facts of other processes are read.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The pause after an error of the wallet's server.
+const AFTER_ERROR: Duration = Duration::from_secs(5);
+
+/// How long the end of a command waits for payments that can be made now.
+const FINISH_MAX: Duration = Duration::from_secs(20);
+
+/// How long an invoice of a payee is valid.
+const PAYEE_VALID: Duration = Duration::from_secs(60 * 60);
+
+const PAYEE_MEMO: &str = "Guildhall fees";
+
+/// The task that asks the wallet. Dropping it stops the task, as a crash would.
+pub(crate) struct TreasuryWorker {
+    task: JoinHandle<()>,
+    /// Notified when there is nothing to ask at the moment.
+    idle: Arc<Notify>,
+}
+
+impl TreasuryWorker {
+    pub(crate) fn start(hall: &Hall) -> TreasuryWorker {
+        let idle = Arc::new(Notify::new());
+        let task = tokio::spawn(work(hall.clone(), Arc::clone(&idle)));
+        TreasuryWorker { task, idle }
+    }
+
+    /// Waits until there is nothing to ask at the moment, but not for long: another process continues.
+    pub(crate) async fn finish(self) {
+        // After the time, everything is stored that is needed to continue later.
+        let _ = tokio::time::timeout(FINISH_MAX, self.idle.notified()).await;
+    }
+}
+
+impl Drop for TreasuryWorker {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Asks the wallet until the task is stopped.
+async fn work(hall: Hall, idle: Arc<Notify>) {
+    let mut warned = None;
+    loop {
+        let pause = match Office::open(&hall).await {
+            Ok(Some(mut office)) => match office.ask_until_it_fails(&idle).await {
+                // The stored facts differ from what this worker knows: read them again.
+                HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. }) => Duration::ZERO,
+                why => {
+                    warn_once(&hall, &mut warned, &why);
+                    AFTER_ERROR
+                }
+            },
+            Ok(None) => {
+                idle.notify_one();
+                POLL
+            }
+            Err(why) => {
+                warn_once(&hall, &mut warned, &why);
+                idle.notify_one();
+                AFTER_ERROR
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Prints an error unless it is the last one again.
+fn warn_once(hall: &Hall, warned: &mut Option<String>, why: &HallError) {
+    let text = why.to_string();
+    if warned.as_ref() != Some(&text) {
+        hall.warn(&format!("the wallet can't be asked now ({text}). Payments wait, nothing is lost, and it is tried again"));
+        *warned = Some(text);
+    }
+}
+
+/// The lease, the wallet and the treasurer.
+struct Office {
+    hall: Hall,
+    lease: TreasuryLease,
+    wallet: Lnbits,
+    treasurer: Treasurer,
+    cursor: TreasuryCursor,
+}
+
+impl Office {
+    /// Takes the lease and proves that the keys are those of the hall's wallet: another wallet would seem to know no payment.
+    /// `None` if another process holds the lease, or no wallet is connected.
+    async fn open(hall: &Hall) -> Result<Option<Office>, HallError> {
+        let Some(lease) = hall.journal().lease_treasury(unix_now()).await? else { return Ok(None) };
+        let (facts, cursor) = hall.journal().treasury_after(TreasuryCursor::default()).await?;
+        let facts = facts.into_iter().map(|stored| (stored.fact, stored.at));
+        let treasury = Treasury::restore(facts).map_err(|why| HallError::Damaged(why.to_string()))?;
+        let Some(connected) = treasury.wallet().map(|wallet| wallet.id.clone()) else { return Ok(None) };
+        let wallet = hall.client().await?;
+        let found = wallet.identify().await.map_err(WalletError::from)?.wallet;
+        if found != connected {
+            return Err(WalletError::OtherWallet { found, connected }.into());
+        }
+        let treasurer = Treasurer::new(treasury, policy(hall.wallet_settings()));
+        Ok(Some(Office { hall: hall.clone(), lease, wallet, treasurer, cursor }))
+    }
+
+    /// Performs errands until something fails.
+    async fn ask_until_it_fails(&mut self, idle: &Notify) -> HallError {
+        loop {
+            if let Err(why) = self.read_new_facts().await {
+                return why;
+            }
+            let errands = self.treasurer.errands(unix_now());
+            let Some(errand) = errands.first() else {
+                idle.notify_one();
+                tokio::time::sleep(POLL).await;
+                continue;
+            };
+            let (reply, text) = match self.perform(errand).await {
+                Ok(done) => done,
+                Err(why) => return why,
+            };
+            let (facts, at) = (self.treasurer.hear(errand, &reply, unix_now()), unix_now());
+            if let Err(why) = self.store(facts, text, at).await {
+                return why;
+            }
+        }
+    }
+
+    async fn store(
+        &self,
+        facts: Vec<TreasuryFact>,
+        text: Option<(TextRef, Vec<u8>)>,
+        at: guildhall_kernel::UnixMs,
+    ) -> Result<(), HallError> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let batch = TreasuryBatch { at, facts, texts: text.into_iter().collect() };
+        self.hall.journal().append_treasury(Some(&self.lease), batch).await?;
+        Ok(())
+    }
+
+    /// Reads the facts that this process and others have stored.
+    async fn read_new_facts(&mut self) -> Result<(), HallError> {
+        let (facts, cursor) = self.hall.journal().treasury_after(self.cursor).await?;
+        for stored in facts {
+            let applied = self.treasurer.apply(&stored.fact, stored.at);
+            applied.map_err(|why| HallError::Damaged(why.to_string()))?;
+        }
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    /// Performs an errand. The text is the invoice of a payee.
+    async fn perform(&self, errand: &Errand) -> Result<(WalletReply, Option<(TextRef, Vec<u8>)>), HallError> {
+        let Answer { reply, trouble } = match errand {
+            Errand::List { since } => self.wallet.list(*since).await,
+            Errand::LookUp { payment } => self.wallet.look_up(*payment).await,
+            Errand::Send { invoice, .. } => self.wallet.pay(&self.hall.stored_words(*invoice).await?).await,
+            Errand::AskPayee { payee, money } => return Ok(self.ask_payee(payee, *money).await),
+        };
+        if let (Some(trouble), Errand::Send { payment, .. } | Errand::LookUp { payment }) = (&trouble, errand) {
+            self.hall.warn(&format!("payment {payment}: {trouble}"));
+        }
+        if let (Some(trouble), Errand::List { .. }) = (trouble, errand) {
+            return Err(WalletError::from(trouble).into());
+        }
+        Ok((reply, None))
+    }
+
+    async fn ask_payee(&self, payee: &PayeeName, money: Msat) -> (WalletReply, Option<(TextRef, Vec<u8>)>) {
+        let Some(settings) = self.hall.wallet_settings().payees.get(payee) else { return (WalletReply::Unclear, None) };
+        match settings.wallet.invoice(money, PAYEE_MEMO, PAYEE_VALID).await {
+            Ok(decoded) => {
+                let (invoice, text) = stored_invoice(&decoded);
+                (WalletReply::Invoice(invoice), Some(text))
+            }
+            Err(why) => {
+                self.hall.warn(&format!("payee {payee} could not be asked for an invoice: {why}. It is tried again"));
+                (WalletReply::Unclear, None)
+            }
+        }
+    }
+}
+
+fn policy(settings: &WalletSettings) -> Policy {
+    let limits = &settings.limits;
+    Policy {
+        payout_min: limits.payout_min,
+        payment_max: limits.payment_max,
+        daily_max: limits.daily_max,
+        failed_after: limits.failed_after,
+        can_pay: settings.admin_key.is_some(),
+        payees: settings.payees.keys().cloned().collect(),
+    }
+}
