@@ -31,6 +31,8 @@ pub enum Fault {
         /// Its body.
         body: String,
     },
+    /// The server does not get the request. The reply sends the client to this address.
+    Redirect(String),
     /// The server executes the request. The reply is this one.
     FalseReply {
         /// Its status.
@@ -174,6 +176,10 @@ fn serve(mut client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> io:
             exchange(server, &request)?.bytes()
         }
         Some(Fault::Reply { status, body }) => false_reply(status, body),
+        Some(Fault::Redirect(url)) => {
+            let headers = vec![format!("location: {url}")];
+            Message { start: "HTTP/1.1 307 Temporary Redirect".to_owned(), headers, body: Vec::new() }.bytes()
+        }
         Some(Fault::FalseReply { status, body }) => {
             exchange(server, &request)?;
             false_reply(status, body)

@@ -126,3 +126,19 @@ async fn a_false_reply_to_a_lookup_is_unclear() {
     proxy.heal();
     assert_eq!(sender.look_up(other.payment).await.reply, WalletReply::NotFound);
 }
+
+#[tokio::test]
+async fn no_key_follows_a_redirect() {
+    let Some(Payment { proxy, sender, payee, .. }) = payment() else { return };
+    let asked = invoice(&payee, 10).await;
+    let elsewhere = Proxy::start(world().unwrap().a.address());
+    for path in ["wallet", "payments"] {
+        proxy.fail(path, Fault::Redirect(format!("{}/api/v1/{path}", elsewhere.url())), Times::Always);
+    }
+    assert!(matches!(sender.balance().await, Err(LightningError::NotLnbits { status: 307, .. })));
+    unclear(sender.look_up(asked.payment).await);
+    unclear(sender.pay(&asked.text).await);
+    assert_eq!((proxy.count(""), elsewhere.count("")), (3, 0));
+    proxy.heal();
+    assert_eq!(sender.balance().await, Ok(sat(100)));
+}

@@ -1,9 +1,10 @@
 //! The wallet of the keys, and keys that are wrong.
 
-use guildhall_kernel::{Network, WalletReply};
+use guildhall_kernel::{Hash, Network, PaymentHash, UnixMs, WalletReply};
 use guildhall_lightning::{KeyKind, LightningError, Lnbits, PlainHttp, WalletIdentity, WalletUrl};
+use guildhall_lnbits_peer::{Fault, Proxy, Times};
 
-use crate::{found, id, invoice, key, new_wallet, refusal, sat, unclear, url, world};
+use crate::{client, found, id, invoice, key, new_wallet, refusal, sat, unclear, url, world};
 
 #[tokio::test]
 async fn a_wallet_is_identified_by_its_keys() {
@@ -42,6 +43,21 @@ async fn identify_says_which_key_is_wrong_and_how() {
 }
 
 #[tokio::test]
+async fn a_wallet_that_hides_its_payments_is_not_identified() {
+    let Some(world) = world() else { return };
+    let wallet = world.a.wallet(0);
+    let proxy = Proxy::start(world.a.address());
+    let client = client(&proxy.url(), &wallet);
+    // LNbits replies so if the wallet is shared by another one.
+    let hidden = Fault::Reply { status: 200, body: r#"{"paid":false,"preimage":null}"#.to_owned() };
+    proxy.fail("GET /api/v1/payments/", hidden, Times::Once);
+    assert_eq!(client.identify().await, Err(LightningError::HiddenPayments { wallet: id(&wallet) }));
+    proxy.fail("GET /api/v1/payments/", Fault::LoseReply, Times::Once);
+    assert!(matches!(client.identify().await, Err(LightningError::NoReply { .. })));
+    assert_eq!(client.identify().await.unwrap().wallet, id(&wallet));
+}
+
+#[tokio::test]
 async fn a_key_that_can_not_pay_is_refused_and_pays_nothing() {
     let Some(world) = world() else { return };
     let (wallet, _) = new_wallet(&world.a, 100);
@@ -69,12 +85,9 @@ async fn a_key_that_was_replaced_makes_every_lookup_unclear() {
     world.a.replace_keys(&wallet);
     // LNbits shows a paid payment without details, and says of a payment that nobody has what it always says.
     assert!(matches!(unclear(client.look_up(paid.payment).await), LightningError::NotLnbits { .. }));
-    let nobodys = guildhall_kernel::PaymentHash(guildhall_kernel::Hash([1; 32]));
+    let nobodys = PaymentHash(Hash([1; 32]));
     assert_eq!(unclear(client.look_up(nobodys).await), LightningError::WrongKey { key: KeyKind::Invoice });
-    assert_eq!(
-        unclear(client.list(guildhall_kernel::UnixMs(0)).await),
-        LightningError::WrongKey { key: KeyKind::Invoice }
-    );
+    assert_eq!(unclear(client.list(UnixMs(0)).await), LightningError::WrongKey { key: KeyKind::Invoice });
     assert_eq!(client.balance().await, Err(LightningError::WrongKey { key: KeyKind::Invoice }));
 }
 
