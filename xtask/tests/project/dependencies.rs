@@ -32,6 +32,8 @@ const OURS: &[(&str, &[&str])] = &[
     ("guildhall-cli", &["guildhall", "guildhall-model-server"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),
+    ("guildhall-lightning", &["guildhall-kernel", "guildhall-lnbits-peer"]),
+    ("guildhall-lnbits-peer", &[]),
     ("guildhall-models", &["guildhall-agent", "guildhall-kernel"]),
     ("guildhall-model-server", &[]),
     ("guildhall-local", &["guildhall-agent", "guildhall-kernel", "guildhall-laws", "guildhall-sim"]),
