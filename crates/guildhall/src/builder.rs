@@ -1,18 +1,26 @@
 //! The builder of a hall: its project, its journal, its models, tools and agents.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Model, Redact, Redactor, Tool};
-use guildhall_kernel::ToolName;
+#[cfg(feature = "lightning")]
+use guildhall_kernel::PayeeName;
+use guildhall_kernel::{AgentName, ToolName};
+#[cfg(feature = "lightning")]
+use guildhall_lightning::WalletKey;
 use guildhall_local::{CallLimiter, Journal, JournalError, Replays, Watcher};
 use guildhall_models::Price;
 use guildhall_tools::{Project, ProjectError, SecretPatterns};
 
 use crate::hall::{Hall, HallError, Inner};
 use crate::models::Models;
+use crate::setup::FeeTerms;
+#[cfg(feature = "lightning")]
+use crate::treasury::{Payee, TreasuryLimits, WalletSettings};
 
 /// The default number of tool calls that run at the same time in a hall.
 pub const TOOLS_AT_ONCE: usize = 16;
@@ -53,6 +61,9 @@ pub struct HallBuilder {
     warn: WarnFn,
     roster: Roster,
     transcripts: Option<PathBuf>,
+    fees: BTreeMap<AgentName, FeeTerms>,
+    #[cfg(feature = "lightning")]
+    wallet: WalletSettings,
 }
 
 impl HallBuilder {
@@ -69,6 +80,9 @@ impl HallBuilder {
             warn: Arc::new(|_| {}),
             roster: Roster::default(),
             transcripts: None,
+            fees: BTreeMap::new(),
+            #[cfg(feature = "lightning")]
+            wallet: WalletSettings::default(),
         }
     }
 
@@ -163,6 +177,31 @@ impl HallBuilder {
         self
     }
 
+    /// Sets the keys of the wallet. Without the admin key, the wallet can receive, and payments wait.
+    #[cfg(feature = "lightning")]
+    #[must_use]
+    pub fn wallet_keys(mut self, invoice_key: WalletKey, admin_key: Option<WalletKey>) -> HallBuilder {
+        (self.wallet.invoice_key, self.wallet.admin_key) = (Some(invoice_key), admin_key);
+        self
+    }
+
+    /// Sets who gets the fees of an agent, in sessions with the money of a wallet. Without a payee, the agent gets none.
+    #[cfg(feature = "lightning")]
+    #[must_use]
+    pub fn payee(mut self, agent: AgentName, name: PayeeName, payee: Payee) -> HallBuilder {
+        self.fees.insert(agent, FeeTerms { payee: name.clone(), max: payee.fee_max });
+        self.wallet.payees.insert(name, payee);
+        self
+    }
+
+    /// Sets the limits of the treasury.
+    #[cfg(feature = "lightning")]
+    #[must_use]
+    pub fn treasury_limits(mut self, limits: TreasuryLimits) -> HallBuilder {
+        self.wallet.limits = limits;
+        self
+    }
+
     /// Opens the hall.
     pub fn build(self) -> Result<Hall, HallError> {
         let HallBuilder {
@@ -177,6 +216,9 @@ impl HallBuilder {
             warn,
             roster,
             transcripts,
+            fees,
+            #[cfg(feature = "lightning")]
+            wallet,
         } = self;
         for tool in &tools {
             let name = tool.spec().name;
@@ -208,6 +250,9 @@ impl HallBuilder {
             warn,
             roster,
             transcripts,
+            fees,
+            #[cfg(feature = "lightning")]
+            wallet,
         }))
     }
 }

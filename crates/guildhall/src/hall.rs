@@ -9,6 +9,10 @@ use std::time::SystemTime;
 use guildhall_agent::checks::SchemaError;
 use guildhall_agent::roster::Roster;
 use guildhall_agent::{Redactor, RunError, Tool};
+#[cfg(not(feature = "lightning"))]
+use guildhall_kernel::SessionKind;
+#[cfg(feature = "lightning")]
+use guildhall_kernel::TextRef;
 use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{
     CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId, Watcher,
@@ -26,7 +30,11 @@ use crate::models::{Models, ModelsError, Paid};
 use crate::running::Running;
 use crate::session::{Unreadable, View};
 use crate::setup::{FeeTerms, SETUP_FORM, Setup, Staffing, staffings};
+#[cfg(feature = "lightning")]
+use crate::stored::stored_text;
 use crate::tasks::Tasks;
+#[cfg(feature = "lightning")]
+use crate::treasury::{WalletError, WalletSettings};
 use crate::undertaking::Undertaking;
 
 /// Why work could not be done. Everything stored before the error stays stored.
@@ -62,6 +70,14 @@ pub enum HallError {
     /// The session's account does not allow the change.
     #[error(transparent)]
     Account(#[from] SessionError),
+    /// The session has the money of a wallet, and this program was built without one.
+    #[cfg(not(feature = "lightning"))]
+    #[error("the session has the money of a wallet, and this program was built without the feature `lightning`")]
+    NoWallet,
+    /// The wallet can't be used.
+    #[cfg(feature = "lightning")]
+    #[error(transparent)]
+    Wallet(#[from] WalletError),
     /// The model can't be used.
     #[error(transparent)]
     Models(#[from] ModelsError),
@@ -315,6 +331,8 @@ pub(crate) struct Inner {
     pub(crate) transcripts: Option<PathBuf>,
     /// Who is paid the fees of which agents, in sessions with the money of a wallet.
     pub(crate) fees: BTreeMap<AgentName, FeeTerms>,
+    #[cfg(feature = "lightning")]
+    pub(crate) wallet: WalletSettings,
 }
 
 impl Hall {
@@ -363,6 +381,24 @@ impl Hall {
     /// Who is paid the fees of which agents, in sessions with the money of a wallet.
     pub(crate) fn fees(&self) -> BTreeMap<AgentName, FeeTerms> {
         self.inner.fees.clone()
+    }
+
+    #[cfg(feature = "lightning")]
+    pub(crate) fn wallet_settings(&self) -> &WalletSettings {
+        &self.inner.wallet
+    }
+
+    /// This build has no wallet, so no work starts in a session with the money of one.
+    #[cfg(not(feature = "lightning"))]
+    #[expect(clippy::unused_async, reason = "with a wallet, this asks its server")]
+    pub(crate) async fn check_wallet(&self, kind: &SessionKind) -> Result<(), HallError> {
+        if *kind == SessionKind::Play { Ok(()) } else { Err(HallError::NoWallet) }
+    }
+
+    /// Returns a stored text.
+    #[cfg(feature = "lightning")]
+    pub(crate) async fn stored_words(&self, of: TextRef) -> Result<String, HallError> {
+        stored_text(self.journal(), of).await.map_err(|why| HallError::Damaged(why.to_string()))
     }
 
     pub(crate) fn redactor(&self) -> &Redactor {

@@ -79,6 +79,8 @@ mod task_list_model;
 mod tasks;
 mod topup;
 mod transcript;
+#[cfg(feature = "lightning")]
+mod treasury;
 mod undertaking;
 mod verification;
 
@@ -104,6 +106,11 @@ pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use topup::ToppedUp;
 pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, WrittenTranscripts};
+#[cfg(feature = "lightning")]
+pub use treasury::{
+    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Posting, Refund, RefundQuote, Resolution, TreasuryLimits,
+    WalletError, WalletView,
+};
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};
 

@@ -17,6 +17,8 @@ use crate::session::Ended;
 use crate::setup::{Setup, newest_root};
 use crate::stored::stored_text;
 use crate::transcript::LiveTranscripts;
+#[cfg(feature = "lightning")]
+use crate::treasury::TreasuryWorker;
 use crate::undertaking::account;
 
 /// The pause between two looks into the inbox, and the number of looks.
@@ -89,12 +91,18 @@ impl Running {
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
         let transcripts = LiveTranscripts::start(&hall, &id).await?;
+        #[cfg(feature = "lightning")]
+        let treasury = TreasuryWorker::start_for(&hall, &id).await?;
         let (still_running, over) = watch::channel(());
         let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts);
         let work = tokio::spawn(async move {
             let ended = work.await;
             if let Some(transcripts) = transcripts {
                 transcripts.finish().await;
+            }
+            #[cfg(feature = "lightning")]
+            if let Some(treasury) = treasury {
+                treasury.finish().await;
             }
             drop(still_running);
             ended

@@ -57,7 +57,9 @@ pub enum WalletError {
     #[error("{0}. Nothing was paid")]
     Invoice(#[from] InvoiceError),
     /// The session has play money.
-    #[error("session {0} has play money, which can't be paid in or out: start a funded session with `guildhall fund AMOUNT`")]
+    #[error(
+        "session {0} has play money, which can't be paid in or out: start a funded session with `guildhall fund AMOUNT`"
+    )]
     PlaySession(SessionId),
     /// The session would have more than the limit.
     #[error("session {session} would have {wanted}, but a session can have at most {most}: ask for less")]
@@ -70,7 +72,9 @@ pub enum WalletError {
         most: Msat,
     },
     /// The wallet has less than the hall owes.
-    #[error("the wallet has {balance}, but this hall owes {owed} to sessions and payees: add money to the wallet. No work was started")]
+    #[error(
+        "the wallet has {balance}, but this hall owes {owed} to sessions and payees: add money to the wallet. No work was started"
+    )]
     Insolvent {
         /// What the wallet has.
         balance: Msat,

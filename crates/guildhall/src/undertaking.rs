@@ -309,6 +309,7 @@ impl Undertaking {
     /// Stores the request and starts the work.
     async fn request(self, id: SessionId, described: Described, asked: Asked) -> Result<Running, HallError> {
         let Described { setup, texts, opening } = described;
+        self.hall.check_wallet(account(self.hall.journal(), &id).await?.kind()).await?;
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
         // Before this process got the lease of the session, another process may have continued it.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {

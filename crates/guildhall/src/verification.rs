@@ -1,6 +1,8 @@
 //! The check of everything that is stored: hashes, heads, texts and the laws.
 
-use guildhall_local::{Head, JournalError, SessionId};
+use guildhall_kernel::SessionKind;
+use guildhall_laws::{Checker, TreasuryChecker};
+use guildhall_local::{Contents, Head, JournalError, SessionId, Snapshot, StoredTreasuryFact};
 
 use crate::hall::{Hall, HallError};
 use crate::session::View;
@@ -32,6 +34,25 @@ impl Findings {
     }
 }
 
+/// Checks the treasury against the laws, and against all sessions with the money of a wallet.
+fn check_money(snapshot: &Snapshot<'_>) -> Result<Vec<String>, JournalError> {
+    let mut money = TreasuryChecker::new();
+    let mut wrong = Vec::new();
+    for StoredTreasuryFact { n, at, fact } in snapshot.treasury()? {
+        wrong.extend(money.observe(n, at, &fact));
+    }
+    for row in snapshot.sessions()? {
+        if *snapshot.account(&row.id)?.kind() != SessionKind::Play {
+            let Contents { facts, account, .. } = snapshot.contents(&row.id)?;
+            let mut contracts = Checker::new();
+            facts.iter().for_each(|stored| drop(contracts.observe(stored)));
+            wrong.extend(money.check_session(&row.id, &contracts, &account));
+        }
+    }
+    wrong.extend(money.at_end());
+    Ok(wrong.iter().map(ToString::to_string).collect())
+}
+
 impl Hall {
     /// Checks one session, or all sessions, and the hall as a whole. With a head that was printed earlier, this also detects a
     /// journal whose hashes were all computed again; without a head, it can't detect that.
@@ -44,7 +65,11 @@ impl Hall {
         for id in ids {
             sessions.push(self.check(id, printed).await?);
         }
-        Ok(Findings { hall: self.check_hall().await?, sessions })
+        let mut hall = self.check_hall().await?;
+        if id.is_none() && hall.is_empty() && sessions.iter().all(|checked: &Checked| checked.wrong.is_empty()) {
+            hall.extend(self.journal().snapshot(check_money).await?);
+        }
+        Ok(Findings { hall, sessions })
     }
 
     /// Returns the problems of the hall as a whole: missing sessions, missing commits, a damaged database.

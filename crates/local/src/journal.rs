@@ -148,6 +148,31 @@ pub struct Appended {
     pub hash: Hash,
 }
 
+/// The journal at one moment.
+pub struct Snapshot<'a>(&'a Connection);
+
+impl Snapshot<'_> {
+    /// Returns all sessions, the newest first.
+    pub fn sessions(&self) -> Result<Vec<SessionRow>, JournalError> {
+        walk::sessions(self.0)
+    }
+
+    /// Returns a session's account.
+    pub fn account(&self, session: &SessionId) -> Result<Session, JournalError> {
+        walk::folded_account(self.0, session)
+    }
+
+    /// Returns everything stored about a session except its texts.
+    pub fn contents(&self, session: &SessionId) -> Result<Contents, JournalError> {
+        verify::contents(self.0, session)
+    }
+
+    /// Returns all facts of the treasury.
+    pub fn treasury(&self) -> Result<Vec<StoredTreasuryFact>, JournalError> {
+        treasury::all(self.0)
+    }
+}
+
 /// The journal of a hall. Clones share one writer. Dropping the last clone waits until all queued jobs are stored.
 ///
 /// A journal that can't be written can still be read. Every write then returns an error, which [`Journal::unwritable`]
@@ -302,6 +327,14 @@ impl Journal {
             Ok(Appended { seqs, hash })
         };
         self.writer()?.run(bytes, work, |_| {}).await
+    }
+
+    /// Reads several things as they are at one moment.
+    pub async fn snapshot<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.0.readers.read(move |db| read(&Snapshot(db))).await
     }
 
     /// Returns everything stored about a session except its texts. Returns an error if anything differs from what was stored.

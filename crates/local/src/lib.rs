@@ -24,8 +24,8 @@ pub use guildhall_kernel::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError, Unix
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
     Appended, Batch, Broken, Chain, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits,
-    NewSession, SCHEMA, SessionBatch, SessionRow, StoredTreasuryFact, Subscription, TEXT_BYTES_MAX, TreasuryBatch,
-    TreasuryCursor, TreasuryLease, hash_text, texts_named,
+    NewSession, SCHEMA, SessionBatch, SessionRow, Snapshot, StoredTreasuryFact, Subscription, TEXT_BYTES_MAX,
+    TreasuryBatch, TreasuryCursor, TreasuryLease, hash_text, texts_named,
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};

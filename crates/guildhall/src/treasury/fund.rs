@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, TreasuryFact, UnixMs};
+use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
 use guildhall_local::{NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
 use super::{TreasuryWorker, WalletError, stored_invoice};
@@ -119,9 +119,4 @@ impl Hall {
         }
         Ok(())
     }
-}
-
-/// Whether a fact brings money to a session.
-pub(super) fn is_received(fact: &TreasuryFact) -> bool {
-    matches!(fact, TreasuryFact::Received { .. })
 }

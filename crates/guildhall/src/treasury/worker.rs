@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use guildhall_kernel::{Errand, Msat, PayeeName, Policy, TextRef, Treasurer, Treasury, TreasuryFact, WalletReply};
+use guildhall_kernel::{
+    Errand, Msat, PayeeName, Policy, SessionKind, TextRef, Treasurer, Treasury, TreasuryFact, UnixMs, WalletReply,
+};
 use guildhall_lightning::{Answer, Lnbits};
-use guildhall_local::{JournalError, TreasuryBatch, TreasuryCursor, TreasuryLease, unix_now};
+use guildhall_local::{JournalError, SessionId, TreasuryBatch, TreasuryCursor, TreasuryLease, unix_now};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -40,10 +42,21 @@ impl TreasuryWorker {
         TreasuryWorker { task, idle }
     }
 
+    /// Starts a worker if a session has the money of a wallet.
+    pub(crate) async fn start_for(hall: &Hall, session: &SessionId) -> Result<Option<TreasuryWorker>, HallError> {
+        let account = hall.journal().folded_account(session).await?;
+        Ok((*account.kind() != SessionKind::Play).then(|| TreasuryWorker::start(hall)))
+    }
+
     /// Waits until there is nothing to ask at the moment, but not for long: another process continues.
     pub(crate) async fn finish(self) {
+        let idle = async {
+            // The first notification can be older than the newest facts. The second comes after they were read.
+            self.idle.notified().await;
+            self.idle.notified().await;
+        };
         // After the time, everything is stored that is needed to continue later.
-        let _ = tokio::time::timeout(FINISH_MAX, self.idle.notified()).await;
+        let _ = tokio::time::timeout(FINISH_MAX, idle).await;
     }
 }
 
@@ -84,7 +97,9 @@ async fn work(hall: Hall, idle: Arc<Notify>) {
 fn warn_once(hall: &Hall, warned: &mut Option<String>, why: &HallError) {
     let text = why.to_string();
     if warned.as_ref() != Some(&text) {
-        hall.warn(&format!("the wallet can't be asked now ({text}). Payments wait, nothing is lost, and it is tried again"));
+        hall.warn(&format!(
+            "the wallet can't be asked now ({text}). Payments wait, nothing is lost, and it is tried again"
+        ));
         *warned = Some(text);
     }
 }
@@ -143,7 +158,7 @@ impl Office {
         &self,
         facts: Vec<TreasuryFact>,
         text: Option<(TextRef, Vec<u8>)>,
-        at: guildhall_kernel::UnixMs,
+        at: UnixMs,
     ) -> Result<(), HallError> {
         if facts.is_empty() {
             return Ok(());

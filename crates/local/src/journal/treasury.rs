@@ -159,6 +159,17 @@ impl KnownTreasury {
     }
 }
 
+/// Returns all facts of the treasury.
+pub(super) fn all(db: &Connection) -> Result<Vec<StoredTreasuryFact>, JournalError> {
+    let head = TreasuryHead::read(db)?.map_or_else(TreasuryHead::new, |(head, _)| head);
+    let mut facts = Vec::new();
+    each_fact(db, TreasuryHead::new(), head, |stored| {
+        facts.push(stored);
+        Ok(())
+    })?;
+    Ok(facts)
+}
+
 /// Returns the hash of the stored head, for the head of the hall.
 pub(super) fn stored_head(db: &Connection) -> Result<Hash, JournalError> {
     let mut find = db.prepare_cached("SELECT hash FROM treasury_head WHERE one = 1")?;
@@ -284,7 +295,7 @@ impl Change<'_> {
 impl Journal {
     /// Returns all facts of the treasury, checked against their hashes.
     pub async fn treasury(&self) -> Result<Vec<StoredTreasuryFact>, JournalError> {
-        Ok(self.treasury_after(TreasuryCursor::default()).await?.0)
+        self.readers().read(all).await
     }
 
     /// Returns the facts of the treasury after a place, checked against their hashes, and the new place.
