@@ -126,5 +126,7 @@ pub use guildhall_rehearsal::{LABEL as REHEARSAL_LABEL, Rehearsal};
 
 pub use guildhall_agent as agent;
 pub use guildhall_kernel as kernel;
+#[cfg(feature = "lightning")]
+pub use guildhall_lightning as lightning;
 pub use guildhall_local as local;
 pub use guildhall_models as providers;

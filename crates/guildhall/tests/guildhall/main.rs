@@ -4,6 +4,8 @@
 #[cfg(feature = "http")]
 mod fuzz;
 mod library;
+#[cfg(feature = "lightning")]
+mod money;
 mod tamper;
 #[cfg(feature = "http")]
 mod work;
