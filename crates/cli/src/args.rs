@@ -1,5 +1,7 @@
 //! The command line: commands, flags and their help texts.
 
+pub(crate) mod money;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use crate::complete;
 use crate::consent::Consent;
 use crate::screen::Level;
 use crate::session_ref::{SessionRef, TargetRef};
+use money::{CloseArgs, FundArgs, LedgerArgs, PaymentsArgs, WalletArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +30,7 @@ Examples:
   guildhall transcript last             print all messages of the first agent as JSON lines
   guildhall models                      list the models and their prices
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 7 partial, 75 temporary, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 6 wallet, 7 partial, 75 temporary, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -134,6 +137,20 @@ pub(crate) enum Command {
     /// Record what the provider billed for a reserved call, and release the rest
     #[command(after_help = CORRECT_EXAMPLES)]
     Correct(CorrectArgs),
+    /// Show or connect the wallet
+    #[command(after_help = money::WALLET_EXAMPLES)]
+    Wallet(WalletArgs),
+    /// Fund a session: prints a Lightning invoice and waits until it is paid
+    #[command(after_help = money::FUND_EXAMPLES)]
+    Fund(FundArgs),
+    /// Pay back the free money of a funded session
+    #[command(after_help = money::CLOSE_EXAMPLES)]
+    Close(CloseArgs),
+    /// List the payments out of the wallet
+    #[command(after_help = money::PAYMENTS_EXAMPLES)]
+    Payments(PaymentsArgs),
+    /// Print the double-entry ledger of the wallet's money
+    Ledger(LedgerArgs),
     /// Draw which agent can hire which agents
     Map(TeamArgs),
     /// List the agents, or copy the built-in ones
@@ -167,6 +184,11 @@ impl Command {
             | Command::Hire(_)
             | Command::Topup(_)
             | Command::Correct(_)
+            | Command::Wallet(_)
+            | Command::Fund(_)
+            | Command::Close(_)
+            | Command::Payments(_)
+            | Command::Ledger(_)
             | Command::Map(_)
             | Command::Agents(_)
             | Command::Verify(_)
@@ -263,6 +285,9 @@ pub(crate) struct WorkArgs {
     /// Continue a session that has ended, with the money that it has left
     #[arg(long = "continue", value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) after: Option<SessionRef>,
+    /// Work in an existing session, with its money: one that `guildhall fund` made. The agent sees no earlier work of it
+    #[arg(long, value_name = "ID", conflicts_with = "after", add = ArgValueCompleter::new(complete::sessions))]
+    pub(crate) session: Option<SessionRef>,
     /// The directory that agents can read [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,

@@ -8,6 +8,7 @@ pub(crate) mod hire;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod models;
+pub(crate) mod money;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stop;
@@ -37,6 +38,11 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Hire(args) => hire::hire(&load()?, args).await,
         Command::Topup(args) => stop::topup(&load()?, args).await,
         Command::Correct(args) => correct::correct(&load()?, args).await,
+        Command::Wallet(args) => money::wallet(&load()?, args).await,
+        Command::Fund(args) => money::fund(&load()?, args).await,
+        Command::Close(args) => money::close(&load()?, args).await,
+        Command::Payments(args) => money::payments(&load()?, args).await,
+        Command::Ledger(args) => money::ledger(&load()?, args).await,
         Command::Map(args) => agents::map(&load()?, &args),
         Command::Agents(args) => agents::agents(&load()?, &args),
         Command::Verify(args) => verify::verify(&load()?, args).await,

@@ -8,10 +8,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use guildhall::agent::CallFormat;
+use guildhall::kernel::Msat;
 use guildhall::providers::{Price, Rate, Usd};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
+use crate::amount::Budget;
 use crate::exit::Failure;
 use local_server::LocalServerConfig;
 
@@ -34,6 +36,50 @@ pub(crate) struct Config {
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// Settings for model servers on this machine that are found without being set up.
     pub(crate) local_server: LocalServerConfig,
+    /// The limits of the wallet.
+    pub(crate) wallet: WalletConfig,
+    /// Who gets the fees of agents, by the agent's name.
+    pub(crate) payees: BTreeMap<String, PayeeConfig>,
+}
+
+/// The limits of the wallet.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WalletConfig {
+    /// The most that a session can have.
+    pub(crate) session_max: Option<Sats>,
+    /// A payee is paid when it is owed this much.
+    pub(crate) payout_min: Option<Sats>,
+    /// The largest payment to a payee.
+    pub(crate) payment_max: Option<Sats>,
+    /// The largest sum of payments to payees in 24 hours.
+    pub(crate) daily_max: Option<Sats>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PayeeConfig {
+    /// The address of the LNbits server of the payee's wallet.
+    pub(crate) url: String,
+    /// The environment variable that has the invoice key of that wallet.
+    pub(crate) key_env: String,
+    /// The largest fee for one report.
+    pub(crate) fee_max: Sats,
+}
+
+/// An amount such as `100sat`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Sats(pub(crate) Msat);
+
+impl TryFrom<String> for Sats {
+    type Error = String;
+    fn try_from(text: String) -> Result<Sats, String> {
+        match text.parse()? {
+            Budget::Msat(money) => Ok(Sats(money)),
+            Budget::Usd(_) => Err(format!("{text} is in dollars: write it in sats, such as 100sat")),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

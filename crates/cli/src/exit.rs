@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use guildhall::kernel::{Limit, Msat, Outcome, Refusal};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
-use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI};
+use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, WalletError};
 
 use crate::amount::sats;
 use crate::print::NotWritten;
@@ -122,6 +122,7 @@ impl From<HallError> for Failure {
             | HallError::NotInTeam { .. }
             | HallError::TooMuchMoney { .. }
             | HallError::BilledBeyondReserve { .. } => (Exit::Refused, String::new()),
+            HallError::Wallet(why) => (of_wallet(why), String::new()),
             HallError::Models(why) => (Exit::Usage, model_advice(why)),
             HallError::WasTaskList(id) => {
                 (Exit::Usage, format!(". Run `guildhall run --continue {id} --agent NAME \"…\"`"))
@@ -190,6 +191,25 @@ impl From<JournalError> for Failure {
 impl From<NotWritten> for Failure {
     fn from(why: NotWritten) -> Failure {
         Failure::failed(why.to_string())
+    }
+}
+
+fn of_wallet(why: &WalletError) -> Exit {
+    match why {
+        WalletError::Busy => Exit::Temporary,
+        WalletError::Decode(_)
+        | WalletError::PlaySession(_)
+        | WalletError::NoPayment(_)
+        | WalletError::WrongPreimage
+        | WalletError::NotConnected
+        | WalletError::NoKey
+        | WalletError::NoAdminKey => Exit::Usage,
+        WalletError::Server(_)
+        | WalletError::OtherWallet { .. }
+        | WalletError::Invoice(_)
+        | WalletError::SessionLimit { .. }
+        | WalletError::Insolvent { .. }
+        | WalletError::OldRate { .. } => Exit::Wallet,
     }
 }
 

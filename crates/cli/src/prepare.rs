@@ -38,6 +38,8 @@ pub(crate) struct Prepared {
     args: WorkArgs,
     /// The session to continue.
     after: Option<SessionId>,
+    /// The session to work in.
+    within: Option<SessionId>,
     entry: EntryAgent,
     budget: Option<Msat>,
 }
@@ -54,6 +56,10 @@ impl Prepared {
     /// Finds the agents and the model, prints the highest cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let after = match &args.after {
+            Some(typed) => Some(at_rest(world, typed).await?),
+            None => None,
+        };
+        let within = match &args.session {
             Some(typed) => Some(at_rest(world, typed).await?),
             None => None,
         };
@@ -86,18 +92,19 @@ impl Prepared {
         let (world, model) = with_model(world, args.model.take(), had, own, args.consent()).await?;
         args.model = model;
         let files = files(&found);
-        let hall = args.transcripts.apply(world.hall_with(project, found.roster, args.max_concurrency)).build()?;
-        let budget = match (args.budget, &after) {
-            (Some(budget), _) => Some(budget.msat(&rate)),
-            (None, None) => Some(BUDGET.msat(&rate)),
-            (None, Some(_)) => None,
+        let hall = args.transcripts.apply(world.hall_with(project, found, args.max_concurrency)).build()?;
+        let budget = match (args.budget, &after, &within) {
+            (Some(budget), _, _) => Some(budget.msat(&rate)),
+            (None, None, None) => Some(BUDGET.msat(&rate)),
+            (None, None, Some(id)) => Some(BUDGET.msat(&rate).min(hall.session(id).await?.free)),
+            (None, Some(_), _) => None,
         };
         let most = match (budget, &after) {
             (Some(budget), _) => budget,
             (None, Some(id)) => left(&hall, id).await?,
             (None, None) => BUDGET.msat(&rate),
         };
-        let prepared = Prepared { hall, args, after, entry, budget };
+        let prepared = Prepared { hall, args, after, within, entry, budget };
         prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
         Ok(prepared)
     }
@@ -112,7 +119,13 @@ impl Prepared {
         }
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
         note(&format!("{named}, at most {most}, {}", at_rate(self.hall.models().rate())));
-        if models.contains(REHEARSAL) {
+        let of_wallet = staffing.fees.is_some();
+        if let Some(id) = self.after.as_ref().or(self.within.as_ref()).filter(|_| of_wallet) {
+            note(&format!("session {id} pays with the money of the wallet"));
+        }
+        if models.contains(REHEARSAL) && of_wallet {
+            note(REHEARSAL_LABEL);
+        } else if models.contains(REHEARSAL) {
             note(&format!("{REHEARSAL_LABEL}; the money is play money, charged per byte read and written"));
         }
         if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
@@ -159,6 +172,9 @@ impl Prepared {
         }
         if let Some(id) = self.after.clone() {
             work = work.after(id);
+        }
+        if let Some(id) = self.within.clone() {
+            work = work.within(id);
         }
         match &self.entry {
             EntryAgent::Listed(agent) => work.entry(agent.name.clone()),

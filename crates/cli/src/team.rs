@@ -60,9 +60,23 @@ pub(crate) fn project_of(team: &Path, here: &Path) -> Option<PathBuf> {
 }
 
 impl Found {
+    /// No agents at all.
+    pub(crate) fn nobody() -> Found {
+        Found { roster: Roster::default(), named: None }
+    }
+
     /// The errors of files in the directory of `--team`.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.named.iter().flat_map(errors)
+    }
+
+    /// The agents that were found in the project and not in the directory of `--team`. They get no fees of the wallet: whoever clones
+    /// a repository must not pay for its agents.
+    pub(crate) fn of_project(&self, project: &Path) -> Vec<AgentName> {
+        let is_named = |name: &AgentName| self.named.as_ref().is_some_and(|named| named.get(name).is_some());
+        let is_in_project = |file: &Path| PLACES.iter().any(|place| file.starts_with(project.join(place)));
+        let agents = self.roster.agents().filter(|agent| !is_named(&agent.name) && is_in_project(&agent.place.file));
+        agents.map(|agent| agent.name.clone()).collect()
     }
 
     /// Finds an agent by its name, or returns why there is none.

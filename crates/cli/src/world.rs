@@ -5,20 +5,23 @@ use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guildhall::agent::roster::Roster;
 use guildhall::agent::{Delta, Wire};
-use guildhall::kernel::AskKey;
+use guildhall::kernel::{AgentName, AskKey, Msat, PayeeName};
+use guildhall::lightning::{Lnbits, PlainHttp, WalletKey, WalletUrl};
 use guildhall::local::Replays;
 use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE};
-use guildhall::{ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Rehearsal, Source};
+use guildhall::{
+    ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Payee, Rehearsal, Source, TreasuryLimits,
+};
 
 use crate::config::local_server::LocalServerConfig;
-use crate::config::{Config, ProviderConfig, WireConfig};
+use crate::config::{Config, ProviderConfig, Sats, WireConfig};
 use crate::exit::Failure;
 use crate::local_server::{self, LOCAL};
 use crate::paths::Paths;
 use crate::print::{note, tame, warn};
 use crate::screen;
+use crate::team::Found;
 
 /// The model name of the rehearsal: a program in place of a model, for people without a key and without a server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -36,6 +39,10 @@ const WARNING_CHARS_MAX: usize = 400;
 pub(crate) const VARIABLES: [&str; 5] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"];
 
+/// The variables with the keys of the wallet.
+const INVOICE_KEY: &str = "LNBITS_INVOICE_KEY";
+const ADMIN_KEY: &str = "LNBITS_ADMIN_KEY";
+
 /// The environment of this program.
 #[derive(Clone)]
 pub(crate) struct World {
@@ -48,6 +55,17 @@ pub(crate) struct World {
     secrets: Vec<String>,
     /// Providers of the config whose key is missing, with the variable for the key.
     keyless: BTreeMap<String, String>,
+    wallet: Wallet,
+}
+
+/// The wallet's keys, the payees and the limits.
+#[derive(Clone, Default)]
+struct Wallet {
+    keys: Option<(WalletKey, Option<WalletKey>)>,
+    payees: BTreeMap<AgentName, (PayeeName, Payee)>,
+    /// The payees without a key, with the variable for the key.
+    keyless: Vec<(String, String)>,
+    limits: TreasuryLimits,
 }
 
 /// The value of a variable, if it is set and not empty. A value that can't be read is an error, because it was set for a reason.
@@ -76,6 +94,7 @@ impl World {
         for (name, provider) in &config.providers {
             world.configured_source(name, provider)?;
         }
+        world.wallet = world.read_wallet(&config)?;
         world.defaults(config);
         world.agreed_source();
         Ok(world)
@@ -93,7 +112,15 @@ impl World {
         let models = Models::new(rate(config)?);
         let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
         let (named, local) = (config.model.clone(), config.local_server.clone());
-        Ok(World { models, paths, named, local, secrets: Vec::new(), keyless: BTreeMap::new() })
+        Ok(World {
+            models,
+            paths,
+            named,
+            local,
+            secrets: Vec::new(),
+            keyless: BTreeMap::new(),
+            wallet: Wallet::default(),
+        })
     }
 
     /// Opens the hall that works on a project.
@@ -102,17 +129,78 @@ impl World {
     }
 
     /// Returns a builder for the hall of a team, with this number of parallel calls to each provider.
-    pub(crate) fn hall_with(&self, project: PathBuf, roster: Roster, calls: usize) -> HallBuilder {
+    pub(crate) fn hall_with(&self, project: PathBuf, found: Found, calls: usize) -> HallBuilder {
         let models = self.models.clone().with_calls_at_once(calls);
-        self.builder(project).models(models).roster(roster)
+        let unpaid = found.of_project(&project);
+        let builder = self.builder(project).models(models).roster(found.roster);
+        unpaid.iter().fold(builder, |builder, agent| builder.without_fee(agent))
     }
 
     fn builder(&self, project: PathBuf) -> HallBuilder {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
+        let mut builder = builder.treasury_limits(self.wallet.limits.clone());
+        if let Some((invoice, admin)) = &self.wallet.keys {
+            builder = builder.wallet_keys(invoice.clone(), admin.clone());
+        }
+        for (agent, (name, payee)) in &self.wallet.payees {
+            builder = builder.payee(agent.clone(), name.clone(), payee.clone());
+        }
         builder
             .secrets(self.secrets.iter().cloned())
             .watch(Arc::new(show_delta))
             .warn(Arc::new(|line| warn(&tame(line, WARNING_CHARS_MAX))))
+    }
+
+    /// Reads the keys of the wallet, the payees and the limits.
+    fn read_wallet(&mut self, config: &Config) -> Result<Wallet, Failure> {
+        let invoice = self.wallet_key(INVOICE_KEY)?;
+        let admin = self.wallet_key(ADMIN_KEY)?;
+        let keys = match (invoice, admin) {
+            (Some(invoice), admin) => Some((invoice, admin)),
+            (None, Some(_)) => {
+                return Err(Failure::usage(format!("{ADMIN_KEY} is set and {INVOICE_KEY} is not: set both")));
+            }
+            (None, None) => None,
+        };
+        let (mut payees, mut keyless) = (BTreeMap::new(), Vec::new());
+        for (name, payee) in &config.payees {
+            let place = format!("payees.{name} in {}", self.paths.config.display());
+            let wrong = |why: String| Failure::usage(format!("{place}: {why}"));
+            let agent = AgentName::parse(name).map_err(|why| wrong(why.to_string()))?;
+            let payee_name = PayeeName::parse(name).map_err(|why| wrong(why.to_string()))?;
+            let url = WalletUrl::parse(&payee.url, PlainHttp::Loopback).map_err(|why| wrong(why.to_string()))?;
+            // Without its key, a payee earns, and its fees wait. `guildhall wallet` says so.
+            let key = self.wallet_key(&payee.key_env)?;
+            if key.is_none() {
+                keyless.push((name.clone(), payee.key_env.clone()));
+            }
+            let wallet =
+                key.map(|key| Lnbits::new(url, key, None)).transpose().map_err(|why| wrong(why.to_string()))?;
+            payees.insert(agent, (payee_name, Payee { wallet, fee_max: payee.fee_max.0 }));
+        }
+        let (own, default) = (&config.wallet, TreasuryLimits::default());
+        let or = |own: Option<Sats>, default: Msat| own.map_or(default, |sats| sats.0);
+        let limits = TreasuryLimits {
+            session_max: or(own.session_max, default.session_max),
+            payout_min: or(own.payout_min, default.payout_min),
+            payment_max: or(own.payment_max, default.payment_max),
+            daily_max: or(own.daily_max, default.daily_max),
+            ..default
+        };
+        Ok(Wallet { keys, payees, keyless, limits })
+    }
+
+    /// The payees whose key is missing, with the variable for the key.
+    pub(crate) fn keyless_payees(&self) -> &[(String, String)] {
+        &self.wallet.keyless
+    }
+
+    /// Reads a key of a wallet from a variable and adds it to the secrets, which are kept out of the journal.
+    fn wallet_key(&mut self, name: &str) -> Result<Option<WalletKey>, Failure> {
+        let Some(text) = variable(name)? else { return Ok(None) };
+        let key = WalletKey::new(&text).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+        self.secrets.push(text.trim().to_owned());
+        Ok(Some(key))
     }
 
     /// Adds the providers that variables set up.

@@ -194,6 +194,13 @@ impl HallBuilder {
         self
     }
 
+    /// Lets an agent earn nothing in sessions with the money of a wallet, although it has the name of a payee.
+    #[must_use]
+    pub fn without_fee(mut self, agent: &AgentName) -> HallBuilder {
+        self.fees.remove(agent);
+        self
+    }
+
     /// Sets the limits of the treasury.
     #[cfg(feature = "lightning")]
     #[must_use]

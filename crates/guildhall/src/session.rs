@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use guildhall_agent::TextError;
 use guildhall_kernel::{
-    Answer, Ask, AskKey, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, Stored, TextKind, TextRef,
-    Wording,
+    Answer, Ask, AskKey, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, SessionKind, Stored,
+    TextKind, TextRef, Wording,
 };
 use guildhall_laws::{Checker, Endings};
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
@@ -88,6 +88,8 @@ pub struct View {
     pub overrun: Msat,
     /// The money that corrections gave back: the money reserved for the corrected calls minus the cost of those calls.
     pub credited: Msat,
+    /// The kind of money that the session has.
+    pub kind: SessionKind,
     /// The money of the session that is neither used nor granted to running work.
     pub free: Msat,
     /// The part of the free money that arrived after the root had closed.
@@ -130,6 +132,7 @@ impl View {
             holder: journal.running(id).await?,
             failure: failure(journal, &facts, &path, &Faults::default()).await.ok().flatten(),
             head,
+            kind: account.kind().clone(),
             free: account.free(),
             late,
             row,

@@ -103,8 +103,8 @@ pub enum WalletError {
 /// A payee: who gets the fees of an agent.
 #[derive(Clone, Debug)]
 pub struct Payee {
-    /// The payee's wallet, with its invoice key alone.
-    pub wallet: Lnbits,
+    /// The payee's wallet, with its invoice key alone. Without it, the payee's fees wait.
+    pub wallet: Option<Lnbits>,
     /// The largest fee for one report.
     pub fee_max: Msat,
 }

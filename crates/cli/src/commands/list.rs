@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use guildhall::kernel::Msat;
+use guildhall::kernel::{Msat, SessionKind};
 use guildhall::local::{JournalError, UnixMs, unix_now};
 use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
@@ -79,7 +79,9 @@ impl<'a> Row<'a> {
             Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
             Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
         };
-        let (style, label) = (style(session.as_ref().ok()), format!("{}{rehearsed}", tame(&row.label, 60)));
+        let of_wallet = session.as_ref().is_ok_and(|view| view.kind != SessionKind::Play);
+        let wallet = if of_wallet { " (wallet)" } else { "" };
+        let (style, label) = (style(session.as_ref().ok()), format!("{}{wallet}{rehearsed}", tame(&row.label, 60)));
         Row { id: row.id.as_str(), state, style, created_at: row.created_at, cost, label }
     }
 

@@ -4,7 +4,6 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall::agent::roster::Roster;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
@@ -14,6 +13,7 @@ use crate::local_server;
 use crate::prepare::Prepared;
 use crate::print::note;
 use crate::talk::{Lines, Talk};
+use crate::team::Found;
 use crate::watch::{Signals, Watch};
 use crate::world::World;
 
@@ -40,7 +40,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let Before { project, model } = before(world, &id).await?;
     let world = local_server::learn(world, &model).await;
     // The agents are stored with the request, so no roster is needed.
-    let mut builder = args.transcripts.apply(world.hall_with(project, Roster::default(), args.max_concurrency));
+    let mut builder = args.transcripts.apply(world.hall_with(project, Found::nobody(), args.max_concurrency));
     if args.allow_overrun {
         builder = builder.allow_overrun();
     }

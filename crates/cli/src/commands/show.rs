@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use guildhall::kernel::{Brief, Fact, Msat, Path, Report, Stored};
+use guildhall::kernel::{Brief, Fact, Msat, Path, Report, SessionKind, Stored};
 use guildhall::local::SessionId;
 use guildhall::{Bill, DatedRate, Hall, Lack, Tasks, View};
 use serde_json::{Value, json};
@@ -46,6 +46,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "name": shown.names.get(&shown.path),
             "state": shown.state,
             "project": view.row.project,
+            "money": if view.kind == SessionKind::Play { "play" } else { "wallet" },
             "task": shown.task,
             "answer": shown.text,
             "failure": view.failure,
@@ -165,6 +166,9 @@ fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sh
     }
     out_wrapped(&format!("project  {}", tame(&row.project, 400)))?;
     out_wrapped(&format!("task     {}", tame_lines(shown.task.trim())))?;
+    if view.kind != SessionKind::Play && !shown.is_named {
+        out_wrapped(&format!("money    of the wallet; {} free", sats(view.free)))?;
+    }
     for why in view.failure.iter().filter(|_| !shown.is_named) {
         out_wrapped(&format!("failure  {}", tame(why, 1000)))?;
     }

@@ -351,6 +351,11 @@ impl Running {
         self.stdout.wait(words, |text| text.contains(words).then_some(()));
     }
 
+    /// What is on stdout so far.
+    pub(crate) fn stdout_so_far(&self) -> String {
+        self.stdout.wait("", |text| Some(text.to_owned()))
+    }
+
     /// Waits for the session's id.
     pub(crate) fn session(&self) -> String {
         let id = self.told("session ");

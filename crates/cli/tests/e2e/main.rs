@@ -39,5 +39,6 @@ mod terminal;
 mod tls;
 mod transcripts;
 mod trees;
+mod wallet;
 mod watching;
 mod work;

@@ -123,6 +123,18 @@ impl Hall {
         }
     }
 
+    /// Lets the wallet work on payments for at most this time, if there are any that have not ended.
+    pub async fn settle_payments(&self, time: Duration) -> Result<(), HallError> {
+        let treasury = self.treasury().await?;
+        let has_open = treasury.payments().any(|(_, payment)| payment.end.is_none());
+        if has_open && self.wallet_settings().invoice_key.is_some() {
+            let worker = TreasuryWorker::start(self);
+            // The rest is done by a later command.
+            let _ = tokio::time::timeout(time, worker.finish()).await;
+        }
+        Ok(())
+    }
+
     /// Returns all payments out of the wallet, the newest first.
     pub async fn payments(&self) -> Result<Vec<PaymentView>, HallError> {
         let treasury = self.treasury().await?;

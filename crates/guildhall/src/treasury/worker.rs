@@ -197,8 +197,9 @@ impl Office {
     }
 
     async fn ask_payee(&self, payee: &PayeeName, money: Msat) -> (WalletReply, Option<(TextRef, Vec<u8>)>) {
-        let Some(settings) = self.hall.wallet_settings().payees.get(payee) else { return (WalletReply::Unclear, None) };
-        match settings.wallet.invoice(money, PAYEE_MEMO, PAYEE_VALID).await {
+        let wallet = self.hall.wallet_settings().payees.get(payee).and_then(|payee| payee.wallet.as_ref());
+        let Some(wallet) = wallet else { return (WalletReply::Unclear, None) };
+        match wallet.invoice(money, PAYEE_MEMO, PAYEE_VALID).await {
             Ok(decoded) => {
                 let (invoice, text) = stored_invoice(&decoded);
                 (WalletReply::Invoice(invoice), Some(text))
@@ -213,12 +214,13 @@ impl Office {
 
 fn policy(settings: &WalletSettings) -> Policy {
     let limits = &settings.limits;
+    let can_be_asked = settings.payees.iter().filter(|(_, payee)| payee.wallet.is_some());
     Policy {
         payout_min: limits.payout_min,
         payment_max: limits.payment_max,
         daily_max: limits.daily_max,
         failed_after: limits.failed_after,
         can_pay: settings.admin_key.is_some(),
-        payees: settings.payees.keys().cloned().collect(),
+        payees: can_be_asked.map(|(name, _)| name.clone()).collect(),
     }
 }

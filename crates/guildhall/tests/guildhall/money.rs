@@ -76,7 +76,7 @@ impl World {
     fn hall(&self) -> Hall {
         let wallet = Lnbits::new(address(self.server), key(&self.ada.invoice_key), None).unwrap();
         let (agent, name) = (AgentName::parse("ada").unwrap(), PayeeName::parse("ada").unwrap());
-        self.builder().payee(agent, name, Payee { wallet, fee_max: sat(120) }).build().unwrap()
+        self.builder().payee(agent, name, Payee { wallet: Some(wallet), fee_max: sat(120) }).build().unwrap()
     }
 
     /// The person pays an invoice.
