@@ -33,7 +33,7 @@ const CLOCK_MARGIN: Millis = Millis(60_000);
 /// Two lookups that show nothing count as two only if this much time is between them.
 const BETWEEN_PROOFS: Millis = Millis(5_000);
 
-/// A request is not repeated in the last part of an invoice's time.
+/// No request leaves in the last part of an invoice's time, or later.
 const RESEND_MARGIN: Millis = Millis(10_000);
 
 const DAY: Millis = Millis(24 * 60 * 60 * 1000);
@@ -221,7 +221,8 @@ impl Treasurer {
         }
         for (hash, payment) in self.treasury.payments().filter(|(_, payment)| payment.end.is_none()) {
             let watched = self.watched.get(&hash).copied().unwrap_or_default();
-            if watched.cleared == Some(payment.attempts) && self.may_send(payment) {
+            // Time can pass after the lookup: a person had stopped payments, or the machine slept.
+            if watched.cleared == Some(payment.attempts) && self.may_send(payment, now) {
                 errands.push(Errand::Send { payment: hash, invoice: payment.invoice, attempt: payment.attempts });
             } else if watched.next <= now {
                 errands.push(Errand::LookUp { payment: hash });
@@ -363,7 +364,7 @@ impl Treasurer {
 
     /// Prepares the next request to pay, if it may be sent.
     fn send(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
-        if !self.may_send(payment) || now.after(RESEND_MARGIN) >= payment.expires {
+        if !self.may_send(payment, now) {
             return Vec::new();
         }
         let Some(attempt) = payment.attempts.checked_add(1) else { return Vec::new() };
@@ -444,7 +445,10 @@ impl Treasurer {
         self.policy.can_pay && self.treasury.payouts_allowed && self.treasury.frozen.is_empty()
     }
 
-    fn may_send(&self, payment: &Payment) -> bool {
+    fn may_send(&self, payment: &Payment, now: UnixMs) -> bool {
+        if now.after(RESEND_MARGIN) >= payment.expires {
+            return false;
+        }
         match payment.from {
             Payer::Payee(_) => self.may_pay_payees(),
             Payer::Session(_) => self.policy.can_pay && self.treasury.frozen.is_empty(),

@@ -369,6 +369,18 @@ fn a_payment_that_never_left_fails_as_soon_as_its_invoice_has_expired() {
 }
 
 #[test]
+fn a_request_that_was_prepared_does_not_leave_after_its_invoice_expired() {
+    let mut office = refund();
+    assert_eq!(office.look_up(&WalletReply::NotFound), sending(1));
+    // The machine sleeps before the request leaves. LNbits pays expired invoices of its own wallets, so a late request could
+    // pay after two lookups have shown nothing.
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&WalletReply::NotFound), []);
+    office.later(6);
+    assert_eq!(office.look_up(&WalletReply::NotFound), failed(FailedBecause::Expired));
+}
+
+#[test]
 fn an_invoice_is_credited_once_and_also_after_it_expired() {
     let row = Row { is_outgoing: false, fee: Msat::ZERO, ..paid(1, 50) };
     let received = [TreasuryFact::Received { payment: hash(1) }];
