@@ -249,15 +249,18 @@ impl Treasurer {
 
     /// Takes the reply to an errand, and returns the facts that follow. They must be stored before [`Treasurer::errands`] is
     /// called again, and applied in the order in which they are stored. If they are refused, restore the treasurer.
-    pub fn hear(&mut self, errand: &Errand, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
+    ///
+    /// `asked` is the moment before the errand's request left, not the moment at which the reply came: if the machine slept in
+    /// between, the reply says nothing about the time after it.
+    pub fn hear(&mut self, errand: &Errand, reply: &WalletReply, asked: UnixMs) -> Vec<TreasuryFact> {
         match errand {
-            Errand::List { since } => self.hear_list(*since, reply, now),
+            Errand::List { since } => self.hear_list(*since, reply, asked),
             Errand::LookUp { payment } => match self.treasury.payment(*payment) {
-                Some(found) => self.hear_lookup(*payment, &found.clone(), reply, now),
-                None => self.hear_invoice(*payment, reply, now),
+                Some(found) => self.hear_lookup(*payment, &found.clone(), reply, asked),
+                None => self.hear_invoice(*payment, reply, asked),
             },
-            Errand::Send { payment, attempt, .. } => self.hear_send(*payment, *attempt, reply, now),
-            Errand::AskPayee { payee, money } => self.hear_payee(payee, *money, reply, now),
+            Errand::Send { payment, attempt, .. } => self.hear_send(*payment, *attempt, reply, asked),
+            Errand::AskPayee { payee, money } => self.hear_payee(payee, *money, reply, asked),
         }
     }
 

@@ -331,6 +331,21 @@ fn an_unknown_payment_fails_only_long_after_its_invoice_expired_and_after_two_lo
 }
 
 #[test]
+fn a_lookup_counts_from_the_moment_at_which_it_was_asked_for() {
+    let mut office = refund();
+    office.look_up(&WalletReply::NotFound);
+    office.send(&WalletReply::Unclear);
+    office.now = after(30);
+    let errands = office.errands();
+    // The machine sleeps before it reads the reply.
+    office.treasurer.hear(&errands[0], &WalletReply::NotFound, after(30));
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&WalletReply::NotFound), [], "the first lookup after the end of the invoice");
+    office.later(6);
+    assert_eq!(office.look_up(&WalletReply::NotFound), failed(FailedBecause::Expired));
+}
+
+#[test]
 fn a_lookup_that_shows_a_payment_under_way_counts_again_from_the_beginning() {
     let mut office = refund();
     office.look_up(&WalletReply::NotFound);
