@@ -213,6 +213,7 @@ impl Treasurer {
             // Nothing is decided before the wallet's list shows whether this journal knows all payments.
             return list.into_iter().collect();
         }
+        let has_list_to_read = list.is_some();
         let mut errands: Vec<Errand> = list.into_iter().collect();
         for (payment, invoiced) in self.treasury.invoices() {
             if is_open(invoiced, now) && self.is_due(payment, now) {
@@ -223,6 +224,10 @@ impl Treasurer {
             let watched = self.watched.get(&hash).copied().unwrap_or_default();
             // Time can pass after the lookup: a person had stopped payments, or the machine slept.
             if watched.cleared == Some(payment.attempts) && self.may_send(payment, now) {
+                if has_list_to_read {
+                    // The list can freeze payments, so the request waits for it.
+                    continue;
+                }
                 errands.push(Errand::Send { payment: hash, invoice: payment.invoice, attempt: payment.attempts });
             } else if watched.next <= now {
                 errands.push(Errand::LookUp { payment: hash });

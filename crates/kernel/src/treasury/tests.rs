@@ -443,6 +443,27 @@ fn a_payment_that_this_hall_does_not_know_stops_all_payments_until_a_person_allo
     assert_eq!(office.treasurer.treasury().frozen().count(), 0, "a person has accepted this payment");
 }
 
+#[test]
+fn a_request_waits_for_a_list_that_can_freeze_payments() {
+    let mut office = refund();
+    // The list is due again after ten minutes. The invoice is valid for longer than that in this test.
+    office.stored[1].0 = TreasuryFact::Wanted {
+        payment: hash(1),
+        from: Payer::Session(session()),
+        money: sat(500),
+        fee_max: sat(5),
+        expires: after(3600),
+        invoice: text(),
+    };
+    office.restart();
+    assert_eq!(office.look_up(&WalletReply::NotFound), sending(1));
+    office.later(700);
+    assert_eq!(office.errands(), [], "only the list");
+    office.list(vec![paid(9, 5)]);
+    assert_eq!(office.treasurer.treasury().frozen().count(), 1);
+    assert!(!office.errands().iter().any(|errand| matches!(errand, Errand::Send { .. })));
+}
+
 /// An office with a payee that is owed this much.
 fn owing(money: u64) -> Office {
     Office::new(&[connected(), TreasuryFact::Payouts { allowed: true }, earned(1, money)])
