@@ -337,9 +337,9 @@ impl Treasurer {
                 RowStatus::Failed => self.unpaid(hash, payment, now),
             },
             // The row of another wallet says nothing about ours.
-            WalletReply::Found(_) => self.unpaid(hash, payment, now),
+            WalletReply::Found(_) => self.absent(hash, payment, now),
             WalletReply::NotFound => {
-                let facts = self.unpaid(hash, payment, now);
+                let facts = self.absent(hash, payment, now);
                 if facts.is_empty() { self.send(hash, payment, now) } else { facts }
             }
             WalletReply::Listed(_) | WalletReply::Refused | WalletReply::Invoice(_) | WalletReply::Unclear => {
@@ -348,19 +348,27 @@ impl Treasurer {
         }
     }
 
-    /// Decides whether a payment that the wallet has not made can't be made any more.
-    fn unpaid(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
-        let failed = vec![TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired }];
-        if payment.attempts == 0 {
-            // No request has left.
-            return if now > payment.expires { failed } else { Vec::new() };
+    /// Decides about a payment of which our wallet has no row.
+    fn absent(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
+        if payment.attempts > 0 {
+            return self.unpaid(hash, payment, now);
         }
+        // No request has left.
+        let failed = TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired };
+        if now > payment.expires { vec![failed] } else { Vec::new() }
+    }
+
+    /// Decides whether a payment that the wallet has not made can't be made any more. If our wallet has a row, a request has left,
+    /// also if this journal is an old backup that does not know it.
+    fn unpaid(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
         if now < payment.expires.after(self.policy.failed_after) {
             return Vec::new();
         }
         let watched = self.watched.entry(hash).or_default();
         match watched.unpaid_since {
-            Some(first) if now >= first.after(BETWEEN_PROOFS) => failed,
+            Some(first) if now >= first.after(BETWEEN_PROOFS) => {
+                vec![TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired }]
+            }
             Some(_) => Vec::new(),
             None => {
                 watched.unpaid_since = Some(now);

@@ -384,6 +384,18 @@ fn a_payment_that_never_left_fails_as_soon_as_its_invoice_has_expired() {
 }
 
 #[test]
+fn a_failed_row_waits_for_its_end_also_if_an_old_backup_knows_of_no_request() {
+    let mut office = refund();
+    let failed_row = WalletReply::Found(Row { status: RowStatus::Failed, ..paid(1, 500) });
+    office.now = after(601);
+    assert_eq!(office.look_up(&failed_row), [], "the wallet can turn it into a paid one");
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&failed_row), []);
+    office.later(6);
+    assert_eq!(office.look_up(&failed_row), failed(FailedBecause::Expired));
+}
+
+#[test]
 fn a_request_that_was_prepared_does_not_leave_after_its_invoice_expired() {
     let mut office = refund();
     assert_eq!(office.look_up(&WalletReply::NotFound), sending(1));
