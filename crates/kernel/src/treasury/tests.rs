@@ -509,6 +509,12 @@ fn payouts_wait_for_a_person_a_key_and_a_configured_payee() {
 }
 
 #[test]
+fn only_the_process_that_asks_the_wallet_decides_to_pay_a_payee() {
+    assert!(wanted(1, Payer::Payee(payee()), 100).needs_lease(), "it keeps to the sum of a day");
+    assert!(!wanted(1, Payer::Session(session()), 100).needs_lease(), "any process can be asked for a refund");
+}
+
+#[test]
 fn payees_get_no_more_than_the_daily_sum() {
     let mut office = owing(50_000);
     for number in 1..=10 {
