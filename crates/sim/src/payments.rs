@@ -79,7 +79,7 @@ pub fn run_payments(chance: Chance, history: History) -> PaymentsRun {
 /// How often each action is chosen. Rare faults are absent from most schedules, so that other faults are seen alone, too.
 fn draw_weights(chance: &mut Chance) -> [u32; 14] {
     let mut rare = |weight: u32| if chance.one_in(4) { weight } else { 0 };
-    let (shared, backup, resolved, clock) = (rare(2), rare(2), rare(3), rare(3));
+    let (shared, backup, resolved, clock) = (rare(2), rare(2), rare(3), rare(10));
     let mut common = |weight: u32| if chance.one_in(2) { weight } else { 0 };
     let (killed, second) = (common(10), common(4));
     [40, 10, 3, 5, 5, 7, 3, killed, second, backup, shared, resolved, clock, 4]

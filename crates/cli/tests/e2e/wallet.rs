@@ -219,7 +219,19 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
     let id = bank.funded(2000);
     bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
     let team = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workshop");
-    let run = ["run", "What is missing?", "--session", &id, "--budget", "1500sat", "--team", team, "--project", team, "--yes"];
+    let run = [
+        "run",
+        "What is missing?",
+        "--session",
+        &id,
+        "--budget",
+        "1500sat",
+        "--team",
+        team,
+        "--project",
+        team,
+        "--yes",
+    ];
     let mut running = Running::start(bank.command(&run), "");
     wait_for("the payment", || (bank.others.balance_msat(&bank.ada) == 118_000).then_some(()));
     assert!(!running.has_ended(), "the carpenter is paid while the work goes on");

@@ -78,6 +78,7 @@ const ALL: &[&str] = &[
     "batch refused overdrawn payee",
     "batch refused wrong attempt",
     "batch refused stopped",
+    "batch refused not expired",
     "batch refused fee earned before",
     "batch refused for another reason",
     "batch refused by a session",
@@ -108,6 +109,7 @@ const ALL: &[&str] = &[
 const UNREACHABLE: &[(&str, &str)] = &[
     ("invoice not connected", "every hall of a schedule has a wallet"),
     ("batch refused wrong attempt", "only the process with the lease counts requests; see the named example"),
+    ("batch refused overdrawn payee", "only the process with the lease pays payees; see the named example"),
     ("batch refused for another reason", "the schedules make no batch that is wrong in itself"),
 ];
 
@@ -191,7 +193,8 @@ pub(super) fn refused(why: &Refused) -> &'static str {
         Refused::Treasury(TreasuryError::StillPaying { .. }) => "batch refused still paying",
         Refused::Treasury(TreasuryError::Overdrawn { .. }) => "batch refused overdrawn payee",
         Refused::Treasury(TreasuryError::EarnedBefore { .. }) => "batch refused fee earned before",
-        Refused::Treasury(TreasuryError::Stopped { .. }) => "batch refused stopped",
+        Refused::Treasury(TreasuryError::NotExpired { .. }) => "batch refused not expired",
+        Refused::Treasury(TreasuryError::PaymentsStopped) => "batch refused stopped",
         Refused::Treasury(TreasuryError::WrongAttempt { .. }) => "batch refused wrong attempt",
         Refused::Treasury(
             TreasuryError::NotConnected

@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use guildhall_kernel::{
-    Errand, Millis, Msat, Network, Payer, PaymentHash, Treasurer, Treasury, TreasuryFact, UnixMs, WalletReply,
+    Errand, Millis, Msat, Network, Payer, PaymentHash, Treasurer, Treasury, TreasuryError, TreasuryFact, UnixMs,
+    WalletReply,
 };
 
 use super::hall::{Hall, after, seconds};
@@ -17,6 +18,8 @@ pub(super) struct Worker {
     pub(super) number: u32,
     pub(super) epoch: u64,
     pub(super) can_pay: bool,
+    /// Whether it decides again after each errand, as the worker of the library does. Otherwise it performs all errands.
+    is_careful: bool,
     pub(super) treasurer: Treasurer,
     /// How many facts of the journal it has read.
     seen: usize,
@@ -74,6 +77,7 @@ impl Hall {
         let epoch = self.journal.lease();
         self.next_worker += 1;
         let can_pay = !(self.faults && self.chance.one_in(12));
+        let is_careful = self.chance.one_in(2);
         let policy = guildhall_kernel::Policy { can_pay, ..self.policy.clone() };
         let treasury = Treasury::restore(self.journal.facts.iter().cloned()).expect("stored facts fit");
         if treasury != self.journal.treasury {
@@ -88,6 +92,7 @@ impl Hall {
             number,
             epoch,
             can_pay,
+            is_careful,
             treasurer: Treasurer::new(treasury, policy),
             seen: self.journal.facts.len(),
             knows: Permission { is_allowed: self.book.is_allowed, frozen: self.book.frozen.clone() },
@@ -133,6 +138,9 @@ impl Hall {
         let worker = &mut self.workers[at];
         worker.planned = worker.knows.clone();
         worker.queue = worker.treasurer.errands(clock).into();
+        if worker.is_careful {
+            worker.queue.truncate(1);
+        }
         let has_work = !worker.queue.is_empty();
         if !has_work {
             self.check_pause(at, clock);
@@ -207,7 +215,13 @@ impl Hall {
             Errand::LookUp { payment } => {
                 Some(self.wallet.look_up(*payment, self.now, &mut self.chance, &mut self.reach))
             }
-            Errand::AskPayee { money, .. } => Some(self.ask_payee(*money)),
+            Errand::AskPayee { money, .. } => {
+                let Worker { planned, can_pay, .. } = &self.workers[at];
+                if !planned.is_allowed || !planned.frozen.is_empty() || !can_pay {
+                    self.violate("a payee is asked for an invoice that must not be paid".to_owned());
+                }
+                Some(self.ask_payee(*money))
+            }
             Errand::Send { payment, invoice, attempt } => {
                 self.check_request(at, *payment, *attempt, PaymentHash(invoice.hash));
                 let payment = PaymentHash(invoice.hash);
@@ -281,6 +295,9 @@ impl Hall {
             self.reach.count("reply doubled");
         }
         self.reach.count(names::reply(reply));
+        if self.faults && self.chance.one_in(30) {
+            self.correct_clock();
+        }
         let number = self.workers[at].number;
         for _ in 0..times {
             let worker = &mut self.workers[at];
@@ -305,14 +322,43 @@ impl Hall {
                     self.workers.remove(at);
                     return;
                 }
-                Err(Refused::Treasury(_) | Refused::Session(_)) => {
+                Err(why @ (Refused::Treasury(_) | Refused::Session(_))) => {
                     // As the treasurer demands: what was refused is forgotten with everything that led to it.
                     self.reach.count("process begins again after a refusal");
                     self.workers.remove(at);
+                    self.check_refusal(&why);
                     return;
                 }
             }
             self.check_list(at, errand, reply);
+        }
+    }
+
+    /// The facts of the process with the lease can be refused because of what a person stored in the meantime, and for no other
+    /// reason.
+    fn check_refusal(&mut self, why: &Refused) {
+        let is_person = match why {
+            Refused::NotLeased
+            | Refused::Treasury(
+                TreasuryError::NotUnderWay { .. }
+                | TreasuryError::KnownPayment { .. }
+                | TreasuryError::PaymentsStopped
+                | TreasuryError::NotExpired { .. },
+            ) => true,
+            Refused::Treasury(
+                TreasuryError::NotConnected
+                | TreasuryError::OtherWallet { .. }
+                | TreasuryError::EarnedBefore { .. }
+                | TreasuryError::Overdrawn { .. }
+                | TreasuryError::StillPaying { .. }
+                | TreasuryError::WrongAttempt { .. }
+                | TreasuryError::Nothing
+                | TreasuryError::BeyondSupply,
+            )
+            | Refused::Session(_) => false,
+        };
+        if !is_person {
+            self.violate(format!("the treasurer contradicts the stored facts: {why:?}"));
         }
     }
 
