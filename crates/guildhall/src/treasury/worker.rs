@@ -143,11 +143,13 @@ impl Office {
                 tokio::time::sleep(POLL).await;
                 continue;
             };
+            // A reply says nothing about the time after it was asked for: the machine can sleep before it is read.
+            let asked = unix_now();
             let (reply, text) = match self.perform(errand).await {
                 Ok(done) => done,
                 Err(why) => return why,
             };
-            let (facts, at) = (self.treasurer.hear(errand, &reply, unix_now()), unix_now());
+            let (facts, at) = (self.treasurer.hear(errand, &reply, asked), unix_now());
             if let Err(why) = self.store(facts, text, at).await {
                 return why;
             }
