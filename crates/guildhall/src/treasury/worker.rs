@@ -123,10 +123,7 @@ impl Office {
         let treasury = Treasury::restore(facts).map_err(|why| HallError::Damaged(why.to_string()))?;
         let Some(connected) = treasury.wallet().map(|wallet| wallet.id.clone()) else { return Ok(None) };
         let wallet = hall.client().await?;
-        let found = wallet.identify().await.map_err(WalletError::from)?.wallet;
-        if found != connected {
-            return Err(WalletError::OtherWallet { found, connected }.into());
-        }
+        wallet.confirm(&connected).await.map_err(WalletError::from)?;
         let treasurer = Treasurer::new(treasury, policy(hall.wallet_settings()));
         Ok(Some(Office { hall: hall.clone(), lease, wallet, treasurer, cursor }))
     }
