@@ -1,4 +1,5 @@
 use super::*;
+use crate::text::Hash;
 use crate::{Millis, TextKind};
 
 const START: UnixMs = UnixMs(1_000_000_000);
