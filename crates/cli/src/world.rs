@@ -133,7 +133,7 @@ impl World {
         let models = self.models.clone().with_calls_at_once(calls);
         let unpaid = found.of_project(&project);
         let builder = self.builder(project).models(models).roster(found.roster);
-        unpaid.iter().fold(builder, |builder, agent| builder.without_fee(agent))
+        unpaid.iter().fold(builder, HallBuilder::without_fee)
     }
 
     fn builder(&self, project: PathBuf) -> HallBuilder {

@@ -61,6 +61,7 @@ pub fn run_payments(chance: Chance, history: History) -> PaymentsRun {
     };
     let mut hall = Hall::new(chance, log);
     let weights = draw_weights(&mut hall.chance);
+    hall.is_backed_up = weights[BACKUP] > 0;
     let actions = 10 + hall.chance.below(90);
     for _ in 0..actions {
         if !hall.violations.is_empty() {
@@ -76,10 +77,13 @@ pub fn run_payments(chance: Chance, history: History) -> PaymentsRun {
     PaymentsRun { violations: hall.violations, reach: hall.reach, facts, history: hall.log.unwrap_or_default() }
 }
 
+/// The place of this action among the weights.
+const BACKUP: usize = 9;
+
 /// How often each action is chosen. Rare faults are absent from most schedules, so that other faults are seen alone, too.
 fn draw_weights(chance: &mut Chance) -> [u32; 14] {
     let mut rare = |weight: u32| if chance.one_in(4) { weight } else { 0 };
-    let (shared, backup, resolved, clock) = (rare(2), rare(2), rare(3), rare(10));
+    let (shared, backup, resolved, clock) = (rare(5), rare(4), rare(3), rare(10));
     let mut common = |weight: u32| if chance.one_in(2) { weight } else { 0 };
     let (killed, second) = (common(10), common(4));
     [40, 10, 3, 5, 5, 7, 3, killed, second, backup, shared, resolved, clock, 4]
@@ -105,7 +109,7 @@ fn act(hall: &mut Hall, weights: &[u32; 14]) {
             }
             hall.start();
         }
-        9 => hall.backup(),
+        BACKUP => hall.backup(),
         10 => hall.share(),
         11 => hall.resolve(),
         12 => hall.correct_clock(),

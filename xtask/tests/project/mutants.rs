@@ -24,8 +24,14 @@ const FILES: &[(&str, &str)] = &[
     (
         "crates/sim/src/main.rs",
         "fn main() {
-            assert!(std::env::args().skip(1).eq([\"--schedules\", \"20000\", \"--threads\", \"1\"]));
-            match guildhall_kernel::double(3) {
+            let arguments: Vec<String> = std::env::args().skip(1).collect();
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let found = match arguments[..] {
+                [\"--schedules\", \"20000\", \"--threads\", \"1\"] => guildhall_kernel::double(3),
+                [\"--payments\", \"--schedules\", \"20000\", \"--threads\", \"1\"] => guildhall_kernel::half(12),
+                _ => panic!(\"wrong arguments\"),
+            };
+            match found {
                 6 => {}
                 7 => std::process::exit(3),
                 n => { println!(\"found\\nviolation: {n} is not 6\"); std::process::exit(1) }
@@ -37,6 +43,7 @@ const FILES: &[(&str, &str)] = &[
 /// The name, `find`, `replace` and further keys of each mutant. All mutants are in the kernel's `lib.rs`.
 const MUTANTS: &[(&str, &str, &str, &str)] = &[
     ("violates", "n + n", "n * n", "caught_by = 'schedules'"),
+    ("pays", "n / 2", "n / 3", "caught_by = 'payments'"),
     ("panics", "n + n", "panic!(\"gone {n}\")", "caught_by = 'schedules'"),
     ("exemplary", "n / 2", "n / 3", "caught_by = 'example'\nexample = 'half_of_four'"),
     ("survives", "// unseen", "// seen", "caught_by = 'schedules'\nwhy = 'A comment.'"),
@@ -88,10 +95,11 @@ fn detected_surviving_and_unusable_mutants_are_distinguished() {
 
     check(
         &root,
-        &["violates", "panics", "exemplary", "survives"],
+        &["violates", "pays", "panics", "exemplary", "survives"],
         &[
             "exemplary example assertion `left == right` failed: half",
             "panics schedules gone 3",
+            "pays payments violation: 4 is not 6",
             "survives NOTHING",
             "violates schedules violation: 9 is not 6",
         ],

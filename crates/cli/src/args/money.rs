@@ -54,7 +54,7 @@ pub(crate) struct WalletArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WalletAction {
-    /// Connect a wallet on an LNbits server. Its keys are in LNBITS_INVOICE_KEY and LNBITS_ADMIN_KEY
+    /// Connect a wallet on an LNbits server. Its keys are in `LNBITS_INVOICE_KEY` and `LNBITS_ADMIN_KEY`
     Connect {
         /// The address of the server
         url: String,

@@ -23,7 +23,7 @@ use crate::screen::stdout_columns;
 use crate::world::World;
 
 /// How long `close` waits for its payment. A payment that takes longer continues with any later command.
-const REFUND_WAIT: Duration = Duration::from_secs(60);
+const REFUND_WAIT: Duration = Duration::from_mins(1);
 
 /// How long `payments` and `wallet payouts on` let the wallet work.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
@@ -140,7 +140,7 @@ pub(crate) async fn fund(world: &World, args: FundArgs) -> Result<Exit, Failure>
 
 /// Lightning servers make invoices for whole sats.
 fn whole_sats(money: Msat) -> Result<Msat, Failure> {
-    if money.get() % 1000 == 0 && money > Msat::ZERO {
+    if money.get().is_multiple_of(1000) && money > Msat::ZERO {
         return Ok(money);
     }
     Err(Failure::usage(format!(

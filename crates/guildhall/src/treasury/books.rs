@@ -141,8 +141,8 @@ impl Ledger {
     }
 }
 
-fn owner(payer: &Payer) -> Entry {
-    match payer {
+fn owner(from: &Payer) -> Entry {
+    match from {
         Payer::Session(session) => Entry::Session(session.clone()),
         Payer::Payee(payee) => Entry::Payee(payee.clone()),
     }

@@ -10,7 +10,7 @@ use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
 
 /// How long an invoice is valid.
-const VALID: Duration = Duration::from_secs(60 * 60);
+const VALID: Duration = Duration::from_hours(1);
 
 /// The pause between two looks at the stored facts.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);

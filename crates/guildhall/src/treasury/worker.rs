@@ -24,7 +24,7 @@ const AFTER_ERROR: Duration = Duration::from_secs(5);
 const FINISH_MAX: Duration = Duration::from_secs(20);
 
 /// How long an invoice of a payee is valid.
-const PAYEE_VALID: Duration = Duration::from_secs(60 * 60);
+const PAYEE_VALID: Duration = Duration::from_hours(1);
 
 const PAYEE_MEMO: &str = "Guildhall fees";
 
@@ -71,14 +71,18 @@ async fn work(hall: Hall, idle: Arc<Notify>) {
     let mut warned = None;
     loop {
         let pause = match Office::open(&hall).await {
-            Ok(Some(mut office)) => match office.ask_until_it_fails(&idle).await {
-                // The stored facts differ from what this worker knows: read them again.
-                HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. }) => Duration::ZERO,
-                why => {
+            Ok(Some(mut office)) => {
+                let why = office.ask_until_it_fails(&idle).await;
+                let refused =
+                    matches!(why, HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. }));
+                if refused {
+                    // The stored facts differ from what this worker knows: read them again.
+                    Duration::ZERO
+                } else {
                     warn_once(&hall, &mut warned, &why);
                     AFTER_ERROR
                 }
-            },
+            }
             Ok(None) => {
                 idle.notify_one();
                 POLL

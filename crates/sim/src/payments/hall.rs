@@ -52,6 +52,8 @@ pub(super) struct Hall {
     pub(super) requests: BTreeSet<(PaymentHash, u32)>,
     drafts: Vec<Draft>,
     backup: Option<Backup>,
+    /// Whether a backup is made from time to time when a payment is decided: the moment that matters most.
+    pub(super) is_backed_up: bool,
     /// Whether replies get lost and processes are killed.
     pub(super) faults: bool,
     pub(super) violations: Vec<String>,
@@ -95,6 +97,7 @@ impl Hall {
             requests: BTreeSet::new(),
             drafts: Vec::new(),
             backup: None,
+            is_backed_up: false,
             faults: true,
             violations: Vec::new(),
             log,
@@ -172,6 +175,10 @@ impl Hall {
         }
         for (session, fact) in &sessions {
             self.book.take_session(session, fact);
+        }
+        let decides = facts.iter().any(|fact| matches!(fact, TreasuryFact::Wanted { .. }));
+        if self.is_backed_up && decides && self.chance.one_in(2) {
+            self.backup = Some(self.journal.backup());
         }
         Ok(())
     }
