@@ -21,6 +21,7 @@ use crate::running::Running;
 use crate::session::Ended;
 use crate::setup::{Setup, Staffing, newest_root};
 use crate::tasks::Tasks;
+use crate::transcript::OpenTranscripts;
 
 /// The default number of replies that an agent may give.
 pub const TURNS_MAX: u32 = 50;
@@ -228,7 +229,7 @@ impl Undertaking {
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id).await?;
+        let transcripts = self.hall.open_transcripts(&id).await?;
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
@@ -239,7 +240,7 @@ impl Undertaking {
         let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
         let new = NewSession { id: id.clone(), created_at: UnixMs::now(), project, label };
         self.hall.journal().create(new).await?;
-        self.request(id, described, asked).await
+        self.request(id, described, asked, transcripts).await
     }
 
     /// Continues a session.
@@ -263,18 +264,29 @@ impl Undertaking {
             since: *at,
         };
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id).await?;
-        self.request(id, described, asked).await
+        let transcripts = self.hall.open_transcripts(&id).await?;
+        self.request(id, described, asked, transcripts).await
     }
 
     /// Stores the request and starts the work.
-    async fn request(self, id: SessionId, described: Described, asked: Asked) -> Result<Running, HallError> {
+    async fn request(
+        self,
+        id: SessionId,
+        described: Described,
+        asked: Asked,
+        transcripts: Option<OpenTranscripts>,
+    ) -> Result<Running, HallError> {
         let Described { setup, texts, opening } = described;
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
         // Before this process got the lease of the session, another process may have continued it.
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::ContinuedElsewhere(id));
         }
+        // This is done before the request is stored: after an error, the command can be repeated.
+        let transcripts = match transcripts {
+            Some(transcripts) => Some(transcripts.catch_up(&self.hall, &id, &asked.root).await?),
+            None => None,
+        };
         let stored = setup.text(self.hall.redactor());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
@@ -284,7 +296,7 @@ impl Undertaking {
                 std::iter::once(stored).chain(texts.iter().cloned()).chain([opening]).collect(),
             )
             .await?;
-        Running::spawn(self.hall, id, setup, (engine, faults), texts).await
+        Running::spawn(self.hall, id, setup, (engine, faults), texts, transcripts).await
     }
 
     /// Fixes the settings of the work.

@@ -1,8 +1,10 @@
 //! One line of a transcript: the fields that Claude Code writes, and in addition the stored fact with its texts.
 
-use guildhall_agent::{Part, RawCall, Reply, Stop, Wire, escape_unseen};
-use guildhall_kernel::{Answer, Ask, AskKey, Brief, Cost, Fact, Said, Stimulus, Stored, TextKind, TextRef, Tokens};
-use guildhall_local::{SessionRow, hash_text};
+use guildhall_agent::{Part, RawCall, Reply, Stop, TextError, Wire, escape_unseen};
+use guildhall_kernel::{
+    Answer, Ask, AskKey, Brief, Context, Cost, Fact, Said, Stimulus, Stored, TextKind, TextRef, Tokens,
+};
+use guildhall_local::{SessionId, SessionRow, hash_text};
 use serde_json::{Map, Value, json};
 
 use super::{FactTexts, TRANSCRIPT_TEXT_BYTES_MAX};
@@ -41,18 +43,24 @@ impl Line {
         Line { part: 1, fields, has_whole_reply: false }
     }
 
-    /// The first line of a contract: the system prompt and the tools. `opening` is their stored text.
-    pub(super) fn opening(brief: &Brief, opening: Option<&str>) -> Line {
-        let (content, tools) = match opening.map(|text| (text, StoredOpening::read(text))) {
-            Some((_, Ok(opening))) => {
+    /// The first line of a contract: the system prompt and the tools, which older versions did not store.
+    pub(super) fn opening(
+        session: &SessionId,
+        brief: &Brief,
+        opening: Option<Result<StoredOpening, TextError>>,
+    ) -> Line {
+        let (content, tools) = match opening {
+            Some(Ok(opening)) => {
                 let (system, tools) = opening.shown_to(brief);
                 (system, Some(tools))
             }
-            // The text says why it can't be read.
-            Some((text, Err(_))) => (text.to_owned(), None),
+            Some(Err(why)) => (format!("[{why}]"), None),
             None => (NO_OPENING.to_owned(), None),
         };
-        let fields = json!({"subtype": "opening", "agent": brief.agent, "content": content, "tools": tools});
+        let mut fields = json!({"subtype": "opening", "agent": brief.agent, "content": content, "tools": tools});
+        if let Some(continues) = continues(session, brief) {
+            fields["continues"] = json!(continues);
+        }
         Line { part: 0, ..Line::new("system", fields) }
     }
 
@@ -132,6 +140,17 @@ impl Line {
         }
         cut(&mut line);
         (id, escape_unseen(line.to_string()))
+    }
+}
+
+/// What the agent is shown before its brief: the transcript of another contract, which is not repeated here.
+fn continues(session: &SessionId, brief: &Brief) -> Option<String> {
+    match &brief.context {
+        Context::Fresh => None,
+        Context::After { root, .. } => Some(format!("{session}/{root}")),
+        Context::Fork { request, .. } => {
+            brief.path.hirer().map(|hirer| format!("{session}/{hirer} up to ask {request}"))
+        }
     }
 }
 
