@@ -305,3 +305,21 @@ impl Texts for FactTexts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use guildhall_agent::TextError;
+    use guildhall_kernel::{TextKind, TextRef};
+    use guildhall_local::hash_text;
+
+    use super::FactTexts;
+
+    #[test]
+    fn a_stored_prompt_that_is_not_json_can_t_be_read() {
+        let says = "not JSON";
+        let of = TextRef { hash: hash_text(says.as_bytes()), bytes: 8, kind: TextKind::Opening };
+        let mut texts = FactTexts::default();
+        texts.texts.insert(of.hash, Ok(says.to_owned()));
+        assert!(matches!(texts.opening(&of), Err(TextError::Invalid { .. })));
+    }
+}

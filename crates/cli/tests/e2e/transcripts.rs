@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, assert_has, assert_lacks, by, delegates, first, hires, staffed};
+use crate::crew::{CREW, always, assert_has, assert_lacks, by, calls, delegates, first, hires, staffed};
 use crate::house::{House, KEY, Known, Running, WIRES, Wire, reads, says, wait_for};
 
 /// A lead that hires ada, who reads a file.
@@ -267,6 +267,7 @@ fn unknown_sessions_and_contracts_are_exit_2() {
     house.guildhall(&["transcript", "nobody-knows-1"]).expect(2).says("there is no session nobody-knows-1");
     house.guildhall(&["transcript", "nobody-knows-1", "--all", "all"]).expect(2).says("guildhall ls");
     let unknown = house.guildhall(&["transcript", &format!("{id}/1.7")]).expect(2);
+    house.guildhall(&["transcript", &format!("{id}/9")]).expect(2).says("its contracts are 1, 1.1");
     unknown.says("there is no contract 1.7").says("its contracts are 1, 1.1").says(&format!("guildhall show {id}"));
     assert!(!house.project().join("all").exists());
 }
@@ -304,4 +305,41 @@ fn missing_and_changed_texts_are_named_in_their_places() {
         assert_eq!(fs::read_to_string(house.project().join("all/1.1.jsonl")).unwrap(), ended.stdout);
         assert_has(&all.stderr, &["contract 1.1: the tool result"]);
     }
+}
+
+#[test]
+fn the_first_line_names_the_conversation_that_precedes_it() {
+    let house = team(Wire::OpenAi, Known::ByVariables);
+    let id = work(&house);
+    house.run(&["--continue", &id]).expect(0);
+    let opening = |contract: &str| parse(&printed(&house, &format!("{id}/{contract}")))[0]["continues"].clone();
+    assert_eq!((opening("1"), opening("1.1")), (Value::Null, Value::Null));
+    assert_eq!((opening("2"), opening("2.1")), (json!(format!("{id}/1")), Value::Null));
+
+    let fork = calls(&[("Agent", json!({"name": "splitter", "prompt": "Say which hour."}))]);
+    let rules = json!([
+        by("lead", json!({"last_user": "You are a copy"}), says("At nine.")),
+        first("lead", fork),
+        always("lead", says("At nine.")),
+    ]);
+    let lead = format!("{}\n  dialect: Agent", hires(&["ada"]));
+    let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &lead), ("ada", "")]);
+    let id = work(&house);
+    let lines = parse(&printed(&house, &id));
+    let ask = &lines.iter().find(|line| line["subtype"] == "asked").unwrap()["stored"]["fact"]["asked"]["id"];
+    assert_eq!(parse(&printed(&house, &format!("{id}/1.1")))[0]["continues"], format!("{id}/1 up to ask #{ask}"));
+}
+
+#[test]
+fn settings_that_can_t_be_read_are_exit_7_and_are_named_once() {
+    let house = team(Wire::OpenAi, Known::ByVariables);
+    let id = work(&house);
+    house.tamper("DELETE FROM text WHERE kind = 'prices'");
+    let ended = house.guildhall(&["transcript", &id]).expect(7);
+    assert_has(&ended.stderr, &["contract 1: the setup of a session", "is not stored"]);
+    let lines = parse(&ended.stdout);
+    let reply = lines.iter().find(|line| line["type"] == "assistant").unwrap();
+    assert_eq!(reply["message"]["model"], Value::Null);
+    let all = house.guildhall(&["transcript", &id, "--all", "all"]).expect(7);
+    assert_eq!(all.stderr.matches("the setup of a session").count(), 1, "{}", all.stderr);
 }

@@ -38,6 +38,9 @@ fn slow_team() -> House {
     staffed(House::new(Wire::OpenAi, &rules), &[("lead", &hires(&["ada"])), ("ada", "")])
 }
 
+/// What another program does to a file.
+type Change = fn(&Path);
+
 /// Starts slow work with live transcripts and waits until ada has reported and the lead's last request is written. Returns the
 /// directory of its transcripts.
 fn start_slow(house: &House, more: &[&str]) -> (Running, std::path::PathBuf) {
@@ -119,7 +122,7 @@ fn a_live_file_that_can_t_be_written_does_not_stop_the_work_and_is_exit_7() {
 
 #[test]
 fn a_live_file_that_was_moved_deleted_or_replaced_is_not_begun_again() {
-    let changes: [(fn(&Path), &str); 3] = [
+    let changes: [(Change, &str); 3] = [
         (|path| fs::rename(path, path.with_extension("old")).unwrap(), "No such file"),
         (|path| fs::write(path, "mine").unwrap(), "another program has changed it"),
         (

@@ -1,5 +1,5 @@
-//! The files of a running session. All calls here can block, so they run on a thread of their own. A file is only ever made longer,
-//! and only as long as its contents are those that this program wrote.
+//! The files of a running session. All calls here can block, so they run on a thread of their own. A file is only ever made
+//! longer, and only as long as its contents are those that this program wrote.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
