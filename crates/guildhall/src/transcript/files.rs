@@ -246,9 +246,28 @@ pub(super) fn file_name(contract: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::{self, Write};
+
     use guildhall_kernel::Path;
 
-    use super::file_name;
+    use super::{NewFile, file_name};
+
+    #[test]
+    fn a_complete_file_does_not_replace_a_file_that_appeared_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("1.jsonl");
+        let mut file = NewFile::create(&path).unwrap();
+        file.file.write_all(b"ours").unwrap();
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(file.publish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        fs::remove_file(&path).unwrap();
+        file.publish().unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "the other name is gone");
+    }
 
     #[test]
     fn the_longest_paths_have_short_and_different_file_names() {
