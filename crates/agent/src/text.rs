@@ -188,9 +188,18 @@ pub enum TextError {
     /// The store can't read the text.
     #[error("the {} with hash {} can't be read: {why}", kind(.of), .of.hash)]
     Damaged { of: TextRef, why: String },
-    /// The text should be a model's reply, and is not.
+    /// The text does not have the form of its kind.
     #[error("the {} with hash {} is not valid: {why}", kind(.of), .of.hash)]
-    NotReply { of: TextRef, why: String },
+    Invalid { of: TextRef, why: String },
+}
+
+impl TextError {
+    /// Returns which text can't be read.
+    pub fn of(&self) -> &TextRef {
+        match self {
+            TextError::Missing(of) | TextError::Damaged { of, .. } | TextError::Invalid { of, .. } => of,
+        }
+    }
 }
 
 fn kind(of: &TextRef) -> &'static str {
@@ -206,7 +215,7 @@ fn kind(of: &TextRef) -> &'static str {
         TextKind::Finding => "finding of a check",
         TextKind::Error => "error text",
         TextKind::Label => "label",
-        TextKind::Opening => "opening",
+        TextKind::Opening => "text of the system prompt and tools",
         TextKind::Prices => "setup of a session",
         TextKind::Invoice => "invoice",
         TextKind::Url => "address of a server",
@@ -226,5 +235,5 @@ pub trait Texts: Sync {
 
 /// Reads a reply as it was stored.
 pub fn stored_reply(of: &TextRef, says: &str) -> Result<Reply, TextError> {
-    serde_json::from_str(says).map_err(|why| TextError::NotReply { of: *of, why: why.to_string() })
+    serde_json::from_str(says).map_err(|why| TextError::Invalid { of: *of, why: why.to_string() })
 }

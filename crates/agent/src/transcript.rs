@@ -308,7 +308,7 @@ impl TranscriptBuilder {
 
     fn replied(&mut self, id: AskId, said: &Said, texts: &dyn Texts) -> Result<(), TextError> {
         let reply = match texts.reply(&said.reply) {
-            Err(TextError::NotReply { .. }) => Arc::new(placeholder(id, said, texts)?),
+            Err(TextError::Invalid { .. }) => Arc::new(placeholder(id, said, texts)?),
             reply => reply?,
         };
         let calls = (0..).zip(&reply.calls).map(|(index, call)| (CallRef { reply: id, index }, call));

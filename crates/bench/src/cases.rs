@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fake::{Manner, WORKER};
+use crate::fake::{FakeBehaviour, WORKER};
 use crate::figures::{Key, Values};
 use crate::program::{Bench, HIRE, Program, Run, Team, float};
 use crate::tree::Tree;
@@ -78,8 +78,8 @@ fn tree(bench: &Bench, program: Program, values: &mut Values) -> Result<(), Stri
 }
 
 fn wide(bench: &Bench, program: Program, values: &mut Values) -> Result<(), String> {
-    let manner = Manner { latency_ms: LATENCY_MS, ..Manner::default() };
-    let sample = bench.sample(program, &Run { manner, at_once: MANY, ..Run::of(1000, 1) })?;
+    let behaviour = FakeBehaviour { latency_ms: LATENCY_MS, ..FakeBehaviour::default() };
+    let sample = bench.sample(program, &Run { behaviour, at_once: MANY, ..Run::of(1000, 1) })?;
     let cpu_us = sample.cpu_us - cpu_us(bench, program, &one())?;
     values.add(Key::WideCpu, program, cpu_us / 1000.0);
     values.add(Key::WideSpan, program, sample.span_us / 1000.0);
@@ -89,7 +89,7 @@ fn wide(bench: &Bench, program: Program, values: &mut Values) -> Result<(), Stri
 
 /// The memory with 1,000 hires that wait, less that with ten.
 fn memory(bench: &Bench, program: Program, values: &mut Values) -> Result<(), String> {
-    let waiting = |fanout| bench.waiting(&bench.house(Team::Workers)?, program, Tree { fanout, depth: 1 });
+    let waiting = |fanout| bench.waiting(&bench.directories(Team::Workers)?, program, Tree { fanout, depth: 1 });
     values.add(Key::Waiting, program, (waiting(1000)? - waiting(10)?) / 990.0 / KIB);
     Ok(())
 }
@@ -108,8 +108,8 @@ fn growth(bench: &Bench, program: Program, values: &mut Values) -> Result<(), St
 }
 
 fn latency(bench: &Bench, program: Program, values: &mut Values) -> Result<(), String> {
-    let manner = Manner { latency_ms: LATENCY_MS, ..Manner::default() };
-    let run = Run { manner, ..Run::of(10, 2) };
+    let behaviour = FakeBehaviour { latency_ms: LATENCY_MS, ..FakeBehaviour::default() };
+    let run = Run { behaviour, ..Run::of(10, 2) };
     // Rig has no limit for parallel calls.
     if program != Program::Rig {
         values.add(Key::Latency32, program, bench.sample(program, &run)?.span_us / 1000.0);
@@ -121,9 +121,9 @@ fn latency(bench: &Bench, program: Program, values: &mut Values) -> Result<(), S
 
 fn request(bench: &Bench, values: &mut Values) -> Result<(), String> {
     for (key, team) in [(Key::BareRequest, Team::Bare), (Key::FilesRequest, Team::FileTools)] {
-        let manner = Manner { hires: HIRE.into(), ..Manner::default() };
-        let run = Run { manner, ..Run::of(1, 1) };
-        let sample = bench.sample_in(&bench.house(team)?, Program::Guildhall, &run)?;
+        let behaviour = FakeBehaviour { hires: HIRE.into(), ..FakeBehaviour::default() };
+        let run = Run { behaviour, ..Run::of(1, 1) };
+        let sample = bench.sample_in(&bench.directories(team)?, Program::Guildhall, &run)?;
         let task = Tree { depth: 0, ..run.tree }.task();
         values.add(key, Program::Guildhall, float(sample.leaf_bytes - task.len() as u64) / KB);
     }
@@ -131,10 +131,10 @@ fn request(bench: &Bench, values: &mut Values) -> Result<(), String> {
 }
 
 fn start(bench: &Bench, program: Program, values: &mut Values) -> Result<(), String> {
-    let house = bench.house(Team::Workers)?;
-    bench.sample_in(&house, program, &Run::of(4, 3))?;
-    values.add(Key::Start, program, bench.sample_in(&house, program, &one())?.start_us / 1000.0);
-    values.add(Key::Rest, program, bench.waiting(&house, program, ONE)? / MB);
+    let directories = bench.directories(Team::Workers)?;
+    bench.sample_in(&directories, program, &Run::of(4, 3))?;
+    values.add(Key::Start, program, bench.sample_in(&directories, program, &one())?.start_us / 1000.0);
+    values.add(Key::IdleMemory, program, bench.waiting(&directories, program, ONE)? / MB);
     Ok(())
 }
 
@@ -145,7 +145,7 @@ fn size(bench: &Bench, values: &mut Values) -> Result<(), String> {
 }
 
 fn one() -> Run {
-    Run { tree: ONE, manner: Manner::default(), at_once: None }
+    Run { tree: ONE, behaviour: FakeBehaviour::default(), at_once: None }
 }
 
 /// The processor time of a run, on average over enough runs.
@@ -157,6 +157,6 @@ fn cpu_us(bench: &Bench, program: Program, run: &Run) -> Result<f64, String> {
 
 /// The size of the first request of a hire of guildhall. The floor's requests have the same size.
 pub(crate) fn request_bytes(bench: &Bench) -> Result<u64, String> {
-    let run = Run { manner: Manner { hires: WORKER.into(), ..Manner::default() }, ..Run::of(1, 1) };
+    let run = Run { behaviour: FakeBehaviour { hires: WORKER.into(), ..FakeBehaviour::default() }, ..Run::of(1, 1) };
     Ok(bench.sample(Program::Guildhall, &run)?.leaf_bytes)
 }

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How the fake model answers.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct FakeBehaviour {
     /// How long the model takes for each answer.
     #[arg(long, default_value_t = 0)]
     pub(crate) latency_ms: u64,
@@ -48,9 +48,9 @@ pub(crate) struct Manner {
 /// The agent that every tree consists of, unless the case says otherwise.
 pub(crate) const WORKER: &str = "worker";
 
-impl Default for Manner {
-    fn default() -> Manner {
-        Manner { latency_ms: 0, stall: None, hires: WORKER.into() }
+impl Default for FakeBehaviour {
+    fn default() -> FakeBehaviour {
+        FakeBehaviour { latency_ms: 0, stall: None, hires: WORKER.into() }
     }
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct Seen {
 }
 
 /// Serves until stdin ends, and then prints what arrived. The first line of the output is the port.
-pub(crate) fn run(manner: Manner) -> Result<(), String> {
+pub(crate) fn run(behaviour: FakeBehaviour) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    LocalSet::new().block_on(&runtime, serve(manner)).map_err(|e| format!("the fake model: {e}"))
+    LocalSet::new().block_on(&runtime, serve(behaviour)).map_err(|e| format!("the fake model: {e}"))
 }
 
-async fn serve(manner: Manner) -> io::Result<()> {
+async fn serve(behaviour: FakeBehaviour) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(io::stdout(), "{}", listener.local_addr()?.port())?;
     let (end, mut ended) = oneshot::channel();
@@ -92,17 +92,17 @@ async fn serve(manner: Manner) -> io::Result<()> {
             _ = &mut ended => break,
             () = &mut patience, if !patience.is_elapsed() => {
                 let waiting = seen.borrow().waiting;
-                if manner.stall.is_some_and(|all| waiting < all) {
+                if behaviour.stall.is_some_and(|all| waiting < all) {
                     return Err(io::Error::other(format!("only {waiting} agents wait after {} s", PATIENCE.as_secs())));
                 }
             }
             accepted = listener.accept() => {
                 let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
-                let (manner, seen) = (manner.clone(), Rc::clone(&seen));
+                let (behaviour, seen) = (behaviour.clone(), Rc::clone(&seen));
                 // The server owns all connections: they end with the process.
                 // A connection ends with an error when the program is killed, which some cases do.
-                spawn_local(async move { connection(stream, &manner, &seen).await.ok() });
+                spawn_local(async move { connection(stream, &behaviour, &seen).await.ok() });
             }
         }
     }
@@ -111,7 +111,7 @@ async fn serve(manner: Manner) -> io::Result<()> {
 }
 
 /// Answers the requests of a connection, one after another.
-async fn connection(mut stream: TcpStream, manner: &Manner, seen: &RefCell<Seen>) -> io::Result<()> {
+async fn connection(mut stream: TcpStream, behaviour: &FakeBehaviour, seen: &RefCell<Seen>) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(16 * 1024);
     loop {
         let Some(head) = read_head(&mut stream, &mut buffer).await? else { return Ok(()) };
@@ -127,7 +127,7 @@ async fn connection(mut stream: TcpStream, manner: &Manner, seen: &RefCell<Seen>
             return Ok(());
         };
         seen.borrow_mut().arrived(&asked, length);
-        if let Some(all) = manner.stall.filter(|_| asked.tree.depth == 0) {
+        if let Some(all) = behaviour.stall.filter(|_| asked.tree.depth == 0) {
             let waiting = &mut seen.borrow_mut().waiting;
             *waiting += 1;
             if *waiting == all {
@@ -135,10 +135,10 @@ async fn connection(mut stream: TcpStream, manner: &Manner, seen: &RefCell<Seen>
             }
             break;
         }
-        if manner.latency_ms > 0 {
-            sleep(Duration::from_millis(manner.latency_ms)).await;
+        if behaviour.latency_ms > 0 {
+            sleep(Duration::from_millis(behaviour.latency_ms)).await;
         }
-        let answer = asked.answer(&manner.hires, seen.borrow().requests, length);
+        let answer = asked.answer(&behaviour.hires, seen.borrow().requests, length);
         stream.write_all(answer.as_bytes()).await?;
         seen.borrow_mut().answered();
         buffer.drain(..head + length);

@@ -65,7 +65,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Part {
     #[command(hide = true)]
-    Fake(fake::Manner),
+    Fake(fake::FakeBehaviour),
     #[command(hide = true)]
     Floor(floor::Work),
     #[command(hide = true)]
@@ -78,7 +78,7 @@ enum Part {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.part {
-        Some(Part::Fake(manner)) => fake::run(manner),
+        Some(Part::Fake(behaviour)) => fake::run(behaviour),
         Some(Part::Floor(work)) => floor::run(work),
         Some(Part::Measure { program }) => measure::run(&program),
         None => bench(cli),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::fake::{Manner, Seen, WORKER};
+use crate::fake::{FakeBehaviour, Seen, WORKER};
 use crate::measure::Ended;
 use crate::tree::Tree;
 
@@ -40,7 +40,7 @@ pub(crate) struct Bench {
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) tree: Tree,
-    pub(crate) manner: Manner,
+    pub(crate) behaviour: FakeBehaviour,
     /// The highest number of calls at the same time; none: guildhall's default, which is 32.
     pub(crate) at_once: Option<usize>,
 }
@@ -86,14 +86,14 @@ struct Fake {
 }
 
 /// The directories of guildhall: its home and a project with a team.
-pub(crate) struct House {
+pub(crate) struct Directories {
     home: TempDir,
     project: TempDir,
 }
 
 impl Run {
     pub(crate) fn of(fanout: u64, depth: u32) -> Run {
-        Run { tree: Tree { fanout, depth }, manner: Manner::default(), at_once: None }
+        Run { tree: Tree { fanout, depth }, behaviour: FakeBehaviour::default(), at_once: None }
     }
 }
 
@@ -114,25 +114,25 @@ impl Bench {
         [Program::Floor, Program::Guildhall].into_iter().chain(rig).collect()
     }
 
-    pub(crate) fn house(&self, team: Team) -> Result<House, String> {
+    pub(crate) fn directories(&self, team: Team) -> Result<Directories, String> {
         let directory = || tempfile::tempdir_in(&self.scratch).map_err(|e| format!("{}: {e}", self.scratch.display()));
-        let house = House { home: directory()?, project: directory()? };
-        let crew = house.project.path().join("crew");
+        let directories = Directories { home: directory()?, project: directory()? };
+        let crew = directories.project.path().join("crew");
         fs::create_dir(&crew)
             .and_then(|()| team.files().iter().try_for_each(|(name, text)| fs::write(crew.join(name), text)))
-            .and_then(|()| fs::write(house.home.path().join("config.toml"), CONFIG))
+            .and_then(|()| fs::write(directories.home.path().join("config.toml"), CONFIG))
             .map_err(|e| format!("{}: {e}", crew.display()))?;
-        Ok(house)
+        Ok(directories)
     }
 
     /// Starts a program whose agents without hires never get an answer. When all of them wait, returns its memory in bytes and
     /// ends it.
-    pub(crate) fn waiting(&self, house: &House, program: Program, tree: Tree) -> Result<f64, String> {
+    pub(crate) fn waiting(&self, directories: &Directories, program: Program, tree: Tree) -> Result<f64, String> {
         let at_once = Some(usize::try_from(tree.leaves()).unwrap_or(usize::MAX));
-        let manner = Manner { stall: Some(tree.leaves()), ..Manner::default() };
-        let run = Run { tree, manner, at_once };
-        let mut fake = Fake::start(&run.manner)?;
-        let mut command = self.command(house, program, &run, &fake.url)?;
+        let behaviour = FakeBehaviour { stall: Some(tree.leaves()), ..FakeBehaviour::default() };
+        let run = Run { tree, behaviour, at_once };
+        let mut fake = Fake::start(&run.behaviour)?;
+        let mut command = self.command(directories, program, &run, &fake.url)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| format!("{}: {e}", program.name()))?;
         let mut child = Guard(child);
@@ -142,18 +142,18 @@ impl Bench {
 
     /// Runs a program once, checks its answer and the number of its requests, and returns what was measured.
     pub(crate) fn sample(&self, program: Program, run: &Run) -> Result<Sample, String> {
-        self.sample_in(&self.house(Team::Workers)?, program, run)
+        self.sample_in(&self.directories(Team::Workers)?, program, run)
     }
 
     /// The same, in an existing home.
-    pub(crate) fn sample_in(&self, house: &House, program: Program, run: &Run) -> Result<Sample, String> {
+    pub(crate) fn sample_in(&self, directories: &Directories, program: Program, run: &Run) -> Result<Sample, String> {
         let what = format!("{}, {} agents", program.name(), run.tree.agents());
-        let fake = Fake::start(&run.manner)?;
-        let bare = self.command(house, program, run, &fake.url)?;
+        let fake = Fake::start(&run.behaviour)?;
+        let bare = self.command(directories, program, run, &fake.url)?;
         let mut command = ours("measure")?;
         command.arg("--").arg(bare.get_program()).args(bare.get_args()).env_clear();
         command.envs(bare.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(house.project.path());
+        command.current_dir(directories.project.path());
         let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("{what}: {e}"))?;
         let ended: Ended = serde_json::from_slice(&output.stdout).map_err(|e| format!("{what}: not measured: {e}"))?;
         let seen = fake.end()?;
@@ -179,7 +179,7 @@ impl Bench {
     }
 
     /// The command of a run, in the project and with only the variables that it needs.
-    fn command(&self, house: &House, program: Program, run: &Run, url: &str) -> Result<Command, String> {
+    fn command(&self, directories: &Directories, program: Program, run: &Run, url: &str) -> Result<Command, String> {
         let (task, at_once) = (run.tree.task(), run.at_once.unwrap_or(DEFAULT_AT_ONCE).to_string());
         let mut command = match program {
             Program::Floor => {
@@ -195,16 +195,16 @@ impl Bench {
             }
             Program::Guildhall => Command::new(&self.guildhall),
         };
-        command.env_clear().current_dir(house.project.path());
+        command.env_clear().current_dir(directories.project.path());
         if program == Program::Guildhall {
-            configure(&mut command, house, run, url);
+            configure(&mut command, directories, run, url);
         }
         Ok(command)
     }
 }
 
 /// Adds the arguments and variables of guildhall.
-fn configure(command: &mut Command, house: &House, run: &Run, url: &str) {
+fn configure(command: &mut Command, directories: &Directories, run: &Run, url: &str) {
     command.args(["run", &run.tree.task(), "--yes", "--output", "json", "--team", "crew", "--agent", WORKER]);
     command.args(["--budget", "100000000sat"]);
     // Each hirer keeps a share of its hires for itself, so the limit must be higher than the number of hires. Trees within the
@@ -215,7 +215,7 @@ fn configure(command: &mut Command, house: &House, run: &Run, url: &str) {
     if let Some(at_once) = run.at_once {
         command.args(["--max-concurrency", &at_once.to_string()]);
     }
-    let home = house.home.path();
+    let home = directories.home.path();
     command.env("GUILDHALL_HOME", home).env("HOME", home);
     command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "none");
 }
@@ -293,11 +293,11 @@ fn answer(program: Program, stdout: &str) -> String {
 }
 
 impl Fake {
-    fn start(manner: &Manner) -> Result<Fake, String> {
+    fn start(behaviour: &FakeBehaviour) -> Result<Fake, String> {
         let mut command = ours("fake")?;
-        command.args(["--latency-ms", &manner.latency_ms.to_string()]);
-        command.args(["--hires", &manner.hires]);
-        command.args(manner.stall.iter().flat_map(|count| ["--stall".to_owned(), count.to_string()]));
+        command.args(["--latency-ms", &behaviour.latency_ms.to_string()]);
+        command.args(["--hires", &behaviour.hires]);
+        command.args(behaviour.stall.iter().flat_map(|count| ["--stall".to_owned(), count.to_string()]));
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = Guard(child.map_err(|e| format!("the fake model: {e}"))?);
         let output = BufReader::new(child.0.stdout.take().ok_or("the fake model has no output")?);

@@ -165,7 +165,7 @@ mod tests {
         let mut values = Values::default();
         values.add(Key::TreeCpu, Program::Floor, 100.0);
         values.add(Key::TreeCpu, Program::Guildhall, 250.0);
-        values.add(Key::Rest, Program::Guildhall, 20.25);
+        values.add(Key::IdleMemory, Program::Guildhall, 20.25);
         let table = table(&values, "no rig");
         let rows: Vec<&str> = table.lines().skip(2).collect();
         assert_eq!(

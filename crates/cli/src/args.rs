@@ -27,7 +27,7 @@ Examples:
   guildhall chat --budget 2000sat       talk with an agent and its team
   guildhall resume last                 continue the newest session after an interruption
   guildhall show brave/1.2              show the work of one agent; ids can be shortened
-  guildhall transcript last             print all messages of the first agent as JSON lines
+  guildhall transcript last             print the messages of the first agent as JSON lines
   guildhall models                      list the models and their prices
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 6 wallet, 7 partial, 75 temporary, 130 interrupted.";
@@ -88,10 +88,16 @@ Examples:
   guildhall transcript last | jq -r 'select(.type == \"assistant\") | .message.content[].text // empty'
   guildhall transcript last --all transcripts       one file for each agent: transcripts/1.jsonl, 1.1.jsonl, …
 
-Each line is a JSON object in the format in which Claude Code writes its own transcripts: the system prompt and the tools, then \
-messages (`user`, `assistant`) and all other facts (`system`). Each line has its stored fact in `stored`, and in `texts` the texts \
-of the fact that its message does not show. Texts are cut after 256 KiB. Times are session time, which stands still while a \
-session does not run. The second request of a continued session is ID/2.
+Each line is a JSON object in the format in which Claude Code writes its own transcripts. The first line has the system prompt \
+and the tools. After it come messages (`user`, `assistant`) and all other facts (`system`): each of these lines has its stored \
+fact in `stored`, and in `texts` the texts of the fact that its message does not show. Texts are cut after 256 KiB. Times are \
+session time, which stands still while a session does not run. The second request of a continued session is ID/2.
+
+An agent was also shown some text that is not repeated here: the conversation before its own, which `continues` in the first \
+line names (ID/1 for ID/2; \"ID/1 up to ask #3\" for a copy of an agent), and the status after the newest message of each request \
+(money, turns and time that are left). A line `compacted` says that later requests had older tool results in short form.
+
+--all prints the path of each file. A pipe gets the exact bytes. A terminal gets escapes in place of invisible characters.
 
 To write transcripts while the work runs, use --transcripts DIR with run, chat or resume.";
 

@@ -1,11 +1,12 @@
 //! How the program ends: the exit codes that scripts rely on, and the error messages.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use guildhall::kernel::{Limit, Msat, Outcome, Refusal};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
-use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, WalletError};
+use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, TranscriptError, WalletError};
 
 use crate::amount::sats;
 use crate::print::NotWritten;
@@ -52,6 +53,7 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
         // The person who pays must notice an overrun, even if there is an answer.
         _ if ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun => Exit::Provider,
         Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
+        Outcome::Done if ended.transcript_failure.is_some() => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
         // The time ran out because the provider failed.
@@ -133,13 +135,13 @@ impl From<HallError> for Failure {
             HallError::NoContract { session, .. } => {
                 (Exit::Usage, format!(". To see the session, run `guildhall show {session}`"))
             }
-            HallError::TranscriptExists { .. } => {
-                (Exit::Usage, ". Name another directory, or move the file away".to_owned())
+            HallError::TranscriptsNotStarted(why) | HallError::TranscriptsNotWritten { why, written: 0, .. } => {
+                (of_transcript(why), transcript_advice(why, "Name"))
             }
-            HallError::TranscriptNotWritten { .. } => (
-                Exit::Failed,
-                ". Name a directory that can be written and has room, then run the command again".to_owned(),
-            ),
+            // The directory has some of the files now, and files are not replaced.
+            HallError::TranscriptsNotWritten { why, .. } => {
+                (of_transcript(why), transcript_advice(why, "To write all of them, name"))
+            }
             HallError::Project(_)
             | HallError::NoAgent { .. }
             | HallError::NoEntry { .. }
@@ -148,6 +150,27 @@ impl From<HallError> for Failure {
             | HallError::NoTool { .. } => (Exit::Usage, String::new()),
         };
         Failure { exit, message: format!("{error}{advice}") }
+    }
+}
+
+fn of_transcript(why: &TranscriptError) -> Exit {
+    match why {
+        TranscriptError::Exists { .. } | TranscriptError::NotDirectory { .. } => Exit::Usage,
+        TranscriptError::NotWritten { .. } => Exit::Failed,
+    }
+}
+
+/// What to do about a transcript that can't be written.
+fn transcript_advice(why: &TranscriptError, name: &str) -> String {
+    match why {
+        TranscriptError::Exists { .. } => format!(". {name} another directory, or move the file away"),
+        TranscriptError::NotDirectory { .. } => format!(". {name} another directory"),
+        TranscriptError::NotWritten { source, .. } => {
+            let is_full =
+                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
+            let with = if is_full { "has room" } else { "can be written" };
+            format!(". {name} another directory that {with}")
+        }
     }
 }
 

@@ -43,8 +43,9 @@ use crate::print::{BAD, say, tame_lines};
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// The async runtime. One thread runs all contracts: they wait most of the time, and several threads would spend more time on
-/// waking each other than they save. The journal, the tools and the terminal have threads of their own. It also handles SIGXFSZ: a write beyond the file size limit becomes an error with a message, instead of a
-/// signal that ends the process.
+/// waking each other than they save. The journal, the tools, transcript files and the terminal have threads of their own.
+/// This function also handles SIGXFSZ: a write beyond the limit of file sizes becomes an error with a message, instead of a signal
+/// that ends the process.
 fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();

@@ -1,6 +1,8 @@
 //! Printing: the result on stdout, everything else on stderr. A closed pipe does not end the program.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use guildhall::agent::is_unseen;
@@ -29,6 +31,15 @@ pub(crate) struct NotWritten(#[from] io::Error);
 /// Prints a line of the result.
 pub(crate) fn out(line: &str) -> Result<(), NotWritten> {
     Ok(screen::write_out(line)?)
+}
+
+/// Prints a path as a line of the result: exact bytes, but on a terminal with escapes for characters that it would not show.
+pub(crate) fn out_path(path: &Path) -> Result<(), NotWritten> {
+    if stdout_columns().is_none() {
+        return Ok(screen::write_out_bytes(path.as_os_str().as_bytes())?);
+    }
+    let escape = |c: char| if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    out(&path.to_string_lossy().chars().map(escape).collect::<String>())
 }
 
 /// Prints an agent's text. A terminal gets rendered Markdown, any other output the text as it is.

@@ -283,13 +283,23 @@ pub(crate) fn write_out(lines: &str) -> io::Result<()> {
     }
     let write = |lines: &str| {
         let mut stdout = anstream::stdout().lock();
-        match writeln!(stdout, "{lines}").and_then(|()| stdout.flush()) {
-            // `head` and `less` close the pipe when they have read enough. That is not an error.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => written,
-        }
+        unless_closed(writeln!(stdout, "{lines}").and_then(|()| stdout.flush()))
     };
     screen.write(lines, write)
+}
+
+/// Writes a line of exactly these bytes to stdout, which is not a terminal.
+pub(crate) fn write_out_bytes(line: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_closed(stdout.write_all(&[line, b"\n"].concat()).and_then(|()| stdout.flush()))
+}
+
+/// `head` and `less` close the pipe when they have read enough. That is not an error.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Returns the width of stderr, if stderr is a terminal.

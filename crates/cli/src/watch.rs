@@ -211,6 +211,7 @@ impl Work {
             Err(why) => {
                 self.print_lines();
                 self.print_deferred();
+                self.print_transcript_failure();
                 say_in(WARN, &advice_after_error(self.running.id(), &why));
                 return Err(why.into());
             }
@@ -369,6 +370,7 @@ impl Work {
         self.talk = None;
         let id = self.running.id().clone();
         // The facts are durable already, so a journal that is slow to close need not delay the end.
+        self.print_transcript_failure();
         let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
         let then = match self.interrupted {
             Interrupted::No => "",
@@ -390,6 +392,7 @@ impl Work {
                 answer: Some(ended.text.as_str()).filter(|text| !text.trim().is_empty()),
                 failure: ended.failure.as_deref(),
                 unreadable: ended.unreadable.iter().map(ToString::to_string).collect(),
+                transcript_failure: ended.transcript_failure.as_deref(),
                 exit_code: exit.code(),
                 bill: sheet.json(),
                 quote: quote::json(&quotes, models),
@@ -410,8 +413,22 @@ impl Work {
             }
         };
         self.write_error = self.write_error.take().or(written.err());
+        self.print_transcript_failure();
         if !self.args.no_advice {
             advise(ended, command);
+        }
+    }
+
+    /// Prints why the transcripts are not complete. The person asked for them, so this is printed also with `--quiet`.
+    fn print_transcript_failure(&self) {
+        if let Some(why) = self.running.transcript_failure() {
+            let (why, id) = (tame(why, WHY_CHARS_MAX), self.running.id());
+            say_in(
+                WARN,
+                &format!(
+                    "the transcripts are not complete: {why}. To write them, run: guildhall transcript {id} --all DIR"
+                ),
+            );
         }
     }
 }
@@ -424,6 +441,7 @@ struct ResultJson<'a> {
     answer: Option<&'a str>,
     failure: Option<&'a str>,
     unreadable: Vec<String>,
+    transcript_failure: Option<&'a str>,
     exit_code: u8,
     bill: BillJson<'a>,
     quote: Value,

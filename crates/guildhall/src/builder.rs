@@ -170,7 +170,9 @@ impl HallBuilder {
     }
 
     /// Writes transcripts while work runs: a directory below this one for each session, and in it a file for each contract. By
-    /// default, nothing is written: [`Hall::transcript`] reads transcripts from the journal.
+    /// default, nothing is written: [`Hall::transcript`] reads transcripts from the journal. Work does not start if the files can't
+    /// be written or other files are in their places. If they can't be written later, the work continues, and
+    /// [`Ended::transcript_failure`](crate::Ended::transcript_failure) says why.
     #[must_use]
     pub fn transcripts(mut self, directory: impl Into<PathBuf>) -> HallBuilder {
         self.transcripts = Some(directory.into());

@@ -1,7 +1,6 @@
 //! A hall: the place where work is started, watched and resumed.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -33,6 +32,7 @@ use crate::setup::{FeeTerms, SETUP_FORM, Setup, Staffing, staffings};
 #[cfg(feature = "lightning")]
 use crate::stored::stored_text;
 use crate::tasks::Tasks;
+use crate::transcript::TranscriptError;
 #[cfg(feature = "lightning")]
 use crate::treasury::{WalletError, WalletSettings};
 use crate::undertaking::Undertaking;
@@ -160,23 +160,18 @@ pub enum HallError {
         /// The contracts that exist, or the first of them.
         known: String,
     },
-    /// A file is in the place of a transcript.
-    #[error("{} exists, and transcripts do not replace other files. Nothing was written", path.display())]
-    TranscriptExists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A transcript can't be written.
-    #[error("can't write the transcript {}: {source}{}", path.display(), written_so_far(*.written, *.all))]
-    TranscriptNotWritten {
-        /// The file or directory.
-        path: PathBuf,
+    /// Transcripts can't be written while the work runs, so the work did not start.
+    #[error("{0}. The work did not start, and nothing was spent")]
+    TranscriptsNotStarted(TranscriptError),
+    /// The transcripts of a session can't be written.
+    #[error("{why}{}", written_so_far(*.written, *.all))]
+    TranscriptsNotWritten {
+        /// Why the next transcript can't be written.
+        why: TranscriptError,
         /// How many transcripts were written before. Their files are complete.
         written: usize,
-        /// How many transcripts there are, or 0 if the work has not begun.
+        /// How many transcripts there are.
         all: usize,
-        /// The error that the system returned.
-        source: io::Error,
     },
     /// The hirer is not allowed to hire this agent.
     #[error("contract {hirer} is not allowed to hire {agent}: it can hire {known}")]
@@ -234,10 +229,10 @@ fn among(known: &str) -> String {
 }
 
 fn written_so_far(written: usize, all: usize) -> String {
-    if all == 0 {
-        ". The work did not start, and nothing was spent".to_owned()
-    } else {
-        format!(". {written} of {all} transcripts were written, and those are complete")
+    match written {
+        0 => ". Nothing was written".to_owned(),
+        1 => format!(". 1 of {all} transcripts was written, and it is complete"),
+        _ => format!(". {written} of {all} transcripts were written, and those are complete"),
     }
 }
 

@@ -105,7 +105,7 @@ pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use topup::ToppedUp;
-pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, WrittenTranscripts};
+pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts};
 #[cfg(feature = "lightning")]
 pub use treasury::{
     Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Posting, Refund, RefundQuote, Resolution, TreasuryLimits,

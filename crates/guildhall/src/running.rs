@@ -1,6 +1,7 @@
 //! Work that is running: how to watch it, send messages to it, end it and wait for it.
 
 use std::collections::BTreeSet;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
 use crate::setup::{Setup, newest_root};
 use crate::stored::stored_text;
-use crate::transcript::LiveTranscripts;
+use crate::transcript::{LiveTranscripts, ReadyTranscripts, TranscriptFailure};
 #[cfg(feature = "lightning")]
 use crate::treasury::TreasuryWorker;
 use crate::undertaking::account;
@@ -56,6 +57,8 @@ pub struct Running {
     facts: Subscription,
     /// This channel is closed when the work has ended, with a report or an error.
     over: watch::Receiver<()>,
+    transcript_directory: Option<PathBuf>,
+    transcript_failure: TranscriptFailure,
     /// `None` after [`Running::wait`] returned the result.
     work: Option<JoinHandle<Result<Ended, HallError>>>,
 }
@@ -73,9 +76,12 @@ impl Running {
             // A text that can't be read is an error later, when a contract needs the text.
             texts.extend(stored_text(hall.journal(), of).await.ok().map(|says| Text { of, says }));
         }
-        hall.check_transcripts(id).await?;
         let engine = hall.engine(id, &root.setup).await?;
-        Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts).await
+        let transcripts = match hall.open_transcripts(id).await? {
+            Some(transcripts) => Some(transcripts.catch_up(hall, id, &root.path).await?),
+            None => None,
+        };
+        Running::spawn(hall.clone(), id.clone(), root.setup, engine, texts, transcripts).await
     }
 
     pub(crate) async fn spawn(
@@ -84,13 +90,17 @@ impl Running {
         setup: Setup,
         (engine, faults): (SessionEngine, Faults),
         texts: Vec<Text>,
+        transcripts: Option<ReadyTranscripts>,
     ) -> Result<Running, HallError> {
         let first = hall.journal().head(&id).await?.facts.saturating_add(1);
         let root = Arc::clone(&setup.brief);
         let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let facts = hall.journal().subscribe(&id, first);
-        let transcripts = LiveTranscripts::start(&hall, &id).await?;
+        let transcripts = transcripts.map(|ready| ready.begin(&hall, &setup));
+        let transcript_directory = transcripts.as_ref().map(|live| live.directory().to_owned());
+        let transcript_failure = transcripts.as_ref().map(LiveTranscripts::failure).cloned().unwrap_or_default();
+        let failure = Arc::clone(&transcript_failure);
         #[cfg(feature = "lightning")]
         let treasury = TreasuryWorker::start_for(&hall, &id).await?;
         let (still_running, over) = watch::channel(());
@@ -105,9 +115,21 @@ impl Running {
                 treasury.finish().await;
             }
             drop(still_running);
-            ended
+            ended.map(|ended| Ended { transcript_failure: failure.get().cloned(), ..ended })
         });
-        Ok(Running { hall, id, root, token_limit, models, first, facts, over, work: Some(work) })
+        Ok(Running {
+            hall,
+            id,
+            root,
+            token_limit,
+            models,
+            first,
+            facts,
+            over,
+            transcript_directory,
+            transcript_failure,
+            work: Some(work),
+        })
     }
 
     /// Returns the session's id.
@@ -146,6 +168,16 @@ impl Running {
     /// Returns a token counter that starts at zero, if the tokens are limited. Code that watches the facts can feed it.
     pub fn token_limit(&self) -> Option<TokenLimit> {
         self.token_limit.clone()
+    }
+
+    /// Returns the directory in which this work's transcripts are written while it runs, if they are.
+    pub fn transcript_directory(&self) -> Option<&FilePath> {
+        self.transcript_directory.as_deref()
+    }
+
+    /// Returns why the transcripts in that directory will not be complete, as soon as that is known.
+    pub fn transcript_failure(&self) -> Option<&str> {
+        self.transcript_failure.get().map(String::as_str)
     }
 
     /// Sends a message to the root. The message is stored before this returns. The number that this returns identifies the

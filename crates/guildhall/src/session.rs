@@ -51,6 +51,9 @@ pub struct Ended {
     pub head: Head,
     /// The texts that can't be read. Their fields are empty here.
     pub unreadable: Vec<UnreadableText>,
+    /// Why the transcripts of [`HallBuilder::transcripts`](crate::HallBuilder::transcripts) are not complete, if they are not.
+    /// [`Hall::write_transcripts`](crate::Hall::write_transcripts) can write them later.
+    pub transcript_failure: Option<String>,
     /// The structured output, as JSON, if the caller asked for it and it could be read.
     pub(crate) structured: Option<String>,
     /// The finding of the last failed check.
@@ -282,6 +285,7 @@ impl Ended {
             setup,
             failure: unreadable.note(failure(journal, &facts, root, faults).await).flatten(),
             unreadable: unreadable.texts,
+            transcript_failure: None,
             granted,
             late: late_money(&account),
             report,

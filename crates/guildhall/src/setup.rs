@@ -218,6 +218,20 @@ pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Roo
     request.read(journal).await?.map_err(unreadable)
 }
 
+/// Reads the agents of each root of a session, or why the settings of a root can't be read.
+pub(crate) async fn readable_staffings(
+    journal: &Journal,
+    id: &SessionId,
+) -> Result<BTreeMap<Path, Result<Staffing, TextError>>, HallError> {
+    let mut staffings = BTreeMap::new();
+    for request in journal.account(id).await?.iter().filter_map(Request::of) {
+        let invalid = |why: HallError| TextError::Invalid { of: request.setup, why: why.to_string() };
+        let root = request.read(journal).await.map_err(invalid).flatten();
+        staffings.insert(request.root, root.map(|root| root.setup.staffing));
+    }
+    Ok(staffings)
+}
+
 /// Reads the agents of each root of a session.
 pub(crate) async fn staffings(journal: &Journal, id: &SessionId) -> Result<BTreeMap<Path, Staffing>, HallError> {
     let mut staffings = BTreeMap::new();

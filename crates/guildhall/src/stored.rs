@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use guildhall_agent::{TextError, stored_reply};
 use guildhall_kernel::{Path, TextKind, TextRef};
-use guildhall_local::{Journal, SessionId, texts_named};
+use guildhall_local::{Journal, JournalError, SessionId, texts_named};
 
 use crate::hall::{Hall, HallError};
 use crate::setup::Request;
@@ -24,6 +24,10 @@ pub(crate) async fn stored_text(journal: &Journal, of: TextRef) -> Result<String
     match journal.text(of.hash).await {
         Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Ok(None) => Err(TextError::Missing(of)),
+        // The error of the text names the hash.
+        Err(JournalError::TextDamaged { .. }) => {
+            Err(TextError::Damaged { of, why: "its bytes do not match the hash".to_owned() })
+        }
         Err(why) => Err(TextError::Damaged { of, why: why.to_string() }),
     }
 }

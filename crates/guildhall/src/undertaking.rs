@@ -21,6 +21,7 @@ use crate::running::Running;
 use crate::session::Ended;
 use crate::setup::{Setup, Staffing, newest_root};
 use crate::tasks::Tasks;
+use crate::transcript::OpenTranscripts;
 
 /// The default number of replies that an agent may give.
 pub const TURNS_MAX: u32 = 50;
@@ -248,7 +249,7 @@ impl Undertaking {
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id).await?;
+        let transcripts = self.hall.open_transcripts(&id).await?;
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
@@ -259,7 +260,7 @@ impl Undertaking {
         let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
         let new = NewSession { id: id.clone(), created_at: unix_now(), project, label };
         self.hall.journal().create(new).await?;
-        self.request(id, described, asked).await
+        self.request(id, described, asked, transcripts).await
     }
 
     /// Continues a session.
@@ -283,8 +284,8 @@ impl Undertaking {
             since: *at,
         };
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id).await?;
-        self.request(id, described, asked).await
+        let transcripts = self.hall.open_transcripts(&id).await?;
+        self.request(id, described, asked, transcripts).await
     }
 
     /// Starts work in an existing session, with its money.
@@ -302,12 +303,18 @@ impl Undertaking {
         let (root, granted) = (account.next_root(), self.budget.unwrap_or(account.free()));
         let asked = Asked { root, granted, funded: None, context: Context::Fresh, since };
         let described = self.describe(&id, staffing, &asked)?;
-        self.hall.check_transcripts(&id).await?;
-        self.request(id, described, asked).await
+        let transcripts = self.hall.open_transcripts(&id).await?;
+        self.request(id, described, asked, transcripts).await
     }
 
     /// Stores the request and starts the work.
-    async fn request(self, id: SessionId, described: Described, asked: Asked) -> Result<Running, HallError> {
+    async fn request(
+        self,
+        id: SessionId,
+        described: Described,
+        asked: Asked,
+        transcripts: Option<OpenTranscripts>,
+    ) -> Result<Running, HallError> {
         let Described { setup, texts, opening } = described;
         self.hall.check_wallet(account(self.hall.journal(), &id).await?.kind()).await?;
         let (engine, faults) = self.hall.engine(&id, &setup).await?;
@@ -315,6 +322,11 @@ impl Undertaking {
         if account(self.hall.journal(), &id).await?.next_root() != asked.root {
             return Err(HallError::ContinuedElsewhere(id));
         }
+        // This is done before the request is stored: after an error, the command can be repeated.
+        let transcripts = match transcripts {
+            Some(transcripts) => Some(transcripts.catch_up(&self.hall, &id, &asked.root).await?),
+            None => None,
+        };
         let stored = setup.text(self.hall.redactor());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None, payment: None });
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
@@ -324,7 +336,7 @@ impl Undertaking {
                 std::iter::once(stored).chain(texts.iter().cloned()).chain([opening]).collect(),
             )
             .await?;
-        Running::spawn(self.hall, id, setup, (engine, faults), texts).await
+        Running::spawn(self.hall, id, setup, (engine, faults), texts, transcripts).await
     }
 
     /// Fixes the settings of the work.

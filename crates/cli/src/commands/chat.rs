@@ -1,6 +1,7 @@
 //! `chat`: a conversation with an agent. Its hires keep working between the person's messages.
 
 use crate::args::ChatArgs;
+use crate::commands::run::note_transcripts;
 use crate::exit::{Exit, Failure};
 use crate::prepare::Prepared;
 use crate::print::{WARN, note, say, say_in, tame};
@@ -20,6 +21,7 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     let signals = Signals::listen()?;
     let running = prepared.undertaking(words).open().start().await?;
     note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
+    note_transcripts(&running);
     Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
 }
 

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path as FilePath, PathBuf};
 
+use guildhall::Running;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
@@ -11,7 +12,7 @@ use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::local_server;
 use crate::prepare::Prepared;
-use crate::print::note;
+use crate::print::{note, tame};
 use crate::talk::{Lines, Talk};
 use crate::team::Found;
 use crate::watch::{Signals, Watch};
@@ -19,6 +20,9 @@ use crate::world::World;
 
 /// The longest task, in bytes: as long as the longest brief.
 pub(crate) const TASK_BYTES_MAX: u64 = 64 * 1024;
+
+/// The longest path that is printed, in characters.
+const PATH_CHARS_MAX: usize = 4096;
 
 /// The task of `run --continue` without a task.
 const CONTINUE_TASK: &str = "Continue where you stopped.";
@@ -31,6 +35,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let running = prepared.undertaking(task).start().await?;
     note(&format!("session {}", running.id()));
+    note_transcripts(&running);
     Watch::new(prepared.hall, running, watch, signals).until_the_end().await
 }
 
@@ -49,11 +54,19 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
     note(&format!("session {} continues", running.id()));
+    note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,
         CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
     Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
+}
+
+/// Prints where the transcripts of the work are, if they are written while it runs.
+pub(crate) fn note_transcripts(running: &Running) {
+    if let Some(directory) = running.transcript_directory() {
+        note(&format!("transcripts are written to {}", tame(&directory.display().to_string(), PATH_CHARS_MAX)));
+    }
 }
 
 /// The settings of a session that already exists.

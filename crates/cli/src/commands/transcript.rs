@@ -10,7 +10,7 @@ use guildhall::{Hall, UnreadableText};
 use crate::args::TranscriptArgs;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::print::{note, out, tame, warn};
+use crate::print::{note, out, out_path, tame, warn};
 use crate::world::World;
 
 /// Prints a transcript, or writes all of them.
@@ -46,7 +46,7 @@ async fn print(hall: &Hall, id: &SessionId, contract: &Path) -> Result<Exit, Fai
 async fn write(hall: &Hall, id: &SessionId, directory: &FilePath) -> Result<Exit, Failure> {
     let written = hall.write_transcripts(id, directory).await?;
     for file in &written.files {
-        out(&file.display().to_string())?;
+        out_path(file)?;
     }
     Ok(tell_unreadable(&written.unreadable))
 }
@@ -54,7 +54,7 @@ async fn write(hall: &Hall, id: &SessionId, directory: &FilePath) -> Result<Exit
 /// Warns of texts that can't be read. Their places in the transcript say the same.
 fn tell_unreadable(unreadable: &[UnreadableText]) -> Exit {
     for text in unreadable {
-        warn(&format!("can't be read: {}", tame(&text.to_string(), 1000)));
+        warn(&tame(&text.to_string(), 1000));
     }
     if unreadable.is_empty() { Exit::Done } else { Exit::Partial }
 }

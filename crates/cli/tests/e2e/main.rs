@@ -38,6 +38,7 @@ mod teams;
 mod terminal;
 mod tls;
 mod transcripts;
+mod transcripts_files;
 mod trees;
 mod wallet;
 mod watching;

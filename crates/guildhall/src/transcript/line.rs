@@ -1,8 +1,11 @@
 //! One line of a transcript: the fields that Claude Code writes, and in addition the stored fact with its texts.
 
-use guildhall_agent::{Part, RawCall, Reply, Stop, Wire, escape_unseen};
-use guildhall_kernel::{Answer, Ask, AskKey, Brief, Cost, Fact, Said, Stimulus, Stored, TextKind, TextRef, Tokens};
-use guildhall_local::{SessionRow, hash_text};
+use guildhall_agent::{Part, RawCall, Reply, Stop, TextError, Wire, escape_unseen};
+use guildhall_kernel::{
+    Answer, Ask, AskKey, Brief, Context, Cost, Fact, Limit, Msat, Nudge, Outcome, Report, Said, Stimulus, Stored,
+    TextKind, TextRef, Tokens,
+};
+use guildhall_local::{SessionId, SessionRow, hash_text};
 use serde_json::{Map, Value, json};
 
 use super::{FactTexts, TRANSCRIPT_TEXT_BYTES_MAX};
@@ -41,18 +44,24 @@ impl Line {
         Line { part: 1, fields, has_whole_reply: false }
     }
 
-    /// The first line of a contract: the system prompt and the tools. `opening` is their stored text.
-    pub(super) fn opening(brief: &Brief, opening: Option<&str>) -> Line {
-        let (content, tools) = match opening.map(|text| (text, StoredOpening::read(text))) {
-            Some((_, Ok(opening))) => {
+    /// The first line of a contract: the system prompt and the tools, which older versions did not store.
+    pub(super) fn opening(
+        session: &SessionId,
+        brief: &Brief,
+        opening: Option<Result<StoredOpening, TextError>>,
+    ) -> Line {
+        let (content, tools) = match opening {
+            Some(Ok(opening)) => {
                 let (system, tools) = opening.shown_to(brief);
                 (system, Some(tools))
             }
-            // The text says why it can't be read.
-            Some((text, Err(_))) => (text.to_owned(), None),
+            Some(Err(why)) => (format!("[{why}]"), None),
             None => (NO_OPENING.to_owned(), None),
         };
-        let fields = json!({"subtype": "opening", "agent": brief.agent, "content": content, "tools": tools});
+        let mut fields = json!({"subtype": "opening", "agent": brief.agent, "content": content, "tools": tools});
+        if let Some(continues) = continues(session, brief) {
+            fields["continues"] = json!(continues);
+        }
         Line { part: 0, ..Line::new("system", fields) }
     }
 
@@ -135,6 +144,17 @@ impl Line {
     }
 }
 
+/// What the agent is shown before its brief: the transcript of another contract, which is not repeated here.
+fn continues(session: &SessionId, brief: &Brief) -> Option<String> {
+    match &brief.context {
+        Context::Fresh => None,
+        Context::After { root, .. } => Some(format!("{session}/{root}")),
+        Context::Fork { request, .. } => {
+            brief.path.hirer().map(|hirer| format!("{session}/{hirer} up to ask {request}"))
+        }
+    }
+}
+
 /// The reply of a model that does not use the protocol of Anthropic, as blocks of that protocol.
 fn blocks(reply: &Reply) -> Value {
     let words = reply.words.iter().map(|words| json!({"type": "text", "text": words}));
@@ -157,20 +177,58 @@ fn usage(used: Tokens) -> Value {
 /// A fact in a few words. All of it is in the field `stored`.
 fn summary(fact: &Fact) -> String {
     match fact {
-        Fact::Opened(brief) => format!("{} begins with {}", brief.agent, brief.grant.money),
-        Fact::Asked { id, ask, hold, .. } => format!("ask {id}: {}; {} held", asked(ask), hold.money),
+        Fact::Opened(brief) => format!("{} begins with {}", brief.agent, sats(brief.grant.money)),
+        Fact::Asked { id, ask, hold, .. } => format!("ask {id}: {}; {} held", asked(ask), sats(hold.money)),
         Fact::Answered { id, answer, cost } => format!("ask {id} answered: {}; {}", answered(answer), paid(*cost)),
         Fact::Refused { why, .. } => format!("refused: {why}"),
-        Fact::Raised { hire, by } => format!("the hire of ask {hire} gets {by} more"),
+        Fact::Raised { hire, by } => format!("the hire of ask {hire} gets {} more", sats(*by)),
         Fact::Heard { stimulus, .. } => format!("heard: {}", heard(stimulus)),
+        Fact::Waiting { on, .. } if on.len() == 1 => "waits for 1 hire".to_owned(),
         Fact::Waiting { on, .. } => format!("waits for {} hires", on.len()),
         Fact::Woke { .. } => "stops waiting".to_owned(),
-        Fact::Nudged(nudge) => format!("nudged: {nudge:?}"),
+        Fact::Nudged(nudge) => format!("reminded: {}", reminder(*nudge)),
         Fact::Compacted { upto, .. } => format!("facts before number {upto} are shortened in later requests"),
-        Fact::Closing(outcome) => format!("closing: {outcome:?}"),
+        Fact::Closing(outcome) => format!("makes its last report: {}", ended(*outcome)),
         Fact::Closed(report) => {
-            format!("closed: {:?}; {} spent, {} returned", report.outcome, report.spent, report.change)
+            format!("closed: {}; {}, {} returned", ended(report.outcome), charged(report), sats(report.change))
         }
+    }
+}
+
+/// An amount with a space before its unit.
+fn sats(amount: Msat) -> String {
+    amount.to_string().replace("sat", " sat")
+}
+
+/// What a report charges, by how much is known about it. Reports of the first release do not say how much is known.
+fn charged(report: &Report) -> String {
+    let (Some(reserved), Some(estimated)) = (report.reserved, report.estimated) else {
+        return format!("{} charged", sats(report.spent));
+    };
+    let used =
+        Msat::capped(u128::from(report.spent.get().saturating_sub(reserved.get()).saturating_sub(estimated.get())));
+    let also = [("estimated", estimated), ("reserved", reserved)].into_iter().filter(|(_, part)| *part > Msat::ZERO);
+    also.fold(format!("{} used", sats(used)), |said, (what, part)| format!("{said}, {} {what}", sats(part)))
+}
+
+fn ended(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Exhausted(Limit::Purse) => "out of money",
+        Outcome::Exhausted(Limit::Turns) => "out of turns",
+        Outcome::Exhausted(Limit::Deadline) => "out of time",
+        Outcome::Exhausted(Limit::Asked) => "told to wrap up",
+        Outcome::Failed => "failed",
+        Outcome::Cancelled => "cancelled",
+    }
+}
+
+fn reminder(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::Required => "a hire is required before the report",
+        Nudge::Promise => "a hire was announced and not made",
+        Nudge::FixReport => "the report failed a check",
+        Nudge::Empty => "the reply was empty",
     }
 }
 
@@ -206,8 +264,8 @@ fn answered(answer: &Answer) -> &'static str {
 
 fn paid(cost: Cost) -> String {
     match cost {
-        Cost::Known(money) => format!("cost {money}"),
-        Cost::Estimated(money) => format!("cost at most {money}"),
+        Cost::Known(money) => format!("cost {}", sats(money)),
+        Cost::Estimated(money) => format!("cost at most {}", sats(money)),
         Cost::Unknown => "cost unknown".to_owned(),
     }
 }
@@ -216,7 +274,7 @@ fn heard(stimulus: &Stimulus) -> String {
     match stimulus {
         Stimulus::Message(_) => "message".to_owned(),
         Stimulus::Question(_) => "question".to_owned(),
-        Stimulus::TopUp { to, money } => format!("{money} more for {to}"),
+        Stimulus::TopUp { to, money } => format!("{} more for {to}", sats(*money)),
         Stimulus::Hire(offer) => format!("hire {}", offer.agent),
         Stimulus::WrapUp => "wrap up".to_owned(),
         Stimulus::Cancel => "cancel".to_owned(),
@@ -262,8 +320,40 @@ fn timestamp(unix_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{TRANSCRIPT_TEXT_BYTES_MAX, cut, timestamp, uuid};
+    use guildhall_kernel::{Acceptance, Fact, Heads, Limit, Msat, Nudge, Outcome, Report, TextKind, TextRef, Wording};
+    use guildhall_local::hash_text;
     use serde_json::json;
+
+    use super::{TRANSCRIPT_TEXT_BYTES_MAX, cut, summary, timestamp, uuid};
+
+    #[test]
+    fn reserved_money_is_never_called_used_and_no_summary_has_a_name_of_the_code() {
+        let msat = |msat: u64| Msat::capped(u128::from(msat));
+        let text = TextRef { hash: hash_text(b"x"), bytes: 1, kind: TextKind::Words };
+        let report = |reserved, estimated| {
+            Fact::Closed(Box::new(Report {
+                outcome: Outcome::Exhausted(Limit::Asked),
+                text: Wording::Final(text),
+                output: None,
+                acceptance: Acceptance::NotAccepted,
+                ignored_nudge: None,
+                unheard: Vec::new(),
+                spent: msat(16_844),
+                change: msat(1000),
+                fee: Msat::ZERO,
+                reserved,
+                estimated,
+                heads: Heads(0),
+            }))
+        };
+        let whole = summary(&report(Some(msat(10_000)), Some(msat(844))));
+        assert_eq!(whole, "closed: told to wrap up; 6 sat used, 0.844 sat estimated, 10 sat reserved, 1 sat returned");
+        let used = summary(&report(Some(Msat::ZERO), Some(Msat::ZERO)));
+        assert_eq!(used, "closed: told to wrap up; 16.844 sat used, 1 sat returned");
+        assert_eq!(summary(&report(None, None)), "closed: told to wrap up; 16.844 sat charged, 1 sat returned");
+        assert_eq!(summary(&Fact::Nudged(Nudge::FixReport)), "reminded: the report failed a check");
+        assert_eq!(summary(&Fact::Closing(Outcome::Exhausted(Limit::Purse))), "makes its last report: out of money");
+    }
 
     #[test]
     fn moments_are_written_as_dates() {

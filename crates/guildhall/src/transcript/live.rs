@@ -1,91 +1,165 @@
 //! Transcripts that are written while a session runs. The work does not wait for them, and an error here does not stop it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use guildhall_kernel::{Fact, Path, Stored};
-use guildhall_local::{Contents, Journal, JournalError, SessionId, Subscription, create_private_dir, private_file};
+use guildhall_local::{Contents, Journal, SessionId, Subscription};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::files::{by_contract, file_name, write};
-use super::{LineWriter, SessionInfo};
+use super::files::by_contract;
+use super::live_files::{EarlierFile, Lines, LiveFiles};
+use super::thread::FileThread;
+use super::{LineWriter, SessionInfo, TranscriptError, not_written};
 use crate::builder::WarnFn;
 use crate::hall::{Hall, HallError};
+use crate::setup::Setup;
 
 /// How many bytes of lines are collected before they are written.
-const PENDING_BYTES_MAX: usize = 1024 * 1024;
+pub(super) const PENDING_BYTES_MAX: usize = 1024 * 1024;
 
-/// The task that writes the transcripts of a running session. Dropping it stops the task.
-pub(crate) struct LiveTranscripts {
-    /// Dropped when the work has ended.
-    working: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+/// Why the transcripts of running work are not complete, as soon as that is known.
+pub(crate) type TranscriptFailure = Arc<OnceLock<String>>;
+
+/// A directory in which the transcripts of a session can be written. Dropping it removes what was created and is empty.
+pub(crate) struct OpenTranscripts {
+    directory: PathBuf,
+    files: FileThread<LiveFiles>,
 }
 
 impl Hall {
-    /// Makes sure that the transcripts of a session can be written and replace only their own earlier states, before the work
-    /// costs anything. The session may not exist yet.
-    pub(crate) async fn check_transcripts(&self, session: &SessionId) -> Result<(), HallError> {
-        let Some(directory) = self.transcripts_of(session) else { return Ok(()) };
-        let probe = directory.join(".writable");
-        let open = || private_file().write(true).open(&probe);
-        let checked = create_private_dir(&directory).and_then(|()| open()).and_then(|_| fs::remove_file(&probe));
-        checked.map_err(|source| not_written(&directory, source))?;
-        let Contents { row, facts, .. } = match self.journal().contents(session).await {
-            Err(JournalError::UnknownSession { .. }) => return Ok(()),
-            contents => contents?,
+    /// Makes sure that the transcripts of a session can be written, before the work costs anything. Returns `None` if the hall
+    /// writes no transcripts. The session may not exist yet.
+    pub(crate) async fn open_transcripts(&self, session: &SessionId) -> Result<Option<OpenTranscripts>, HallError> {
+        let Some(directory) = self.transcripts().map(|all| all.join(session.as_str())) else { return Ok(None) };
+        OpenTranscripts::open(directory).await.map(Some).map_err(HallError::TranscriptsNotStarted)
+    }
+}
+
+impl OpenTranscripts {
+    async fn open(directory: PathBuf) -> Result<OpenTranscripts, TranscriptError> {
+        let late = |why| not_written(&directory, why);
+        let mut files = FileThread::start(LiveFiles::new(&directory)).map_err(late)?;
+        files.call(LiveFiles::create, late).await?;
+        Ok(OpenTranscripts { directory, files })
+    }
+
+    /// Writes the transcripts of what is stored so far. `root` is the root that is to run. After an error, the files are as they
+    /// were before.
+    pub(crate) async fn catch_up(
+        self,
+        hall: &Hall,
+        session: &SessionId,
+        root: &Path,
+    ) -> Result<ReadyTranscripts, HallError> {
+        let journal = hall.journal().clone();
+        let Contents { row, facts, head, .. } = journal.contents(session).await?;
+        let about = Arc::new(SessionInfo::read(&journal, row).await?);
+        let OpenTranscripts { directory, files } = self;
+        let mut ready = ReadyTranscripts {
+            directory,
+            files,
+            journal,
+            about,
+            open: BTreeMap::new(),
+            next: head.facts.saturating_add(1),
         };
-        let about = Arc::new(SessionInfo::read(self.journal(), row).await);
-        for (contract, facts) in by_contract(facts) {
-            let path = directory.join(file_name(&contract));
-            let first = LineWriter::new(&about, &contract).lines(self.journal(), &facts[0]).await;
-            if !can_replace(&path, &first[0]).map_err(|source| not_written(&path, source))? {
-                return Err(HallError::TranscriptExists { path });
-            }
+        ready.write_earlier(facts, root).await.map_err(HallError::TranscriptsNotStarted)?;
+        Ok(ready)
+    }
+}
+
+/// The transcripts of a session that has everything that is stored so far. Dropping this undoes what was written.
+pub(crate) struct ReadyTranscripts {
+    directory: PathBuf,
+    files: FileThread<LiveFiles>,
+    journal: Journal,
+    about: Arc<SessionInfo>,
+    /// The contracts that have not closed.
+    open: BTreeMap<Path, LineWriter>,
+    /// The number of the next fact.
+    next: u64,
+}
+
+impl ReadyTranscripts {
+    async fn call<T: Send + 'static>(
+        &mut self,
+        call: impl FnOnce(&mut LiveFiles) -> Result<T, TranscriptError> + Send + 'static,
+    ) -> Result<T, TranscriptError> {
+        self.files.call(call, |why| not_written(&self.directory, why)).await
+    }
+
+    async fn write_earlier(&mut self, facts: Vec<Stored>, root: &Path) -> Result<(), TranscriptError> {
+        let contracts = by_contract(facts);
+        if !contracts.contains_key(root) {
+            let root = root.clone();
+            self.call(move |files| files.check_missing(&root)).await?;
+        }
+        for (contract, facts) in contracts {
+            self.write_contract(contract, &facts).await?;
         }
         Ok(())
     }
 
-    /// The directory of a session's transcripts, if they are written while it runs.
-    fn transcripts_of(&self, session: &SessionId) -> Option<PathBuf> {
-        Some(self.transcripts()?.join(session.as_str()))
+    async fn write_contract(&mut self, contract: Path, facts: &[Stored]) -> Result<(), TranscriptError> {
+        let mut writer = LineWriter::new(&self.about, &contract);
+        let of = contract.clone();
+        let mut file: EarlierFile = self.call(move |files| files.open_earlier(&of)).await?;
+        let mut bytes = Vec::new();
+        let mut rest = facts.iter().peekable();
+        while let Some(stored) = rest.next() {
+            writer.add_lines(&self.journal, stored, &mut bytes).await;
+            if bytes.len() >= PENDING_BYTES_MAX || rest.peek().is_none() {
+                let lines = std::mem::take(&mut bytes);
+                file = self.call(move |_| file.add(&lines).map(|()| file)).await?;
+            }
+        }
+        let is_open = !facts.last().is_some_and(is_closed);
+        self.call(move |files| files.close_earlier(file, is_open)).await?;
+        if is_open {
+            self.open.insert(contract, writer);
+        }
+        Ok(())
+    }
+
+    /// Starts the task that adds the facts to come. From now on, nothing is undone.
+    pub(crate) fn begin(mut self, hall: &Hall, setup: &Setup) -> LiveTranscripts {
+        self.files.send(LiveFiles::begin);
+        let ReadyTranscripts { directory, files, journal, about, open, next } = self;
+        let about = Arc::new(about.with(&setup.brief.path, &setup.staffing));
+        let facts = journal.subscribe(&about.row.id, next);
+        let failure = TranscriptFailure::default();
+        let writing =
+            Writing { directory: directory.clone(), files, journal, about, open, pending: BTreeMap::new(), bytes: 0 };
+        let (working, over) = oneshot::channel();
+        let task = tokio::spawn(follow(writing, facts, over, hall.warner(), Arc::clone(&failure)));
+        LiveTranscripts { directory, working: Some(working), task, failure }
     }
 }
 
-fn not_written(path: &FilePath, source: io::Error) -> HallError {
-    HallError::TranscriptNotWritten { path: path.into(), written: 0, all: 0, source }
+/// The task that writes the transcripts of a running session. Dropping it stops the task.
+pub(crate) struct LiveTranscripts {
+    directory: PathBuf,
+    /// Dropped when the work has ended.
+    working: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+    failure: TranscriptFailure,
 }
 
 impl LiveTranscripts {
-    /// Writes the transcripts of what is stored so far, and starts the task that adds the facts to come. Returns `None` if the
-    /// hall writes no transcripts.
-    pub(crate) async fn start(hall: &Hall, session: &SessionId) -> Result<Option<LiveTranscripts>, HallError> {
-        let Some(directory) = hall.transcripts_of(session) else { return Ok(None) };
-        let journal = hall.journal().clone();
-        let Contents { row, facts, head, .. } = journal.contents(session).await?;
-        let about = Arc::new(SessionInfo::read(&journal, row).await);
-        let facts_to_come = journal.subscribe(session, head.facts.saturating_add(1));
-        create_private_dir(&directory).map_err(|source| not_written(&directory, source))?;
-        let mut open = BTreeMap::new();
-        for (contract, facts) in by_contract(facts) {
-            let (path, mut lines) = (directory.join(file_name(&contract)), LineWriter::new(&about, &contract));
-            let written = write(&path, &journal, &mut lines, &facts).await;
-            written.map_err(|source| not_written(&path, source))?;
-            if !facts.last().is_some_and(is_closed) {
-                open.insert(contract, lines);
-            }
-        }
-        let files = Files { directory, journal, about, open, pending: BTreeMap::new(), bytes: 0 };
-        let (working, over) = oneshot::channel();
-        let task = tokio::spawn(follow(files, facts_to_come, over, hall.warner()));
-        Ok(Some(LiveTranscripts { working: Some(working), task }))
+    /// The directory of the files.
+    pub(crate) fn directory(&self) -> &FilePath {
+        &self.directory
     }
 
-    /// Waits until the transcripts have everything that is stored.
+    /// Why the transcripts are not complete, as soon as that is known.
+    pub(crate) fn failure(&self) -> &TranscriptFailure {
+        &self.failure
+    }
+
+    /// Waits until the transcripts have everything that is stored, or can't be written.
     pub(crate) async fn finish(mut self) {
         self.working = None;
         if let Err(stopped) = (&mut self.task).await
@@ -102,25 +176,18 @@ impl Drop for LiveTranscripts {
     }
 }
 
-/// Whether a file is missing, or is an earlier state of the transcript that begins with this line. A session of another journal
-/// can have the same name.
-fn can_replace(path: &FilePath, first: &str) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(true),
-        file => file?,
-    };
-    let mut beginning = Vec::new();
-    file.take(first.len() as u64).read_to_end(&mut beginning)?;
-    // A crash can leave a part of the line.
-    Ok(first.as_bytes().starts_with(&beginning))
-}
-
 fn is_closed(stored: &Stored) -> bool {
     matches!(stored.fact, Fact::Closed(_))
 }
 
 /// Adds facts to the files until the work is over and all its facts are written.
-async fn follow(mut files: Files, mut facts: Subscription, mut over: oneshot::Receiver<()>, warn: WarnFn) {
+async fn follow(
+    mut writing: Writing,
+    mut facts: Subscription,
+    mut over: oneshot::Receiver<()>,
+    warn: WarnFn,
+    failure: TranscriptFailure,
+) {
     let mut is_over = false;
     loop {
         let next = if is_over {
@@ -136,67 +203,54 @@ async fn follow(mut files: Files, mut facts: Subscription, mut over: oneshot::Re
             }
         };
         let written = match next {
-            Ok(Some(stored)) => files.add(&stored, facts.has_more()).await,
+            Ok(Some(stored)) => writing.add(&stored, facts.has_more()).await,
             Ok(None) => return,
-            Err(why) => Err((files.directory.clone(), io::Error::other(why))),
+            Err(why) => Err(not_written(&writing.directory, std::io::Error::other(why))),
         };
-        if let Err((path, why)) = written {
-            let (id, path) = (&files.about.row.id, path.display());
+        if let Err(why) = written {
+            let why = failure.get_or_init(|| why.to_string());
+            let id = &writing.about.row.id;
             return warn(&format!(
-                "can't write the transcript {path}: {why}. The work continues without transcripts, and nothing else is lost. \
-                 When there is room, run: guildhall transcript {id} --all DIR"
+                "{why}. The work continues without transcripts, and nothing else is lost. To write them later, run: \
+                 guildhall transcript {id} --all DIR"
             ));
         }
     }
 }
 
-/// The files of a session.
-struct Files {
+/// The transcripts of a session that are being written.
+struct Writing {
     directory: PathBuf,
+    files: FileThread<LiveFiles>,
     journal: Journal,
     about: Arc<SessionInfo>,
     /// The contracts that have not closed.
     open: BTreeMap<Path, LineWriter>,
     /// The lines that are not written yet.
-    pending: BTreeMap<Path, Vec<u8>>,
+    pending: BTreeMap<Path, Lines>,
     bytes: usize,
 }
 
-impl Files {
-    /// Adds a fact. It is written together with the facts that follow immediately. An error comes with the path of the file.
-    async fn add(&mut self, stored: &Stored, more_follow: bool) -> Result<(), (PathBuf, io::Error)> {
+impl Writing {
+    /// Adds a fact. It is written together with the facts that follow immediately.
+    async fn add(&mut self, stored: &Stored, more_follow: bool) -> Result<(), TranscriptError> {
         let contract = &stored.contract;
-        if stored.fact.opened().is_some() {
-            self.check_new(contract)?;
-        }
         let writer = self.open.entry(contract.clone()).or_insert_with(|| LineWriter::new(&self.about, contract));
-        let pending = self.pending.entry(contract.clone()).or_default();
-        for line in writer.lines(&self.journal, stored).await {
-            pending.extend(line.bytes().chain([b'\n']));
-            self.bytes += line.len();
-        }
+        let lines = self.pending.entry(contract.clone());
+        let lines = lines.or_insert_with(|| Lines { contract: contract.clone(), bytes: Vec::new(), are_last: false });
+        let before = lines.bytes.len();
+        writer.add_lines(&self.journal, stored, &mut lines.bytes).await;
+        self.bytes += lines.bytes.len() - before;
         if is_closed(stored) {
+            lines.are_last = true;
             self.open.remove(contract);
         }
-        if more_follow && self.bytes < PENDING_BYTES_MAX { Ok(()) } else { self.write() }
+        if more_follow && self.bytes < PENDING_BYTES_MAX { Ok(()) } else { self.write().await }
     }
 
-    /// Makes sure that a new contract has no file yet. A session of another journal can have the same name.
-    fn check_new(&self, contract: &Path) -> Result<(), (PathBuf, io::Error)> {
-        let path = self.directory.join(file_name(contract));
-        if path.symlink_metadata().is_ok() {
-            return Err((path, io::ErrorKind::AlreadyExists.into()));
-        }
-        Ok(())
-    }
-
-    fn write(&mut self) -> Result<(), (PathBuf, io::Error)> {
+    async fn write(&mut self) -> Result<(), TranscriptError> {
         self.bytes = 0;
-        for (contract, lines) in std::mem::take(&mut self.pending) {
-            let path = self.directory.join(file_name(&contract));
-            let written = private_file().append(true).open(&path).and_then(|mut file| file.write_all(&lines));
-            written.map_err(|why| (path, why))?;
-        }
-        Ok(())
+        let lines = std::mem::take(&mut self.pending).into_values().collect();
+        self.files.call(|files| files.append(lines), |why| not_written(&self.directory, why)).await
     }
 }

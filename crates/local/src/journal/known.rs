@@ -52,7 +52,8 @@ impl Known {
     /// Forgets everything if another connection has written. Call this at the beginning of a transaction.
     pub(crate) fn refresh(&mut self, db: &Connection) -> Result<(), rusqlite::Error> {
         let version = db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        if self.version != Some(version) || self.heads.len() > SESSIONS_MAX || self.texts.len() > TEXTS_MAX {
+        let too_many = self.heads.len().max(self.leases.len()) > SESSIONS_MAX || self.texts.len() > TEXTS_MAX;
+        if self.version != Some(version) || too_many {
             let treasury = self.treasury.take().map(KnownTreasury::old);
             *self = Known { version: Some(version), treasury, ..Known::default() };
         }
@@ -166,5 +167,26 @@ impl Change<'_> {
     /// Records that a text is stored unchanged.
     pub(crate) fn know_text(&mut self, text: Hash) {
         self.known.texts.insert(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall_kernel::SessionId;
+    use rusqlite::Connection;
+
+    use super::{Known, SESSIONS_MAX};
+
+    #[test]
+    fn the_number_of_leases_in_memory_is_limited() {
+        let db = Connection::open_in_memory().unwrap();
+        let mut known = Known::default();
+        known.refresh(&db).unwrap();
+        for (count, left) in [(SESSIONS_MAX, SESSIONS_MAX), (SESSIONS_MAX + 1, 0)] {
+            let ids = (0..count).map(|n| (format!("brave-otter-{n}").parse::<SessionId>().unwrap(), 1));
+            known.leases.extend(ids);
+            known.refresh(&db).unwrap();
+            assert_eq!(known.leases.len(), left);
+        }
     }
 }
