@@ -289,9 +289,9 @@ impl Treasurer {
         facts
     }
 
-    /// A payment of our wallet that this hall does not know.
+    /// A payment of our wallet that this hall does not know, whatever its status: a failed row can turn into a paid one.
     fn foreign(&self, row: &Row, since: UnixMs) -> Option<TreasuryFact> {
-        let is_ours = self.is_our_wallet(row) && row.status != RowStatus::Failed && row.at >= since;
+        let is_ours = self.is_our_wallet(row) && row.at >= since;
         let payment = row.payment;
         (is_ours && !self.treasury.knows(payment)).then_some(TreasuryFact::Frozen { payment })
     }
