@@ -210,7 +210,7 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
     let hire = delegates("carpenter", "Which wood is missing?", 400);
     let rules = json!([
         rule(foreman, json!({"nth_of_agent": 1}), hire),
-        rule(foreman, json!({}), slowly(says("Two legs are missing."), 8000)),
+        rule(foreman, json!({}), slowly(says("Two legs are missing."), 20_000)),
         rule(specialist, json!({}), says("notes/bench.txt:2: two legs are missing")),
     ]);
     let Some(bank) = Bank::new(&rules, false) else { return };

@@ -1,6 +1,7 @@
 //! Sessions with the money of a wallet, against real LNbits servers.
 
 use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -116,6 +117,16 @@ fn reply(prompt: &Prompt) -> Reply {
     }
 }
 
+/// Waits until a journal is closed: then it has no log.
+async fn until_closed(data: &Path) {
+    let closed = async {
+        while data.join("journal.db-wal").exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), closed).await.expect("the journal is closed in time");
+}
+
 #[track_caller]
 fn wallet_error(result: Result<impl Sized, HallError>) -> WalletError {
     match result {
@@ -211,21 +222,15 @@ async fn a_restored_backup_freezes_payments() {
     let data = world.project.path().join(".guildhall/hall");
     let backup = tempfile::tempdir().unwrap();
     drop(hall);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    for file in ["journal.db", "journal.db-wal"] {
-        // A closed journal has no log.
-        let _ = fs::copy(data.join(file), backup.path().join(file));
-    }
+    until_closed(&data).await;
+    fs::copy(data.join("journal.db"), backup.path().join("journal.db")).unwrap();
     let hall = world.hall();
     let refund = hall.refund(&funding.session, &world.invoice(500)).await.unwrap();
     let view = hall.wait_for_payment(refund.payment, Duration::from_secs(30)).await.unwrap();
     assert!(view.end.is_some(), "{view:?}");
     drop(hall);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
-        let _ = fs::remove_file(data.join(file));
-        let _ = fs::copy(backup.path().join(file), data.join(file));
-    }
+    until_closed(&data).await;
+    fs::copy(backup.path().join("journal.db"), data.join("journal.db")).unwrap();
     let hall = world.hall();
     let again = hall.refund(&funding.session, &world.invoice(500)).await.unwrap();
     let view = hall.wait_for_payment(again.payment, Duration::from_secs(5)).await.unwrap();
