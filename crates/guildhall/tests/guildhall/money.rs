@@ -117,10 +117,10 @@ fn reply(prompt: &Prompt) -> Reply {
     }
 }
 
-/// Waits until a journal is closed: then it has no log.
+/// Waits until a journal is closed: then its log is empty.
 async fn until_closed(data: &Path) {
     let closed = async {
-        while data.join("journal.db-wal").exists() {
+        while fs::metadata(data.join("journal.db-wal")).is_ok_and(|log| log.len() > 0) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
