@@ -3,6 +3,7 @@
 
 mod alone;
 mod bad_teams;
+mod bank;
 mod billing;
 mod bounds;
 mod chat;
@@ -40,5 +41,7 @@ mod tls;
 mod transcripts;
 mod trees;
 mod wallet;
+mod wallet_failures;
+mod wallet_stops;
 mod watching;
 mod work;
