@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 use crate::crew::always;
 use crate::house::{Ended, House, Running, Wire, says, wait_for};
 
-/// Server A has fake money. B is funded by a wallet of A, so a payment from B to A leaves its server.
-struct Servers {
-    a: LnbitsPeer,
-    b: LnbitsPeer,
-    /// Between B and A. All tests share it, so a fault must name one payment.
+/// This server has fake money.
+static FIRST: LazyLock<Option<LnbitsPeer>> =
+    LazyLock::new(|| LnbitsPeer::can_run().then(|| LnbitsPeer::start(Funding::Fake)));
+
+/// A server that is funded by a wallet of the first, so a payment to the first leaves it.
+struct Second {
+    server: LnbitsPeer,
+    /// Between the two. All tests share it, so a fault must name one payment.
     between: Proxy,
 }
 
-static SERVERS: LazyLock<Option<Servers>> = LazyLock::new(|| {
-    LnbitsPeer::can_run().then(|| {
-        let a = LnbitsPeer::start(Funding::Fake);
-        let between = Proxy::start(a.address());
-        let funding = Funding::Lnbits { url: between.url(), admin_key: a.wallet(1_000_000).admin_key };
-        Servers { b: LnbitsPeer::start(funding), a, between }
-    })
+static SECOND: LazyLock<Option<Second>> = LazyLock::new(|| {
+    let first = FIRST.as_ref()?;
+    let between = Proxy::start(first.address());
+    let funding = Funding::Lnbits { url: between.url(), admin_key: first.wallet(1_000_000).admin_key };
+    Some(Second { server: LnbitsPeer::start(funding), between })
 });
 
 /// Where the wallets of a test are.
@@ -53,10 +54,10 @@ pub(crate) struct Bank {
 impl Bank {
     /// `None` if this machine can't run LNbits. Then the reason was printed.
     pub(crate) fn new(rules: &Value, route: Route) -> Option<Bank> {
-        let servers = SERVERS.as_ref()?;
-        let (server, others) = match route {
-            Route::Within => (&servers.a, &servers.a),
-            Route::Between => (&servers.b, &servers.a),
+        let others = FIRST.as_ref()?;
+        let server = match route {
+            Route::Within => others,
+            Route::Between => &SECOND.as_ref()?.server,
         };
         let house = House::new(Wire::OpenAi, rules);
         let (treasury, person, ada) = (server.wallet(0), others.wallet(100_000), others.wallet(0));
@@ -79,7 +80,7 @@ impl Bank {
 
     /// The proxy between the two servers.
     pub(crate) fn between() -> &'static Proxy {
-        &SERVERS.as_ref().expect("a bank has servers").between
+        &SECOND.as_ref().expect("a bank has servers").between
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {

@@ -157,7 +157,7 @@ fn a_home_that_can_not_be_used_is_an_error() {
 
 /// The arguments for a shell that can mount a small private disk, or `None` if that is not allowed.
 #[allow(clippy::print_stderr, reason = "the output of the tests must show what was not tested")]
-fn shell_with_a_disk() -> Option<&'static [&'static str]> {
+pub(crate) fn shell_with_a_disk() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["-m"], &["-rm"]];
     let works = |way: &&&[&str]| {
         let tried = Command::new("unshare")
